@@ -1,0 +1,22 @@
+"""What all tests share: no network, a compilation cache, and the folder of reference data where it exists."""
+
+import os
+import pathlib
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+CHECKOUT = pathlib.Path(__file__).resolve().parent.parent
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CHECKOUT / ".jax_cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+
+import pytest  # noqa: E402  (the environment must be set before jax is imported)
+
+
+@pytest.fixture(scope="session")
+def shared() -> pathlib.Path:
+    """Folder of reference values and real data beside the checkout; the test skips where it is missing."""
+    folder = CHECKOUT.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip(f"needs the reference data in {folder.name}/ beside the checkout")
+    return folder
