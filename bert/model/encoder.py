@@ -1,0 +1,105 @@
+"""The encoder: embeddings and a stack of blocks.
+
+Parameters of the blocks are one tree whose arrays have a leading layer axis L, so that sharding, checkpoints and
+import see one name a weight whatever the number of layers; the same tree runs as a scan or unrolled.
+Axes: as in layers.py; L layer, P picked position.
+"""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from bert.config import BertConfig
+from bert.model.layers import Array, Block, LayerNorm, allowed_pairs, dropout
+
+
+class Table(nn.Module):
+    """A float32 table of embeddings [rows, D]."""
+
+    config: BertConfig
+    rows: int
+
+    def setup(self):
+        init = nn.initializers.truncated_normal(self.config.initializer_range)
+        self.embedding = self.param("embedding", init, (self.rows, self.config.hidden_size), jnp.float32)
+
+    def __call__(self, ids: Array) -> Array:
+        # Ids are checked where data is read. Out of range, `take` gives NaN: loud, where plain indexing would clamp.
+        return jnp.take(self.embedding, ids, axis=0, mode="fill", fill_value=jnp.nan)
+
+
+class Embeddings(nn.Module):
+    """Sum of token, position and type embeddings, normalised; [B, T] ids -> [B, T, D]."""
+
+    config: BertConfig
+
+    def setup(self):
+        self.token = Table(self.config, self.config.vocab_size)
+        self.position = Table(self.config, self.config.max_position_embeddings)
+        self.type = Table(self.config, self.config.type_vocab_size)
+        self.norm = LayerNorm(self.config)
+
+    def __call__(self, batch: dict[str, Array], key: Array | None) -> Array:
+        x_BTD = self.token(batch["token_ids"]) + self.position(batch["position_ids"]) + self.type(batch["type_ids"])
+        return dropout(self.norm(x_BTD), self.config.hidden_dropout, key).astype(self.config.dtype)
+
+
+class Encoder(nn.Module):
+    """BERT's encoder: a batch (see bert/data/batches.py) -> hidden states [B, T, D] in ``config.dtype``.
+
+    Reads ``token_ids``, ``type_ids``, ``position_ids`` and ``example_ids``, each int32 [B, T].
+    """
+
+    config: BertConfig
+
+    def setup(self):
+        self.embeddings = Embeddings(self.config)
+        self.blocks = self.param("blocks", self._init_blocks)
+
+    def _init_blocks(self, key: Array) -> dict:
+        """Parameters of all blocks, stacked on a leading axis L."""
+        x_BTD = jnp.zeros((1, 1, self.config.hidden_size), self.config.dtype)
+        allowed_B1TS = jnp.ones((1, 1, 1, 1), bool)
+        init = lambda k: Block(self.config, parent=None).init(k, x_BTD, allowed_B1TS, None)["params"]  # noqa: E731
+        return jax.vmap(init)(jax.random.split(key, self.config.num_layers))
+
+    def __call__(self, batch: dict[str, Array], *, train: bool = False) -> Array:
+        return self._run(batch, train)[0]
+
+    def states(self, batch: dict[str, Array]) -> tuple[Array, Array]:
+        """What is inside, without dropout.
+
+        Returns:
+          hidden states [L + 1, B, T, D] (the embeddings' output, then each block's) and attention weights
+          float32 [L, B, N, T, S].
+        """
+        last_BTD, (inputs_LBTD, weights_LBNTS) = self._run(batch, train=False, look_inside=True)
+        return jnp.concatenate([inputs_LBTD, last_BTD[None]]), weights_LBNTS
+
+    def _run(self, batch: dict[str, Array], train: bool, look_inside: bool = False):
+        config = self.config
+        # Keys by depth: 0 for the embeddings, i + 1 for block i.
+        root = self.make_rng("dropout") if train else None
+        key_at = lambda depth: None if root is None else jax.random.fold_in(root, depth)  # noqa: E731
+        allowed_B1TS = allowed_pairs(batch["example_ids"])
+
+        def step(x_BTD, layer):
+            params, depth = layer
+            block = Block(config, parent=None)
+            y_BTD = block.apply({"params": params}, x_BTD, allowed_B1TS, key_at(depth))
+            if not look_inside:
+                return y_BTD, None
+            weights = block.apply({"params": params}, x_BTD, allowed_B1TS, method="attention_weights")
+            return y_BTD, (x_BTD, weights)
+
+        scanned = config.layer_loop == "scan" or (config.layer_loop == "auto" and jax.default_backend() != "cpu")
+        if config.remat:
+            step = jax.checkpoint(step, prevent_cse=not scanned)
+        x_BTD = self.embeddings(batch, key_at(0))
+        depths_L = jnp.arange(1, config.num_layers + 1)
+        return jax.lax.scan(step, x_BTD, (self.blocks, depths_L), unroll=1 if scanned else config.num_layers)
+
+
+def pick(hidden_BTD: Array, positions_BP: Array) -> Array:
+    """[B, P, D]: the hidden states at the given positions of each row."""
+    return jnp.take_along_axis(hidden_BTD, positions_BP[..., None], axis=1)

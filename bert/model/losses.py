@@ -1,0 +1,44 @@
+"""Losses as sums, to be divided by summed weights once, over the whole global batch.
+
+A mean of means is wrong as soon as two batches hold unequal weights, so nothing here divides.
+Axes: C class (or vocabulary entry).
+"""
+
+import jax
+import jax.numpy as jnp
+
+Array = jax.Array
+
+
+def label_nats(logits_C: Array, labels: Array) -> Array:
+    """Cross-entropy in nats of whole-number labels, float32 with the shape of ``labels``.
+
+    Args:
+      logits_C: float [..., C].
+      labels: int [...]; a negative label is ignored: its loss and its gradient are exactly 0.
+    """
+    logits_C = logits_C.astype(jnp.float32)
+    # A comparison instead of an index: no scatter in the gradient, and no clamping of a wrong label.
+    hit_C = labels[..., None] == jnp.arange(logits_C.shape[-1])
+    picked = jnp.where(hit_C, logits_C, 0.0).sum(-1)
+    return jnp.where(labels >= 0, jax.nn.logsumexp(logits_C, axis=-1) - picked, 0.0)
+
+
+def soft_nats(logits_C: Array, target_C: Array) -> Array:
+    """Cross-entropy in nats of label distributions, ``-sum_c t_c log p_c``, float32 [...].
+
+    Args:
+      logits_C: float [..., C].
+      target_C: float [..., C], each row sums to 1 (a hard label is a row with one 1).
+    """
+    return -(target_C * jax.nn.log_softmax(logits_C.astype(jnp.float32), axis=-1)).sum(-1)
+
+
+def weighted_sum(values: Array, weights: Array) -> Array:
+    """Float32 scalar: ``sum(values * weights)``, where weight 0 hides even a NaN."""
+    return jnp.where(weights > 0, values * weights, 0.0).sum()
+
+
+def ratio(total: Array, count: Array) -> Array:
+    """``total / count``, and 0 (with gradient 0) where nothing was counted."""
+    return jnp.where(count > 0, total / jnp.where(count > 0, count, 1.0), 0.0)
