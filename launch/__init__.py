@@ -1,0 +1,1 @@
+"""Commands: each file parses flags and calls the library."""

@@ -1,0 +1,226 @@
+"""Command lines of all launchers: ``--config=FILE --config.NAME=VALUE`` plus a few named options.
+
+A launcher reads:
+
+    def run(argv: list[str]) -> None:
+        config, options = flags.parse(argv, doc=__doc__, config_file="configs/prepare.py",
+                                      options={"out": "folder to write"}, required=("out",))
+        flags.show(config, options)
+        ...
+
+    if __name__ == "__main__":
+        flags.main(run)
+
+What a person mistypes raises `InputError` with one line; `main` prints it and exits with code 2.
+"""
+
+import difflib
+import pathlib
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from absl import flags as absl_flags
+from absl import logging
+from ml_collections import ConfigDict, config_flags
+
+from bert.errors import InputError
+
+
+class Options(dict):
+    """The named options of a command, readable as attributes; None where an option was not given."""
+
+    def __getattr__(self, name: str):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"option --{name} is not declared; declared: {', '.join(self)}") from None
+
+
+def parse(
+    argv: Sequence[str],
+    *,
+    doc: str,
+    config_file: str | None,
+    options: Mapping[str, str],
+    required: Sequence[str] = (),
+    arguments: str = "",
+) -> tuple[ConfigDict, Options]:
+    """(config, options) of a command line; prints the help and exits with 0 on ``--help``.
+
+    Args:
+      argv: the whole command line, program name first.
+      doc: text of the launcher, shown by ``--help``.
+      config_file: config used without ``--config`` ("configs/x.py" or "configs/x.py:size"); None makes ``--config``
+        required; "" means that the command takes no config at all (an empty one is returned).
+      options: name -> one line of help, for every option that takes a text.
+      required: names of options that must be given.
+      arguments: what the words outside options are, for the help; they are returned as ``options.arguments``.
+        Empty means that there must be none.
+
+    Raises:
+      InputError: an unknown setting or option (with the nearest name), a value of the wrong type, a missing
+        option, a config file that cannot be read, or words that no option takes.
+    """
+    argv = [argv[0], *_config_first(argv[1:])]
+    if any(word in ("--help", "-help", "-h") for word in argv[1:]):
+        print(_help(doc, _config_path(argv, config_file), options, required, arguments))
+        sys.exit(0)
+    _check_config_file(argv, config_file)
+    values, rest = _read(argv, config_file, options)
+    chosen = Options({name: values[name].value for name in options}, arguments=rest)
+    if rest and not arguments:
+        raise InputError(f"{rest[0]!r} belongs to no option; write --NAME=VALUE, see --help")
+    for name in required:
+        if not chosen[name]:
+            raise InputError(f"--{name} is missing ({options[name]}); see --help")
+    return (values["config"].value if config_file != "" else ConfigDict()), chosen
+
+
+def _config_first(words: Sequence[str]) -> list[str]:
+    """The words with ``--config=FILE`` moved to the front: settings may then stand before it, too.
+
+    ``--config.NAME VALUE`` is joined to ``--config.NAME=VALUE``, so a true/false setting takes this form as well.
+    """
+    first, rest, i = [], [], 0
+    while i < len(words):
+        word, following = words[i], words[i + 1] if i + 1 < len(words) else "--"
+        bare = re.fullmatch(r"--?config(\.[\w.]+)?", word) is not None
+        if bare and not following.startswith("--"):
+            word, i = f"{word}={following}", i + 1
+        (first if re.match(r"--?config=", word) else rest).append(word)
+        i += 1
+    return first + rest
+
+
+def _config_path(argv: Sequence[str], default: str | None) -> str | None:
+    """FILE of the last ``--config=FILE``, without its ``:argument``; else the default's."""
+    named = [word.split("=", 1)[1] for word in argv[1:] if re.match(r"--?config=", word)]
+    path = named[-1] if named else default
+    return path.split(":", 1)[0] if path else path
+
+
+def _check_config_file(argv: Sequence[str], default: str | None) -> None:
+    path = _config_path(argv, default)
+    if path is None or any(re.fullmatch(r"--?config", word) for word in argv[1:]):
+        raise InputError("--config=FILE is missing: name a file such as configs/quickstart.py; see --help")
+    if path and not pathlib.Path(path).is_file():
+        near = sorted(str(p) for p in pathlib.Path(path).parent.glob("*.py")) or ["no .py file in that folder"]
+        raise InputError(f"--config={path}: no such file; there are: {', '.join(near)}")
+
+
+def _read(argv: list[str], config_file: str | None, options: Mapping[str, str]):
+    """(flag values, leftover words); every complaint of absl and ml_collections is told in our words."""
+    values = absl_flags.FlagValues()
+    for name, text in options.items():
+        absl_flags.DEFINE_string(name, None, text, flag_values=values)
+    try:
+        if config_file != "":  # a default file is read, and the overrides with it, in this very call
+            config_flags.DEFINE_config_file("config", config_file, flag_values=values, lock_config=True, sys_argv=argv)
+        rest = values(argv)[1:]
+    except absl_flags.UnrecognizedFlagError as error:
+        known = [*options, "help", *(["config"] if config_file != "" else [])]
+        raise InputError(f"unknown option --{error.flagname}{_nearest(error.flagname, known, '--')}") from None
+    except absl_flags.Error as error:
+        raise InputError(_in_one_line(str(error))) from None
+    except AttributeError:
+        raise _unknown_setting(argv, config_file) from None
+    if config_file != "":
+        _refuse_whole_sections(argv, values["config"].value)
+    return values, rest
+
+
+def _in_one_line(text: str) -> str:
+    """A complaint of absl without the traceback of a config file in its middle."""
+    lines = [line.strip() for line in text.removeprefix("flag ").splitlines() if line.strip()]
+    if "Traceback" not in text:
+        return " ".join(lines)
+    return f"{lines[0].split(': Error whilst')[0]}: {lines[-1].split(': ', 1)[-1]}"
+
+
+def _overrides(argv: Sequence[str]) -> list[tuple[str, str]]:
+    found = (re.match(r"--?(?:no)?config\.([\w.]+)(?:=(.*))?$", word, re.DOTALL) for word in argv[1:])
+    return [(match[1], match[2] or "") for match in found if match]
+
+
+def _unknown_setting(argv: list[str], config_file: str | None) -> InputError:
+    """The error for the first override that the config file does not have."""
+    only_files = [argv[0], *(word for word in argv[1:] if re.match(r"--?config=", word))]
+    values = absl_flags.FlagValues()
+    config_flags.DEFINE_config_file("config", config_file, flag_values=values, sys_argv=only_files)
+    values(only_files)
+    known = list(flatten(values["config"].value))
+    for name, _ in _overrides(argv):
+        if name not in known and not any(other.startswith(name + ".") for other in known):
+            return InputError(f"unknown setting config.{name}{_nearest(name, known, prefix='config.')}")
+    return InputError(f"a setting on the command line is not in the config; known: {', '.join(known)}")
+
+
+def _refuse_whole_sections(argv: Sequence[str], config: ConfigDict) -> None:
+    """``--config.train='{...}'`` would drop every default of the section without a word."""
+    sections = {name.rsplit(".", depth)[0] for name in flatten(config) for depth in range(1, name.count(".") + 1)}
+    for name, _ in _overrides(argv):
+        if name in sections:
+            raise InputError(f"config.{name} is a section; set its fields one by one: --config.{name}.FIELD=VALUE")
+
+
+def _nearest(name: str, known: Sequence[str], prefix: str = "") -> str:
+    short = {full.rsplit(".", 1)[-1]: full for full in known}
+    close = difflib.get_close_matches(name, known, 1, 0.6) or [
+        short[match] for match in difflib.get_close_matches(name.rsplit(".", 1)[-1], list(short), 1, 0.6)
+    ]
+    if close:
+        return f"; did you mean {prefix}{close[0]}?"
+    return f"; known: {', '.join(prefix + other for other in known)}"
+
+
+def flatten(config: ConfigDict, prefix: str = "") -> dict[str, object]:
+    """Dotted name -> value for every field of a config, sections opened, in the order of the file's names."""
+    flat: dict[str, object] = {}
+    for name, value in config.items():
+        if isinstance(value, ConfigDict) and len(value):
+            flat |= flatten(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def show(config: ConfigDict, options: Options) -> None:
+    """Prints every resolved setting, one a line, in a form that can be pasted back into a command line."""
+    for name, value in flatten(config).items():
+        print(f"--config.{name}={'' if value is None else value}")
+    for name, value in options.items():
+        if name != "arguments" and value is not None:
+            print(f"--{name}={value}")
+    sys.stdout.flush()
+
+
+def _help(doc: str, config_path: str | None, options: Mapping[str, str], required: Sequence[str], words: str) -> str:
+    width = max(len(name) for name in [*options, "config"]) + 10
+    lines = [doc.strip(), "", "Options:"]
+    if config_path != "":
+        lines.append(f"  {'--config=FILE':<{width}}file with the settings (now: {config_path or 'must be named'})")
+        lines.append(f"  {'--config.NAME=VALUE':<{width}} changes one of them")
+    for name, text in options.items():
+        lines.append(f"  {f'--{name}=TEXT':<{width}}{text}{' (required)' if name in required else ''}")
+    if words:
+        lines.append(f"  {'WORDS':<{width}}{words}")
+    if config_path and pathlib.Path(config_path).is_file():
+        source = pathlib.Path(config_path).read_text(encoding="utf-8")
+        fields = re.findall(r"^ +(?:config|c)\.(\w[\w.]* = .*)$", source, re.MULTILINE)
+        lines += ["", f"Settings in {config_path}:", *(f"  {field}" for field in fields)]
+    return "\n".join(lines)
+
+
+def main(run: Callable[[list[str]], object]) -> None:
+    """Runs a command and ends the process: 0 done, 2 bad input (one ``error:`` line), 130 stopped by Ctrl-C."""
+    logging.set_verbosity(logging.INFO)
+    try:
+        run(sys.argv)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("error: stopped by the keyboard", file=sys.stderr)
+        sys.exit(130)
+    sys.exit(0)
