@@ -1,0 +1,1 @@
+"""Batches -> weights: the task protocol, the optimizer, sharding, the loop, checkpoints, evaluation, run logs."""

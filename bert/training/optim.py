@@ -1,0 +1,150 @@
+"""Optimizers and learning-rate schedules: what decays, how the rate moves, what is clipped.
+
+The transformations here leave out the learning rate: the train step multiplies by ``schedule(step)`` itself, so the
+rate is a function of the one step counter in the state and is logged as used.
+
+Sources: AdamW, Loshchilov & Hutter 2019 (as in torch.optim.AdamW); google-research/bert ``optimization.py``
+(AdamWeightDecayOptimizer); LAMB, You et al. 2020, Algorithm 2.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from bert.errors import InputError
+
+OPTIMIZERS = ("adamw", "google_adamw", "lamb")
+SCHEDULES = ("linear", "polynomial", "google", "constant")
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimizerSettings:
+    """One optimizer with its schedule; checked when it is made.
+
+    Raises:
+      InputError: for a value out of range, naming it and the rule.
+    """
+
+    total_steps: int  # optimizer steps; the schedule ends there
+    learning_rate: float  # the peak
+    name: str = "adamw"
+    schedule: str = "linear"
+    warmup_steps: int = 0  # optimizer steps from rate 0 up to the peak
+    power: float = 1.0  # of the polynomial decay; 1 is linear
+    weight_decay: float = 0.01
+    b1: float = 0.9
+    b2: float = 0.999
+    eps: float = 1e-6
+    clip_norm: float = 1.0  # longest gradient over all parameters; 0 for no clipping
+
+    def __post_init__(self):
+        for name, allowed in (("name", OPTIMIZERS), ("schedule", SCHEDULES)):
+            if getattr(self, name) not in allowed:
+                raise InputError(f"optimizer {name} is {getattr(self, name)!r}; it must be one of {', '.join(allowed)}")
+        if self.total_steps < 1:
+            raise InputError(f"total_steps is {self.total_steps}; training needs at least 1")
+        if not 0 <= self.warmup_steps <= self.total_steps:
+            raise InputError(f"warmup_steps is {self.warmup_steps}; it must lie between 0 and total_steps {self.total_steps}")
+        for name in ("learning_rate", "power", "eps"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be above 0")
+        for name in ("weight_decay", "clip_norm"):
+            if not getattr(self, name) >= 0:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 0")
+        for name in ("b1", "b2"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 0 and below 1")
+
+
+def schedule(settings: OptimizerSettings) -> Callable[[Any], jax.Array]:
+    """Step number (0 for the first update) -> learning rate, float32; 0 at step 0 of a warm-up, never below 0.
+
+    "linear" and "polynomial" fall from the peak at the end of the warm-up to 0 at ``total_steps`` (Hugging Face);
+    "google" falls from step 0 on, so the rate jumps down where the warm-up ends; "constant" stays at the peak.
+    """
+    peak, warmup, total = settings.learning_rate, settings.warmup_steps, settings.total_steps
+    start = 0 if settings.schedule == "google" else warmup
+    power = settings.power if settings.schedule in ("polynomial", "google") else 1.0
+
+    def rate(step):
+        step = jnp.asarray(step, jnp.float32)
+        left = jnp.clip((total - step) / max(1, total - start), 0.0, 1.0)
+        decayed = peak * (left**power if settings.schedule != "constant" else 1.0)
+        return jnp.where(step < warmup, peak * step / max(1, warmup), decayed)
+
+    return rate
+
+
+def decays(path: tuple) -> bool:
+    """Does weight decay reach the parameter at this tree path? Kernels and embeddings yes; biases and norms no.
+
+    By name, not by number of axes: stacked biases have two.
+    """
+    return path[-1].key in ("kernel", "embedding")
+
+
+def decay_mask(params) -> Any:
+    """A tree of booleans in the shape of ``params``."""
+    return jax.tree_util.tree_map_with_path(lambda path, _: decays(path), params)
+
+
+def decay_listing(params) -> dict[str, bool]:
+    """Parameter name -> does it decay, for people to look at."""
+    leaves = jax.tree_util.tree_leaves_with_path(params)
+    return {jax.tree_util.keystr(path, simple=True, separator="/"): decays(path) for path, _ in leaves}
+
+
+def transformation(settings: OptimizerSettings) -> optax.GradientTransformation:
+    """Gradients -> update direction; the step then does ``params -= schedule(step) * direction``."""
+    adam = scale_by_uncorrected_adam if settings.name == "google_adamw" else optax.scale_by_adam
+    parts = [
+        optax.clip_by_global_norm(settings.clip_norm) if settings.clip_norm else optax.identity(),
+        adam(b1=settings.b1, b2=settings.b2, eps=settings.eps),
+        optax.add_decayed_weights(settings.weight_decay, decay_mask),
+    ]
+    if settings.name == "lamb":
+        parts.append(scale_by_layer_trust_ratio())
+    return optax.chain(*parts)
+
+
+def scale_by_uncorrected_adam(b1: float, b2: float, eps: float) -> optax.GradientTransformation:
+    """Adam without bias correction, as in google-research/bert: the first updates are larger by far."""
+
+    def init(params):
+        zeros = lambda: jax.tree.map(jnp.zeros_like, params)  # noqa: E731
+        return optax.ScaleByAdamState(count=jnp.zeros((), jnp.int32), mu=zeros(), nu=zeros())
+
+    def update(grads, state, params=None):
+        del params
+        mu = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, state.mu, grads)
+        nu = jax.tree.map(lambda v, g: b2 * v + (1 - b2) * jnp.square(g), state.nu, grads)
+        direction = jax.tree.map(lambda m, v: m / (jnp.sqrt(v) + eps), mu, nu)
+        return direction, optax.ScaleByAdamState(count=state.count + 1, mu=mu, nu=nu)
+
+    return optax.GradientTransformation(init, update)
+
+
+def scale_by_layer_trust_ratio() -> optax.GradientTransformation:
+    """LAMB's step: each layer's update times ``|params| / |update|`` (1 where either is 0).
+
+    Stacked blocks hold one array for all layers; the ratio is still one per layer. Parameters that do not decay keep
+    ratio 1, as in Google's and NVIDIA's implementations.
+    """
+
+    def one(path, update, param):
+        if not decays(path):
+            return update
+        stacked = any(getattr(key, "key", None) == "blocks" for key in path)
+        axes = tuple(range(1 if stacked else 0, param.ndim))
+        norm = lambda x: jnp.sqrt(jnp.sum(jnp.square(x.astype(jnp.float32)), axis=axes, keepdims=True))  # noqa: E731
+        p, u = norm(param), norm(update)
+        return update * jnp.where((p > 0) & (u > 0), p / jnp.where(u > 0, u, 1.0), 1.0)
+
+    def update(updates, state, params):
+        return jax.tree_util.tree_map_with_path(one, updates, params), state
+
+    return optax.GradientTransformation(lambda params: optax.EmptyState(), update)

@@ -1,0 +1,71 @@
+"""Pretraining as a task: masked words, and the relation of segments A and B (next sentence or sentence order)."""
+
+import dataclasses
+import math
+from collections.abc import Iterable
+
+import jax.numpy as jnp
+import numpy as np
+
+from bert.config import BertConfig
+from bert.model import losses
+from bert.model.heads import PretrainingHead
+from bert.model.layers import Array
+from bert.training.task import Batch
+
+
+@dataclasses.dataclass(frozen=True)
+class Pretraining:
+    """Masked words + next sentence; ``pairs=False`` drops the second (RoBERTa)."""
+
+    pairs: bool = True
+
+    def head(self, config: BertConfig) -> PretrainingHead:
+        return PretrainingHead(config, with_next_sentence=self.pairs)
+
+    def counts(self, batch: Batch) -> dict[str, Array]:
+        counts = {"mlm": batch["masked_weights"].sum()}
+        return counts | ({"nsp": batch["next_sentence_weights"].sum()} if self.pairs else {})
+
+    def sums(self, outputs: dict[str, Array], batch: Batch) -> dict[str, Array]:
+        def one(name: str, logits_C: Array, labels: Array, weights: Array) -> dict[str, Array]:
+            correct = (logits_C.argmax(-1) == labels).astype(jnp.float32)
+            return {
+                name: losses.weighted_sum(losses.label_nats(logits_C, labels), weights),
+                f"{name}_correct": losses.weighted_sum(correct, weights),
+            }
+
+        sums = one("mlm", outputs["mlm_logits"], batch["masked_ids"], batch["masked_weights"])
+        if self.pairs:
+            sums |= one("nsp", outputs["nsp_logits"], batch["next_sentence_labels"], batch["next_sentence_weights"])
+        return sums
+
+    def metrics(self, totals: dict[str, float]) -> dict[str, float | None]:
+        """mlm_loss and nsp_loss in nats (means), mlm_perplexity, mlm_accuracy, nsp_accuracy, and loss, their sum."""
+        values: dict[str, float | None] = {}
+        for name in ("mlm", "nsp") if self.pairs else ("mlm",):
+            count = totals[f"{name}_count"]
+            values[f"{name}_loss"] = totals[name] / count if count else None
+            values[f"{name}_accuracy"] = totals[f"{name}_correct"] / count if count else None
+        known = [value for key, value in values.items() if key.endswith("_loss") and value is not None]
+        mlm = values["mlm_loss"]
+        return {"loss": sum(known), "mlm_perplexity": math.exp(min(mlm, 700.0)) if mlm is not None else None} | values
+
+
+def baselines(batches: Iterable[dict[str, np.ndarray]]) -> dict[str, float]:
+    """What answering without looking scores on these batches: the most frequent masked token, the larger NSP class.
+
+    Args:
+      batches: NumPy batches; each masked position and label counts by its weight.
+
+    Returns:
+      ``mlm_accuracy`` and, where there are labels, ``nsp_accuracy``.
+    """
+    tokens, classes = np.zeros(0), np.zeros(2)
+    for batch in batches:
+        more = np.bincount(batch["masked_ids"].ravel(), batch["masked_weights"].ravel(), minlength=tokens.size)
+        tokens = more + np.pad(tokens, (0, more.size - tokens.size))
+        labels, weights = batch["next_sentence_labels"].ravel(), batch["next_sentence_weights"].ravel()
+        classes += np.bincount(labels, weights, minlength=2)
+    scores = {"mlm_accuracy": float(tokens.max() / tokens.sum())} if tokens.sum() else {}
+    return scores | ({"nsp_accuracy": float(classes.max() / classes.sum())} if classes.sum() else {})

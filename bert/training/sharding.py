@@ -1,0 +1,104 @@
+"""Which axis of which array lies on which devices: the only home of that decision.
+
+Two mesh axes: ``data`` (rows of the batch; with fsdp also parameters) and ``model`` (heads, feed-forward, vocabulary).
+A mode is a table from an array's logical axes to mesh axes; parameters and every optimizer moment find their logical
+axes by the end of their path.
+"""
+
+import re
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from bert.errors import InputError
+
+# Logical axes by path ending. The leading layer axis of blocks is never split.
+_AXES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
+    (r"token/embedding$", ("vocab", None)),
+    (r"(position|type)/embedding$", (None, "embed")),
+    (r"attention/(query|key|value)/kernel$", (None, "embed", "heads")),
+    (r"attention/(query|key|value)/bias$", (None, "heads")),
+    (r"attention/output/kernel$", (None, "heads", "embed")),
+    (r"feed_forward/up/kernel$", (None, "embed", "mlp")),
+    (r"feed_forward/up/bias$", (None, "mlp")),
+    (r"feed_forward/down/kernel$", (None, "mlp", "embed")),
+    (r"(pooler|transform)/kernel$", ("embed", None)),
+)
+MODES: dict[str, dict[str, str | tuple[str, ...]]] = {
+    "dp": {},
+    "fsdp": {"vocab": "data", "embed": "data"},
+    "tp": {"vocab": "model", "heads": "model", "mlp": "model"},
+    "fsdp_tp": {"vocab": ("model", "data"), "embed": "data", "heads": "model", "mlp": "model"},
+}
+
+
+def make_mesh(mode: str = "dp", model_devices: int = 1, devices: list | None = None) -> Mesh:
+    """A mesh over all devices (or those given), ``model_devices`` of them side by side on the model axis.
+
+    Raises:
+      InputError: for an unknown mode or a number of devices that does not divide.
+    """
+    devices = jax.devices() if devices is None else devices
+    if mode not in MODES:
+        raise InputError(f"sharding mode is {mode!r}; it must be one of {', '.join(MODES)}")
+    if model_devices < 1 or len(devices) % model_devices:
+        raise InputError(f"model_devices is {model_devices}; it must divide the {len(devices)} devices there are")
+    shape = (len(devices) // model_devices, model_devices)
+    # Auto axes: under explicit ones a plain lookup in a sharded table raises.
+    return jax.make_mesh(shape, ("data", "model"), axis_types=(AxisType.Auto,) * 2, devices=devices)
+
+
+def check_batch_size(rows: int, mesh: Mesh, micro_batches: int = 1) -> None:
+    """Refuses a global batch that does not split evenly over devices and micro-batches."""
+    unit = mesh.shape["data"] * micro_batches
+    if rows < 1 or rows % unit:
+        raise InputError(
+            f"batch_size is {rows}; it must be a multiple of {unit} ({mesh.shape['data']} devices x "
+            f"{micro_batches} micro-batches): {unit}, {2 * unit}, {3 * unit}, ..."
+        )
+
+
+def state_shardings(state: Any, mesh: Mesh, mode: str) -> Any:
+    """A tree of NamedSharding for a tree of arrays or of ShapeDtypeStruct.
+
+    An axis that the devices do not divide stays whole on each of them.
+    """
+    rules = MODES[mode]
+
+    def one(path, x) -> NamedSharding:
+        name = jax.tree_util.keystr(path, simple=True, separator="/")
+        axes = next((axes for pattern, axes in _AXES if re.search(pattern, name)), ())
+        spec = [rules.get(axis) if axis else None for axis in axes[: x.ndim]]
+        return NamedSharding(mesh, P(*(s if _divides(mesh, s, n) else None for s, n in zip(spec, x.shape, strict=False))))
+
+    return jax.tree_util.tree_map_with_path(one, state)
+
+
+def _divides(mesh: Mesh, spec: str | tuple[str, ...] | None, size: int) -> bool:
+    names = (spec,) if isinstance(spec, str) else spec or ()
+    return size % int(np.prod([mesh.shape[name] for name in names], dtype=int)) == 0
+
+
+def batch_sharding(mesh: Mesh) -> NamedSharding:
+    """Rows over the data axis."""
+    return NamedSharding(mesh, P("data"))
+
+
+def replicated(mesh: Mesh) -> NamedSharding:
+    """The whole array on every device."""
+    return NamedSharding(mesh, P())
+
+
+def host_rows(batch_size: int) -> slice:
+    """The rows of a global batch that this process builds."""
+    share = batch_size // jax.process_count()
+    return slice(jax.process_index() * share, (jax.process_index() + 1) * share)
+
+
+def place(batch: dict[str, np.ndarray], mesh: Mesh) -> dict[str, jax.Array]:
+    """This process's rows of a batch -> global arrays on the mesh."""
+    sharding = batch_sharding(mesh)
+    return {name: jax.make_array_from_process_local_data(sharding, array) for name, array in batch.items()}

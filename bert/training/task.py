@@ -1,0 +1,34 @@
+"""What the training loop asks of a task; pretraining is a task like any other.
+
+The loop knows losses by name only. Each is a sum over the batch divided once by a count over the whole global batch,
+so that neither accumulation nor the number of devices changes a result; the count must come from the batch alone.
+"""
+
+from typing import Protocol
+
+import flax.linen as nn
+
+from bert.config import BertConfig
+from bert.model.layers import Array
+
+Batch = dict[str, Array]
+
+
+class Task(Protocol):
+    """Head, losses and metrics of one job."""
+
+    def head(self, config: BertConfig) -> nn.Module:
+        """The Linen module that reads the hidden states (contract: bert/model/heads.py)."""
+        ...
+
+    def counts(self, batch: Batch) -> dict[str, Array]:
+        """Loss name -> summed weight, float32 scalar. The total loss is the sum over names of nats / count."""
+        ...
+
+    def sums(self, outputs: dict[str, Array], batch: Batch) -> dict[str, Array]:
+        """Loss name -> summed nats, and further sums that ``metrics`` reads; float32 scalars that add up over batches."""
+        ...
+
+    def metrics(self, totals: dict[str, float]) -> dict[str, float | None]:
+        """Names for people -> values, from added-up sums and counts (``NAME_count``); None where undefined."""
+        ...
