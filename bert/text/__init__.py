@@ -1,0 +1,1 @@
+"""What people have (files of text) -> token ids on disk."""

@@ -1,0 +1,299 @@
+"""WordPiece: text -> token ids with offsets into the original text. The only importer of `tokenizers`.
+
+The pieces are those of google-research/bert, tokenization.py, except where the `tokenizers` library differs from it:
+words of 101 to 200 characters are unknown (`max_word_chars=200` gives Google's answer), private-use characters are
+dropped, and a Greek capital sigma at a word's end becomes the plain small one. Text is never put into Unicode normal
+form: "a" + U+0301 and "á" are different entries of a cased vocabulary. Vocabulary files are checked in vocabulary.py.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import pathlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tokenizers
+from absl import logging
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from bert.errors import InputError
+from bert.text.vocabulary import (
+    SPECIAL_TOKENS,
+    check_vocab,
+    read_tokenizer_folder,
+    read_vocab_file,
+    upper_case_entries,
+)
+
+
+class Encoding(NamedTuple):
+    """Pieces of one text, without [CLS] and [SEP].
+
+    ids: token ids. offsets: [start, end) of each piece in code points of the original text.
+    word_ids: number of the word that each piece belongs to; punctuation marks are words of their own.
+    """
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+    word_ids: list[int]
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizerSettings:
+    """All that decides the ids of a text, beside the vocabulary."""
+
+    lower_case: bool
+    strip_accents: bool
+    split_chinese: bool = True
+    max_word_chars: int = 100  # characters after lower-casing; tokenizers' default, Google's is 200
+    special_tokens: tuple[tuple[str, str], ...] = tuple(SPECIAL_TOKENS.items())
+    protected: tuple[str, ...] = ()  # words that are never split
+
+
+class Tokenizer:
+    """A vocabulary and its rules. Made by `from_vocab`, `train` or `load`; never changed afterwards."""
+
+    def __init__(self, vocab: Sequence[str], settings: TokenizerSettings, model_max_length: int = 512):
+        self.vocab = tuple(vocab)
+        self.settings = settings
+        self.model_max_length = model_max_length
+        self._ids = {entry: index for index, entry in enumerate(self.vocab)}
+        special = dict(settings.special_tokens)
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
+            self._ids[special[name]] for name in ("pad", "unk", "cls", "sep", "mask")
+        )
+        self.special_ids = tuple(self._ids[special[name]] for name in SPECIAL_TOKENS)
+
+    @classmethod
+    def from_vocab(
+        cls,
+        vocab: str | pathlib.Path | Sequence[str],
+        *,
+        lower_case: bool | None = None,
+        strip_accents: bool | None = None,
+        split_chinese: bool = True,
+        max_word_chars: int = 100,
+        model_max_length: int = 512,
+        special_tokens: Mapping[str, str] | None = None,
+        source: str = "",
+    ) -> "Tokenizer":
+        """Tokenizer of a vocabulary file, or of entries in the order of their ids.
+
+        Args:
+          vocab: path of a file with one entry a line, or the entries.
+          lower_case: None = no if the vocabulary has upper-case entries, else yes.
+          strip_accents: None = as lower_case (the rule of the released models).
+          split_chinese: each CJK ideograph is a word of its own.
+          max_word_chars: longer words become one unknown token.
+          model_max_length: tokens, [CLS] and [SEP] included; only noted for others.
+          special_tokens: "pad", "unk", "cls", "sep", "mask" -> entry, where they are not [PAD], [UNK], ...
+          source: what messages call the vocabulary.
+
+        Raises:
+          InputError: a duplicate, an empty line, or a missing special token, by file and line.
+        """
+        entries = read_vocab_file(vocab) if isinstance(vocab, str | pathlib.Path) else list(vocab)
+        source = source or (str(vocab) if isinstance(vocab, str | pathlib.Path) else "vocabulary")
+        special = {**SPECIAL_TOKENS, **(special_tokens or {})}
+        check_vocab(entries, special, source)
+        upper = upper_case_entries(entries)
+        if lower_case is None:
+            lower_case = not upper
+        elif lower_case and upper:
+            logging.warning(
+                "%s: lower-casing is on, so %d of %d entries can never be met (such as %s); cased vocabularies need "
+                "lower_case=False",
+                *(source, len(upper), len(entries), ", ".join(upper[:3])),
+            )
+        accents = lower_case if strip_accents is None else strip_accents
+        settings = TokenizerSettings(lower_case, accents, split_chinese, max_word_chars, tuple(special.items()))
+        return cls(entries, settings, model_max_length)
+
+    @classmethod
+    def train(
+        cls,
+        texts: Iterable[str],
+        *,
+        vocab_size: int,
+        lower_case: bool = True,
+        strip_accents: bool | None = None,
+        split_chinese: bool = True,
+        min_frequency: int = 2,
+        model_max_length: int = 512,
+        source: str = "trained vocabulary",
+    ) -> "Tokenizer":
+        """Tokenizer with pieces learnt from texts; it may get fewer than `vocab_size` entries from little text.
+
+        The trainer of `tokenizers` breaks ties in the order of a hash table, so two runs on one text differ in a few
+        pieces: train once and keep the file.
+
+        Raises:
+          InputError: no room for the special tokens, or no text.
+        """
+        if vocab_size < len(SPECIAL_TOKENS) + 1:
+            raise InputError(f"vocab_size {vocab_size} must be above {len(SPECIAL_TOKENS)}, the special tokens")
+        accents = lower_case if strip_accents is None else strip_accents
+        settings = TokenizerSettings(lower_case, accents, split_chinese)
+        backend = _backend(list(SPECIAL_TOKENS.values()), settings)
+        trainer = trainers.WordPieceTrainer(
+            vocab_size=vocab_size,
+            min_frequency=min_frequency,
+            special_tokens=list(SPECIAL_TOKENS.values()),
+            limit_alphabet=max(1, vocab_size // 8),  # characters; the rarest are left to [UNK]
+            show_progress=False,
+        )
+        backend.train_from_iterator(texts, trainer)
+        ids = backend.get_vocab(with_added_tokens=True)
+        if len(ids) == len(SPECIAL_TOKENS):
+            raise InputError(f"{source}: the texts hold no word, so no vocabulary can be learnt from them")
+        return cls(sorted(ids, key=ids.__getitem__), settings, model_max_length)
+
+    @classmethod
+    def load(cls, directory: str | pathlib.Path) -> "Tokenizer":
+        """Tokenizer of a directory that holds tokenizer.json or vocab.txt, and possibly tokenizer_config.json.
+
+        Where tokenizer.json and tokenizer_config.json disagree on lower-casing, the latter counts, as in transformers.
+
+        Raises:
+          InputError: neither file is there, or the tokenizer is not BERT's.
+        """
+        found = read_tokenizer_folder(pathlib.Path(directory))
+        protected = found.pop("protected")
+        made = cls.from_vocab(**found)
+        special = dict(made.settings.special_tokens).values()
+        return made.add_protected([word for word in protected if word not in special])
+
+    def save(self, directory: str | pathlib.Path) -> None:
+        """Writes tokenizer.json, vocab.txt and tokenizer_config.json; transformers' AutoTokenizer reads them equal."""
+        folder = pathlib.Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "tokenizer.json").write_text(self._keep.to_str(pretty=True), encoding="utf-8", newline="\n")
+        (folder / "vocab.txt").write_text("\n".join(self.vocab) + "\n", encoding="utf-8", newline="\n")
+        config = {
+            "tokenizer_class": "BertTokenizer",
+            "do_lower_case": self.lower_case,
+            "strip_accents": self.strip_accents,
+            "tokenize_chinese_chars": self.settings.split_chinese,
+            "model_max_length": self.model_max_length,
+            **{f"{name}_token": token for name, token in self.settings.special_tokens},
+        }
+        text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
+        (folder / "tokenizer_config.json").write_text(text, encoding="utf-8", newline="\n")
+
+    def add_protected(self, words: Sequence[str]) -> "Tokenizer":
+        """A tokenizer that keeps these words whole; those not in the vocabulary get the next ids.
+
+        The longest match wins. Letter case is treated as in all other text: with lower-casing, "Graft" is "graft".
+        """
+        if not words:
+            return self
+        vocab = [*self.vocab, *(word for word in dict.fromkeys(words) if word not in self._ids)]
+        protected = tuple(dict.fromkeys([*self.settings.protected, *words]))
+        return Tokenizer(vocab, dataclasses.replace(self.settings, protected=protected), self.model_max_length)
+
+    @property
+    def vocab_size(self) -> int:
+        return len(self.vocab)
+
+    @property
+    def lower_case(self) -> bool:
+        return self.settings.lower_case
+
+    @property
+    def strip_accents(self) -> bool:
+        return self.settings.strip_accents
+
+    @functools.cached_property
+    def continues_word_V(self) -> np.ndarray:
+        """bool [V]; True for pieces that continue a word ("##ing")."""
+        return np.array([entry.startswith("##") and len(entry) > 2 for entry in self.vocab])
+
+    @functools.cached_property
+    def replacement_ids(self) -> np.ndarray:
+        """int32 [R], ascending; ids that stand for text: no special token, no [unused7]."""
+        special = set(self.special_ids)
+        unused = re.compile(r"\[unused\d+\]")
+        kept = [i for i, entry in enumerate(self.vocab) if i not in special and not unused.fullmatch(entry)]
+        return np.array(kept, np.int32)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the vocabulary and every setting that decides ids."""
+        parts = json.dumps([self.vocab, dataclasses.asdict(self.settings)], ensure_ascii=False)
+        return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def encode(self, text: str, *, special_in_text: bool = False) -> Encoding:
+        """Pieces of one text. `special_in_text`: a literal "[MASK]" in the text is that token, else it is split."""
+        return self.encode_batch([text], special_in_text=special_in_text)[0]
+
+    def encode_batch(self, texts: Sequence[str], *, special_in_text: bool = False) -> list[Encoding]:
+        """Pieces of several texts, on all cores."""
+        backend = self._keep if special_in_text else self._split
+        found = backend.encode_batch([_clean(text) for text in texts], add_special_tokens=False)
+        return [
+            Encoding(one.ids, one.offsets, [-1 if word is None else word for word in one.word_ids]) for one in found
+        ]
+
+    def encode_ids(self, texts: Sequence[str], *, special_in_text: bool = False) -> list[list[int]]:
+        """Only the ids of `encode_batch`; a third faster."""
+        backend = self._keep if special_in_text else self._split
+        return [one.ids for one in backend.encode_batch_fast([_clean(t) for t in texts], add_special_tokens=False)]
+
+    def decode(self, ids: Iterable[int], *, skip_special: bool = False) -> str:
+        """Text with the pieces joined and the blanks before punctuation taken out; letter case is not restored."""
+        return self._keep.decode([int(i) for i in ids], skip_special_tokens=skip_special)
+
+    @functools.cached_property
+    def _keep(self) -> tokenizers.Tokenizer:
+        """Takes special tokens in the text for what they name."""
+        return _backend(self.vocab, self.settings)
+
+    @functools.cached_property
+    def _split(self) -> tokenizers.Tokenizer:
+        """Splits special tokens in the text like any other text. The switch is state, hence two backends."""
+        backend = _backend(self.vocab, self.settings)
+        backend.encode_special_tokens = True
+        return backend
+
+    def __reduce__(self):
+        return Tokenizer, (self.vocab, self.settings, self.model_max_length)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer(vocab_size={self.vocab_size}, lower_case={self.lower_case})"
+
+
+def _backend(vocab: Sequence[str], settings: TokenizerSettings) -> tokenizers.Tokenizer:
+    """The `tokenizers` object of a vocabulary; [CLS] and [SEP] are for others that read the saved file."""
+    ids = {entry: index for index, entry in enumerate(vocab)}
+    special = dict(settings.special_tokens)
+    made = tokenizers.Tokenizer(
+        models.WordPiece(ids, unk_token=special["unk"], max_input_chars_per_word=settings.max_word_chars)
+    )
+    made.normalizer = normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=settings.split_chinese,
+        strip_accents=settings.strip_accents,
+        lowercase=settings.lower_case,
+    )
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.decoder = decoders.WordPiece(prefix="##", cleanup=True)
+    cls_token, sep_token = special["cls"], special["sep"]
+    made.post_processor = processors.TemplateProcessing(
+        single=[cls_token, "$A", sep_token],
+        pair=[cls_token, "$A", sep_token, "$B:1", f"{sep_token}:1"],
+        special_tokens=[(cls_token, ids[cls_token]), (sep_token, ids[sep_token])],
+    )
+    made.add_special_tokens([AddedToken(special[name], normalized=False, special=True) for name in SPECIAL_TOKENS])
+    # single_word: "graft" must not be cut out of "grafting"; marks such as [E1] may touch other text.
+    whole = [AddedToken(word, normalized=True, single_word=word.isalnum()) for word in settings.protected]
+    made.add_tokens(whole)
+    return made
+
+
+def _clean(text: str) -> str:
+    """The text with lone surrogates, which are no characters and which Rust refuses, replaced one for one."""
+    return text if text.isascii() else re.sub("[\ud800-\udfff]", "\ufffd", text)
