@@ -1,0 +1,183 @@
+"""Writes a prepared folder: shards in bounded memory, then the manifest that finishes it. The format is in store.py."""
+
+import dataclasses
+import json
+import os
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bert.errors import InputError
+from bert.text.store import FORMAT, LABELS, MANIFEST, SPLITS, sha256, token_dtype
+from bert.text.tokenizer import Tokenizer
+
+
+def write_manifest(folder: pathlib.Path, content: Mapping[str, Any]) -> None:
+    """Finishes a folder: writes its manifest, aside and then renamed. It must be the last file to be written."""
+    aside = folder / (MANIFEST + ".partial")
+    with open(aside, "w", encoding="utf-8", newline="\n") as handle:
+        json.dump(content, handle, indent=1, ensure_ascii=False)
+        handle.write("\n")
+        handle.flush()
+        os.fsync(handle.fileno())
+    aside.rename(folder / MANIFEST)
+
+
+@dataclasses.dataclass
+class _OpenShard:
+    """Files of the shard that is being written, and how far they are."""
+
+    name: str
+    tokens: Any
+    continues: Any
+    sentence_ends: list[np.ndarray]
+    document_ends: list[int]
+    length: int = 0
+    in_document: bool = False
+
+
+class StoreWriter:
+    """Writes the shards of one split in bounded memory; `close` gives their names."""
+
+    def __init__(self, folder: pathlib.Path, split: str, *, vocab_size: int, word_boundaries: bool, shard_tokens: int):
+        """`shard_tokens`: a new shard begins with the first document after this many tokens."""
+        self.folder, self.split = folder, split
+        self.dtype = token_dtype(vocab_size)
+        self.word_boundaries = word_boundaries
+        self.shard_tokens = shard_tokens
+        self.shards: list[str] = []
+        self.num_documents = self.num_sentences = self.num_tokens = 0
+        self._open: _OpenShard | None = None
+
+    def add(self, tokens: np.ndarray, sentence_lengths: np.ndarray, continues: np.ndarray | None = None) -> None:
+        """Appends sentences to the current document. `tokens` [sum of lengths]; no length is 0."""
+        if not len(tokens):
+            return
+        if self._open is None:
+            self._open = self._begin_shard()
+        shard = self._open
+        shard.tokens.write(np.ascontiguousarray(tokens, self.dtype).data)
+        if shard.continues is not None:
+            assert continues is not None
+            assert len(continues) == len(tokens)
+            shard.continues.write(np.ascontiguousarray(continues, np.uint8).data)
+        shard.sentence_ends.append(shard.length + np.cumsum(sentence_lengths, dtype=np.int64))
+        shard.length += len(tokens)
+        shard.in_document = True
+        self.num_sentences += len(sentence_lengths)
+        self.num_tokens += len(tokens)
+
+    def end_document(self) -> None:
+        """Closes the current document, if it has any token, and the shard if it is full."""
+        shard = self._open
+        if shard is None or not shard.in_document:
+            return
+        shard.document_ends.append(shard.length)
+        shard.in_document = False
+        self.num_documents += 1
+        if shard.length >= self.shard_tokens:
+            self._end_shard()
+
+    def close(self) -> list[str]:
+        self.end_document()
+        if self._open is not None:
+            self._end_shard()
+        return self.shards
+
+    def _begin_shard(self) -> _OpenShard:
+        name = f"{self.split}-{len(self.shards):05d}"
+        tokens = open(self.folder / f"{name}.tokens", "wb")  # noqa: SIM115  (closed with the shard)
+        words = open(self.folder / f"{name}.words", "wb") if self.word_boundaries else None  # noqa: SIM115
+        return _OpenShard(name, tokens, words, [], [])
+
+    def _end_shard(self) -> None:
+        shard = self._open
+        assert shard is not None
+        shard.tokens.close()
+        if shard.continues is not None:
+            shard.continues.close()
+        ends = np.concatenate(shard.sentence_ends) if shard.sentence_ends else np.zeros(0, np.int64)
+        (self.folder / f"{shard.name}.sentences").write_bytes(ends.astype("<i8").tobytes())
+        (self.folder / f"{shard.name}.documents").write_bytes(np.array(shard.document_ends, "<i8").tobytes())
+        self.shards.append(shard.name)
+        self._open = None
+
+
+def finish(
+    folder: pathlib.Path,
+    tokenizer: Tokenizer,
+    writers: Mapping[str, StoreWriter],
+    *,
+    settings: Mapping[str, Any],
+    report: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Closes the writers, saves the tokenizer, and writes the manifest, which it returns:
+
+    format (int), tokenizer (fingerprint), vocab_size, labels, word_boundaries (bool), settings and report (of prepare),
+    splits {name: {documents, sentences, tokens, shards}}, files {name: {bytes, sha256}}.
+    """
+    splits = {}
+    for split, writer in writers.items():
+        shards = writer.close()
+        counts = {"documents": writer.num_documents, "sentences": writer.num_sentences, "tokens": writer.num_tokens}
+        splits[split] = {**counts, "shards": shards}
+    tokenizer.save(folder)
+    files = sorted(path for path in folder.iterdir() if not path.name.startswith(MANIFEST))
+    manifest = {
+        "format": FORMAT,
+        "tokenizer": tokenizer.fingerprint,
+        "vocab_size": tokenizer.vocab_size,
+        "labels": LABELS,
+        "word_boundaries": any(writer.word_boundaries for writer in writers.values()),
+        "settings": dict(settings),
+        "report": dict(report),
+        "splits": splits,
+        "files": {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in files},
+    }
+    write_manifest(folder, manifest)
+    return manifest
+
+
+def write_store(
+    folder: str | pathlib.Path,
+    tokenizer: Tokenizer,
+    splits: Mapping[str, Iterable[Sequence[Sequence[int]]]],
+    *,
+    continues: Mapping[str, Iterable[Sequence[Sequence[bool]]]] | None = None,
+    shard_tokens: int = 1 << 26,
+) -> None:
+    """Prepared folder of token ids that somebody has already.
+
+    Args:
+      folder: new or empty.
+      splits: "train" and possibly "validation" -> documents -> sentences -> ids, without [CLS] and [SEP].
+      continues: the same, with True where a token continues the word before it; None = the ## pieces do.
+      shard_tokens: tokens after which a new shard begins.
+
+    Raises:
+      InputError: the folder holds files, or an id is not in the vocabulary.
+    """
+    path = pathlib.Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    if any(path.iterdir()):
+        raise InputError(f"{path}: is not empty; give a new folder")
+    writers = {}
+    for split in SPLITS:
+        writer = writers[split] = StoreWriter(
+            path,
+            split,
+            vocab_size=tokenizer.vocab_size,
+            word_boundaries=continues is not None,
+            shard_tokens=shard_tokens,
+        )
+        flags = iter(continues.get(split, ())) if continues is not None else None
+        for number, document in enumerate(splits.get(split, ())):
+            ids = np.array([token for sentence in document for token in sentence], np.int64)
+            if len(ids) and not 0 <= ids.min() <= ids.max() < tokenizer.vocab_size:
+                raise InputError(f"{split} document {number}: ids must be from 0 to {tokenizer.vocab_size - 1}")
+            words = np.array([flag for sentence in next(flags) for flag in sentence], bool) if flags else None
+            writer.add(ids, np.array([len(sentence) for sentence in document if len(sentence)], np.int64), words)
+            writer.end_document()
+    finish(path, tokenizer, writers, settings={}, report={})
