@@ -1,0 +1,227 @@
+"""The batch contract, and batches of a prepared store. Batch i is a pure function of (store, settings, i).
+
+A batch is a dict of NumPy arrays. B rows of T tokens; a row holds up to E examples and P masked positions (unpacked
+batches are the case E = 1; fine-tuning uses the same keys with targets of its own).
+
+| key | | |
+| --- | --- | --- |
+| token_ids | int32 [B, T] | what the model reads; [PAD] after the last example |
+| type_ids | int32 [B, T] | 0 in [CLS] A [SEP], 1 in B [SEP] |
+| position_ids | int32 [B, T] | 0, 1, ... from each [CLS] on |
+| example_ids | int32 [B, T] | 0 padding, 1.. example in the row; attention stays inside one example |
+| cls_positions | int32 [B, E] | where the examples begin; 0 where there is none |
+| masked_positions | int32 [B, P] | places of the masked words, ascending; 0 in empty slots |
+| masked_ids | int32 [B, P] | the tokens that stood there; 0 in empty slots |
+| masked_weights | float32 [B, P] | 1 for each chosen place, whatever stands there now; 0 in empty slots |
+| next_sentence_labels | int32 [B, E] | 0 is_next, 1 random (nsp) or swapped (sop); 0 where there is none |
+| next_sentence_weights | float32 [B, E] | 1 where there is a label |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bert.data import assembly, masking, packing, pairs
+from bert.data.settings import BatchSettings
+from bert.errors import InputError
+
+if TYPE_CHECKING:
+    from bert.text.store import Store
+
+__all__ = ["BatchSettings", "Batches", "EpochReport", "EvaluationBatches"]
+
+
+@dataclasses.dataclass(frozen=True)
+class EpochReport:
+    """What an epoch holds; `str()` is for the user."""
+
+    pairs: pairs.PairCounts
+    rows: int
+    tokens: int  # with [CLS] and [SEP], without padding
+    masked: int  # at most; [UNK] is never chosen
+    text_tokens: int
+    fill: float  # share of the rows' places that hold tokens
+
+    def __str__(self) -> str:
+        return (
+            f"{self.pairs}; {self.rows:,} rows, {1 - self.fill:.1%} padding, "
+            f"{self.masked / max(self.text_tokens, 1):.1%} of the tokens masked"
+        )
+
+
+class _Plan:
+    """The rows of one epoch."""
+
+    def __init__(self, store: Store, settings: BatchSettings, epoch: int):
+        self.epoch = epoch
+        self.examples = pairs.plan_epoch(
+            store,
+            max_length=settings.max_length,
+            objective=settings.objective,
+            seed=settings.seed,
+            epoch=epoch,
+            short_probability=settings.short_probability,
+        )
+        length_N = self.examples.lengths
+        masks_N = settings.mask_limits(self.examples.tokens, length_N)
+        # An example with many masks for its length counts as longer, so that no row exceeds the budget.
+        needed_N = -(-masks_N * settings.max_length // settings.masks_in_row)
+        self.rows = packing.pack(
+            np.maximum(length_N, needed_N),
+            capacity=settings.max_length,
+            max_examples=settings.examples_in_row,
+            seed=(settings.seed, epoch, 2),
+        )
+        tokens = int(length_N.sum(dtype=np.int64))
+        self.report = EpochReport(
+            pairs=self.examples.counts,
+            rows=len(self.rows),
+            tokens=tokens,
+            masked=int(masks_N.sum()),
+            text_tokens=int(self.examples.tokens.sum(dtype=np.int64)),
+            fill=tokens / max(len(self.rows) * settings.max_length, 1),
+        )
+
+
+class _Builder:
+    """Rows of an epoch to arrays."""
+
+    def __init__(self, store: Store, settings: BatchSettings):
+        self.store, self.settings = store, settings
+        self.shape = assembly.Shape(settings.max_length, settings.examples_in_row, settings.masks_in_row)
+        tokenizer = store.tokenizer
+        if settings.random_share > 0 and not len(tokenizer.replacement_ids):
+            raise InputError("the vocabulary has no ordinary tokens to replace by; set random_share to 0")
+        maskable_V = np.ones(tokenizer.vocab_size, bool)
+        maskable_V[list(tokenizer.special_ids)] = False
+        self.masks = assembly.Masks(
+            rate=settings.mask_rate,
+            mask_share=settings.mask_share,
+            random_share=settings.random_share,
+            whole_words=settings.whole_words,
+            mask_id=tokenizer.mask_id,
+            replacement_ids=np.asarray(tokenizer.replacement_ids, np.int32),
+            maskable_V=maskable_V,
+        )
+
+    def rows(self, plan: _Plan, start: int, stop: int, num_rows: int) -> dict[str, np.ndarray]:
+        """Rows start to stop of an epoch, and empty ones up to num_rows."""
+        batch = assembly.empty(num_rows, self.shape, self.store.tokenizer.pad_id)
+        starts = plan.rows.row_starts[start : stop + 1]
+        if stop <= start:
+            return batch
+        chosen_N = plan.rows.order[starts[0] : starts[-1]]
+        row_N = np.repeat(np.arange(stop - start), np.diff(starts))
+        examples = plan.examples
+        tokens_N = examples.a_length[chosen_N] + examples.b_length[chosen_N]
+        limit_N = self.settings.mask_limits(tokens_N, tokens_N + 2 + (examples.b_length[chosen_N] > 0))
+        key_N = masking.example_keys(self.settings.seed, plan.epoch, chosen_N)
+        assembly.fill(batch, self.store, examples, chosen_N, row_N, key_N, limit_N, self.masks)
+        return batch
+
+
+class Batches:
+    """Training batches without end: the rows of epoch 0, of epoch 1, and so on, cut into batches.
+
+    `batches(i)` is the global batch i; `batches(i, slice(8, 16))` its rows 8 to 15, all that one host needs. A
+    batch may hold the end of an epoch and the start of the next; no row is left out or repeated. Epochs are planned
+    when they are reached, at most two are held, and calls from several threads are safe.
+    """
+
+    def __init__(self, store: Store, settings: BatchSettings):
+        """Raises InputError where the store cannot give what the settings ask for."""
+        pairs.check_documents(store, settings.objective)
+        self.settings = settings
+        self._store = store
+        self._builder = _Builder(store, settings)
+        self._plans: dict[int, _Plan] = {}
+        self._first_rows = [0]  # first row of epoch 0, 1, ...; grows as epochs are planned
+        self._lock = threading.Lock()
+        self.report = self._plan(0).report
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in the first epoch with [CLS] and [SEP], without padding."""
+        return self.report.tokens
+
+    @property
+    def steps_per_epoch(self) -> float:
+        """Batches in the first epoch, not rounded; other epochs differ by a few rows."""
+        return self.report.rows / self.settings.batch_size
+
+    def steps_for(self, epochs: float) -> int:
+        """Batches that show every row of so many epochs (each as long as the first), the last one included."""
+        return math.ceil(round(epochs * self.report.rows, 6) / self.settings.batch_size)
+
+    def __call__(self, index: int, rows: slice = slice(None)) -> dict[str, np.ndarray]:
+        """Batch `index` (0, 1, ...), or a range of its rows (step 1); keys as in the table above."""
+        if index < 0:
+            raise ValueError(f"batch {index}: numbers start at 0")
+        low, high, step = rows.indices(self.settings.batch_size)
+        if step != 1:
+            raise ValueError(f"rows {rows} must have step 1")
+        row, end = index * self.settings.batch_size + low, index * self.settings.batch_size + max(low, high)
+        parts = []
+        while row < end or not parts:
+            plan, first = self._plan_of_row(row)
+            stop = min(end, first + len(plan.rows))
+            parts.append(self._builder.rows(plan, row - first, stop - first, stop - row))
+            row = stop
+        if len(parts) == 1:
+            return parts[0]
+        return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+
+    def _plan_of_row(self, row: int) -> tuple[_Plan, int]:
+        """The epoch that holds a row of the stream, and the number of its first row."""
+        with self._lock:
+            epoch = 0
+            while True:
+                if epoch + 1 == len(self._first_rows) or row < self._first_rows[epoch + 1]:
+                    plan = self._plan(epoch)
+                    if row < self._first_rows[epoch + 1]:
+                        return plan, self._first_rows[epoch]
+                epoch += 1
+
+    def _plan(self, epoch: int) -> _Plan:
+        """The plan of an epoch; every one before it has been planned once."""
+        if epoch not in self._plans:
+            while len(self._plans) > 1:
+                del self._plans[min(self._plans)]
+            plan = self._plans[epoch] = _Plan(self._store, self.settings, epoch)
+            if epoch + 1 == len(self._first_rows):
+                self._first_rows.append(self._first_rows[-1] + len(plan.rows))
+        return self._plans[epoch]
+
+
+class EvaluationBatches:
+    """The rows of epoch 0 of a store, each in exactly one batch; empty rows fill the last one. Masks never change.
+
+    `len(batches)` batches; `batches(i, rows)` as in `Batches`. With pair labels impossible (one document), the labels'
+    weights are 0.
+    """
+
+    def __init__(self, store: Store, settings: BatchSettings):
+        """Raises InputError where the store is empty."""
+        pairs.check_documents(store, "none")
+        self.settings = settings
+        self._builder = _Builder(store, settings)
+        self._plan = _Plan(store, settings, 0)
+        self.report = self._plan.report
+
+    def __len__(self) -> int:
+        return -(-self.report.rows // self.settings.batch_size)
+
+    def __call__(self, index: int, rows: slice = slice(None)) -> dict[str, np.ndarray]:
+        if not 0 <= index < len(self):
+            raise IndexError(f"batch {index} of {len(self)}")
+        low, high, step = rows.indices(self.settings.batch_size)
+        if step != 1:
+            raise ValueError(f"rows {rows} must have step 1")
+        first = index * self.settings.batch_size
+        start, stop = (min(first + row, self.report.rows) for row in (low, max(low, high)))
+        return self._builder.rows(self._plan, start, stop, max(low, high) - low)
