@@ -5,6 +5,8 @@ import see one name a weight whatever the number of layers; the same tree runs a
 Axes: as in layers.py; L layer, P picked position.
 """
 
+from typing import Any
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -41,6 +43,7 @@ class Embeddings(nn.Module):
 
     def __call__(self, batch: dict[str, Array], key: Array | None) -> Array:
         x_BTD = self.token(batch["token_ids"]) + self.position(batch["position_ids"]) + self.type(batch["type_ids"])
+        x_BTD = rows_over_data(x_BTD)
         return dropout(self.norm(x_BTD), self.config.hidden_dropout, key).astype(self.config.dtype)
 
 
@@ -86,7 +89,8 @@ class Encoder(nn.Module):
         def step(x_BTD, layer):
             params, depth = layer
             block = Block(config, parent=None)
-            y_BTD = block.apply({"params": params}, x_BTD, allowed_B1TS, key_at(depth))
+            y_BTD: Any = block.apply({"params": params}, x_BTD, allowed_B1TS, key_at(depth))
+            y_BTD = rows_over_data(y_BTD)
             if not look_inside:
                 return y_BTD, None
             weights = block.apply({"params": params}, x_BTD, allowed_B1TS, method="attention_weights")
@@ -98,6 +102,16 @@ class Encoder(nn.Module):
         x_BTD = self.embeddings(batch, key_at(0))
         depths_L = jnp.arange(1, config.num_layers + 1)
         return jax.lax.scan(step, x_BTD, (self.blocks, depths_L), unroll=1 if scanned else config.num_layers)
+
+
+def rows_over_data(x_BTD: Array) -> Array:
+    """The same array, its rows kept on the mesh's ``data`` axis; unchanged without such a mesh.
+
+    Without this the partitioner splits activations by features when parameters are split, and pays in collectives.
+    """
+    if "data" not in jax.sharding.get_abstract_mesh().axis_names:
+        return x_BTD
+    return jax.lax.with_sharding_constraint(x_BTD, jax.P("data"))
 
 
 def pick(hidden_BTD: Array, positions_BP: Array) -> Array:

@@ -48,7 +48,9 @@ class OptimizerSettings:
         if self.total_steps < 1:
             raise InputError(f"total_steps is {self.total_steps}; training needs at least 1")
         if not 0 <= self.warmup_steps <= self.total_steps:
-            raise InputError(f"warmup_steps is {self.warmup_steps}; it must lie between 0 and total_steps {self.total_steps}")
+            raise InputError(
+                f"warmup_steps is {self.warmup_steps}; it must lie between 0 and total_steps {self.total_steps}"
+            )
         for name in ("learning_rate", "power", "eps"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} is {getattr(self, name)}; it must be above 0")

@@ -61,7 +61,8 @@ def baselines(batches: Iterable[dict[str, np.ndarray]]) -> dict[str, float]:
     Returns:
       ``mlm_accuracy`` and, where there are labels, ``nsp_accuracy``.
     """
-    tokens, classes = np.zeros(0), np.zeros(2)
+    tokens: np.ndarray = np.zeros(0)
+    classes = np.zeros(2)
     for batch in batches:
         more = np.bincount(batch["masked_ids"].ravel(), batch["masked_weights"].ravel(), minlength=tokens.size)
         tokens = more + np.pad(tokens, (0, more.size - tokens.size))

@@ -72,7 +72,9 @@ def state_shardings(state: Any, mesh: Mesh, mode: str) -> Any:
         name = jax.tree_util.keystr(path, simple=True, separator="/")
         axes = next((axes for pattern, axes in _AXES if re.search(pattern, name)), ())
         spec = [rules.get(axis) if axis else None for axis in axes[: x.ndim]]
-        return NamedSharding(mesh, P(*(s if _divides(mesh, s, n) else None for s, n in zip(spec, x.shape, strict=False))))
+        return NamedSharding(
+            mesh, P(*(s if _divides(mesh, s, n) else None for s, n in zip(spec, x.shape, strict=False)))
+        )
 
     return jax.tree_util.tree_map_with_path(one, state)
 

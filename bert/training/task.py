@@ -4,14 +4,15 @@ The loop knows losses by name only. Each is a sum over the batch divided once by
 so that neither accumulation nor the number of devices changes a result; the count must come from the batch alone.
 """
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import flax.linen as nn
 
 from bert.config import BertConfig
 from bert.model.layers import Array
 
-Batch = dict[str, Array]
+Batch = Mapping[str, Any]  # arrays by key; bert/data/batches.py lists the keys
 
 
 class Task(Protocol):
@@ -26,7 +27,10 @@ class Task(Protocol):
         ...
 
     def sums(self, outputs: dict[str, Array], batch: Batch) -> dict[str, Array]:
-        """Loss name -> summed nats, and further sums that ``metrics`` reads; float32 scalars that add up over batches."""
+        """Loss name -> summed nats, and further sums that ``metrics`` reads.
+
+        All are float32 scalars that add up over batches.
+        """
         ...
 
     def metrics(self, totals: dict[str, float]) -> dict[str, float | None]:

@@ -1,0 +1,58 @@
+"""Evaluation: every row exactly once, sums and counts until the very end, no randomness."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+
+from bert.model.heads import Model
+from bert.training import sharding
+from bert.training.task import Batch, Task
+
+
+def make_evaluation_step(model: Model, task: Task, mesh: Mesh) -> Callable[[dict, Batch], Batch]:
+    """Compiled (params, batch) -> sums and ``NAME_count`` of that batch, replicated on all devices."""
+
+    def step(params: dict, batch: Batch) -> Batch:
+        outputs: Any = model.apply({"params": params}, batch)
+        return totals_of(task, outputs, batch)
+
+    return jax.jit(step, out_shardings=sharding.replicated(mesh))
+
+
+def totals_of(task: Task, outputs: dict[str, Any], batch: Batch) -> Batch:
+    """A task's sums and counts in one dict; counts are named ``NAME_count``."""
+    counts = {f"{name}_count": count for name, count in task.counts(batch).items()}
+    return task.sums(outputs, batch) | counts
+
+
+def evaluate(
+    step: Callable[[dict, Batch], Batch],
+    params: dict,
+    batches: Iterable[dict[str, np.ndarray]],
+    task: Task,
+    mesh: Mesh,
+) -> dict[str, float | None]:
+    """The task's metrics over all rows of ``batches``.
+
+    Args:
+      step: from ``make_evaluation_step``.
+      batches: this process's rows of each batch; the last is filled with rows of weight 0.
+    """
+    totals: dict[str, float] = {}
+    waiting: Batch | None = None
+    for batch in batches:
+        result = step(params, sharding.place(batch, mesh))
+        if waiting is not None:  # read one late: the device is busy with the next batch meanwhile
+            add(totals, jax.device_get(waiting))
+        waiting = result
+    add(totals, jax.device_get(waiting) if waiting is not None else {})
+    return task.metrics(totals)
+
+
+def add(totals: dict[str, float], more: Mapping[str, Any]) -> None:
+    """Adds scalars to running totals, in float64."""
+    for name, value in more.items():
+        totals[name] = totals.get(name, 0.0) + float(value)

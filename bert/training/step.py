@@ -1,0 +1,154 @@
+"""One training step: the state, how it is made, and the compiled function from a batch to the next state.
+
+Everything random is a function of the seed and the step number, so a restart needs only the state.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+import optax
+from jax.sharding import Mesh
+
+from bert.model import losses
+from bert.model.heads import Model
+from bert.model.layers import Array
+from bert.training import optim, sharding
+from bert.training.task import Batch, Task
+
+
+@flax.struct.dataclass
+class TrainState:
+    """All that a step changes. ``step`` counts finished steps, the skipped ones among them."""
+
+    step: Array  # int32
+    params: Any  # nested dict, float32
+    opt_state: Any
+    skipped: Array  # int32: steps whose loss or gradient was not finite; they changed no parameter
+    skipped_in_row: Array  # int32: of these, the ones since the last good step
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """What is trained, how, and on which devices.
+
+    Attributes:
+      mode: sharding mode (bert/training/sharding.py).
+      micro_batches: parts of a batch whose gradients are added before one optimizer step.
+    """
+
+    model: Model
+    task: Task
+    optimizer: optim.OptimizerSettings
+    mesh: Mesh
+    mode: str = "dp"
+    micro_batches: int = 1
+    seed: int = 0
+
+
+def abstract_state(setup: Setup, batch: Batch) -> TrainState:
+    """The state's shapes, dtypes and shardings, as a tree of ShapeDtypeStruct; no memory is used."""
+    shapes = jax.eval_shape(lambda: _fresh_state(setup, batch, None))
+    shards = sharding.state_shardings(shapes, setup.mesh, setup.mode)
+    return jax.tree.map(lambda x, s: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=s), shapes, shards)
+
+
+def init_state(setup: Setup, target: TrainState, batch: Batch, params: dict | None = None) -> TrainState:
+    """A state at step 0, born on its devices as ``target`` (from ``abstract_state``) says.
+
+    Args:
+      batch: any batch of the task; only its shapes are read.
+      params: parameters to start from; None draws them from the seed.
+    """
+    shards = jax.tree.map(lambda x: x.sharding, target)
+    if params is None:
+        return jax.jit(lambda: _fresh_state(setup, batch, None), out_shardings=shards)()
+    params = jax.tree.map(jax.device_put, params, shards.params)
+    return jax.jit(lambda p: _fresh_state(setup, batch, p), out_shardings=shards)(params)
+
+
+def _fresh_state(setup: Setup, batch: Batch, params: dict | None) -> TrainState:
+    if params is None:
+        shapes = {name: jnp.asarray(x[:1]) for name, x in batch.items()}
+        params = setup.model.init(jax.random.key(setup.seed), shapes)["params"]
+    zero = jnp.zeros((), jnp.int32)
+    return TrainState(zero, params, optim.transformation(setup.optimizer).init(params), zero, zero)
+
+
+def make_train_step(setup: Setup, target: TrainState) -> Callable[[TrainState, Batch], tuple[TrainState, Batch]]:
+    """Compiled (state, global batch) -> (next state, sums and counts of the step); the state's memory is reused.
+
+    The loss of each term is its sum over the whole global batch divided by its count over the whole global batch,
+    whatever the number of devices and micro-batches. A step whose loss or gradient is not finite changes nothing but
+    the counters. ``target`` (from ``abstract_state``) says where the state lies.
+    """
+    transformation, rate = optim.transformation(setup.optimizer), optim.schedule(setup.optimizer)
+    root = jax.random.fold_in(jax.random.key(setup.seed), 1)  # the plain seed made the parameters
+
+    def micro_loss(params, batch: Batch, counts: Batch, key: Array):
+        outputs: Any = setup.model.apply({"params": params}, batch, train=True, rngs={"dropout": key})
+        sums = setup.task.sums(outputs, batch)
+        return sum(losses.ratio(sums[name], count) for name, count in counts.items()), sums
+
+    def step(state: TrainState, batch: Batch) -> tuple[TrainState, Batch]:
+        counts = setup.task.counts(batch)
+        key = jax.random.fold_in(root, state.step)
+        grads, sums = _accumulate(micro_loss, state.params, batch, counts, key, setup.micro_batches)
+        loss = sum(losses.ratio(sums[name], count) for name, count in counts.items())
+        norm = optax.global_norm(grads)
+        direction, opt_state = transformation.update(grads, state.opt_state, state.params)
+        used_rate = rate(state.step)
+        params = jax.tree.map(lambda p, d: p - used_rate * d, state.params, direction)
+        good = jnp.isfinite(loss) & jnp.isfinite(norm)
+        keep = lambda new, old: jax.tree.map(lambda n, o: jnp.where(good, n, o), new, old)  # noqa: E731
+        bad = (~good).astype(jnp.int32)
+        state = TrainState(
+            step=state.step + 1,
+            params=keep(params, state.params),
+            opt_state=keep(opt_state, state.opt_state),
+            skipped=state.skipped + bad,
+            skipped_in_row=(state.skipped_in_row + 1) * bad,
+        )
+        told = sums | {f"{name}_count": count for name, count in counts.items()}
+        told = {name: jnp.where(good, value, 0.0) for name, value in told.items()}
+        return state, told | {
+            "tokens": (batch["example_ids"] > 0).sum(dtype=jnp.float32),
+            "gradient_norm": norm,
+            "learning_rate": used_rate,
+            "skipped": state.skipped,
+            "skipped_in_row": state.skipped_in_row,
+        }
+
+    shards = jax.tree.map(lambda x: x.sharding, target)
+    rows = sharding.batch_sharding(setup.mesh)
+    out = (shards, sharding.replicated(setup.mesh))
+    return jax.jit(step, donate_argnums=0, in_shardings=(shards, rows), out_shardings=out)
+
+
+def _accumulate(micro_loss, params, batch: Batch, counts: Batch, key: Array, parts: int):
+    """Gradient and sums of the whole batch, computed in ``parts`` one after the other.
+
+    The memory is that of one part and one gradient buffer. Row r goes to part r % parts, so that each device keeps
+    its own rows.
+    """
+    gradient = jax.value_and_grad(micro_loss, has_aux=True)
+    if parts == 1:
+        (_, sums), grads = gradient(params, batch, counts, key)
+        return grads, sums
+    split = {name: x.reshape(-1, parts, *x.shape[1:]).swapaxes(0, 1) for name, x in batch.items()}
+
+    def add_part(so_far, part):
+        number, rows = part
+        (_, sums), grads = gradient(params, rows, counts, jax.random.fold_in(key, number))
+        return jax.tree.map(jnp.add, so_far, (grads, sums)), None
+
+    first = {name: x[0] for name, x in split.items()}
+    zeros = jax.tree.map(
+        lambda x: jnp.zeros(x.shape, x.dtype),
+        jax.eval_shape(lambda: (params, gradient(params, first, counts, key)[0][1])),
+    )
+    (grads, sums), _ = jax.lax.scan(add_part, zeros, (jnp.arange(parts), split))
+    return grads, sums

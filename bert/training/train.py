@@ -1,0 +1,233 @@
+"""The loop: batch, step, log the step before, evaluate, save.
+
+Everything in a run is a function of (config, data, seed, step): batches are numbered, dropout keys and the learning
+rate are computed from the step. So a run that was killed goes on exactly where its newest checkpoint stands.
+"""
+
+import collections
+import concurrent.futures
+import contextlib
+import dataclasses
+import itertools
+import pathlib
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+import jax
+import numpy as np
+
+from bert.errors import InputError, RunError
+from bert.training import evaluate, sharding, tracking
+from bert.training.checkpoint import Checkpoints
+from bert.training.step import Setup, TrainState, abstract_state, init_state, make_train_step
+from bert.training.task import Batch
+
+
+@dataclasses.dataclass(frozen=True)
+class LoopSettings:
+    """When to do what, in optimizer steps.
+
+    Raises:
+      InputError: for a value below 1.
+    """
+
+    total_steps: int
+    log_every: int = 50
+    evaluate_every: int = 1000
+    save_every: int = 1000
+    keep_checkpoints: int = 2
+    stop_after_skips: int = 20  # non-finite steps in a row
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            if getattr(self, field.name) < 1:
+                raise InputError(f"{field.name} is {getattr(self, field.name)}; it must be at least 1")
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One training run, wired: what is trained on what, where it is written.
+
+    Attributes:
+      train_batch: number of the batch -> this process's rows of it (NumPy), a pure function.
+      evaluation_batches: makes a fresh iterable over the held-out batches; None for none.
+      token_flops: arithmetic of a training step for one token, for the progress line.
+    """
+
+    setup: Setup
+    settings: LoopSettings
+    workdir: pathlib.Path
+    train_batch: Callable[[int], dict[str, np.ndarray]]
+    evaluation_batches: Callable[[], Iterable[dict[str, np.ndarray]]] | None
+    token_flops: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """How ``fit`` ended: the state, the newest metrics of the held-out part, and the signal that stopped it, if any."""
+
+    state: TrainState
+    metrics: dict[str, float | None]
+    stopped_by: int | None
+
+
+def fit(run: Run, init_params: dict | None = None) -> Outcome:
+    """Trains to ``total_steps``, from the newest checkpoint in the run directory if there is one.
+
+    Args:
+      init_params: parameters to start from at step 0 (NumPy arrays); None draws them from the seed.
+
+    Raises:
+      RunError: after too many non-finite steps in a row.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(jax.set_mesh(run.setup.mesh))
+        loop = _Loop(run, stack)
+        state = loop.start(init_params)
+        settings, total = run.settings, run.settings.total_steps
+        step, metrics, evaluated_at = int(state.step), {}, -1
+        stop = stack.enter_context(_signals())
+        batches = stack.enter_context(_ahead(lambda i: sharding.place(run.train_batch(i), run.setup.mesh), step, total))
+        pending: Batch | None = None
+        while step < total and not (stop or loop.checkpoints.preempted(step)):
+            batch = next(batches)
+            state, told = loop.train_step(state, batch)
+            if pending is not None:
+                loop.log(step, pending)
+            pending, step = told, step + 1
+            evaluate_now = run.evaluation_batches and (step % settings.evaluate_every == 0 or step == total)
+            save_now = step % settings.save_every == 0 or step == total
+            if evaluate_now or save_now or step == total:
+                loop.log(step, pending)
+                pending = None
+            if evaluate_now:
+                metrics, evaluated_at = loop.evaluate(step, state), step
+            if save_now:
+                loop.save(step, state)
+        if pending is not None:
+            loop.log(step, pending)
+        if step < total:
+            loop.save(step, state)
+        elif run.evaluation_batches and evaluated_at != step:  # a finished run that was started again
+            metrics = loop.evaluate(step, state)
+        return Outcome(state, metrics, stop[0] if stop else (signal.SIGTERM if step < total else None))
+
+
+class _Loop:
+    """The parts of ``fit``: compiled steps, checkpoints and logs of one run."""
+
+    def __init__(self, run: Run, stack: contextlib.ExitStack):
+        self.run = run
+        self.checkpoints = Checkpoints(run.workdir / "checkpoints", keep=run.settings.keep_checkpoints)
+        stack.callback(self.checkpoints.close)
+        self._first_batch = run.train_batch(0)  # for its shapes
+        self._target = abstract_state(run.setup, self._first_batch)
+        self.train_step = make_train_step(run.setup, self._target)
+        self._evaluation_step = evaluate.make_evaluation_step(run.setup.model, run.setup.task, run.setup.mesh)
+        self._stack = stack
+        self._totals: dict[str, float] = {}  # sums since the last log line
+        self._started = time.perf_counter()
+
+    def start(self, init_params: dict | None) -> TrainState:
+        restored = self.checkpoints.restore(self._target)
+        if restored:
+            step, state, meta = restored
+        else:
+            step, state = 0, init_state(self.run.setup, self._target, self._first_batch, init_params)
+            meta = {"totals": {}}
+        self._totals = dict(meta["totals"])
+        self._first_step = step
+        self.file = tracking.MetricsFile(self.run.workdir, step)
+        self._stack.callback(self.file.close)
+        peak = tracking.peak_flops(self.run.setup.model.config.dtype)
+        self.progress = tracking.Progress(self.run.settings.total_steps, step, self.run.token_flops, peak)
+        self._stack.callback(self.progress.close)
+        if restored:
+            self.progress.report(step, "restored", {"from": str(self.run.workdir / "checkpoints" / str(step))})
+        if step < self.run.settings.total_steps:
+            self.progress.report(step, "compiling", {"devices": self.run.setup.mesh.size})
+        return state
+
+    def log(self, step: int, told: Batch) -> None:
+        """Adds a step's sums; writes a line where one is due. ``step`` counts that step."""
+        values = {name: float(value) for name, value in jax.device_get(told).items()}
+        skipped, in_row = int(values.pop("skipped")), int(values.pop("skipped_in_row"))
+        norm, rate = values.pop("gradient_norm"), values.pop("learning_rate")
+        self.progress.advance()
+        self.progress.add_tokens(values["tokens"])
+        evaluate.add(self._totals, values)
+        if step == self._first_step + 1:  # the step that was compiled
+            self.progress.report(step, "first step", {"after seconds": time.perf_counter() - self._started})
+            self.progress.restart(step)
+        if in_row >= self.run.settings.stop_after_skips:
+            raise RunError(
+                f"step {step}: loss or gradient was not finite {in_row} times in a row (gradient norm {norm}); "
+                "lower the learning rate, lengthen the warm-up or look at the data; the newest checkpoint is good"
+            )
+        if step % self.run.settings.log_every == 0 or step == self.run.settings.total_steps:
+            tokens = self._totals.pop("tokens")
+            logged = self.run.setup.task.metrics(self._totals) | {
+                "learning_rate": rate,
+                "gradient_norm": norm,
+                "skipped": skipped,
+            }
+            rates = self.progress.rates(step)
+            self.file.write(step, "train", logged | {"tokens": tokens} | rates)
+            left = rates["seconds_per_step"] * (self.run.settings.total_steps - step)
+            self.progress.report(step, "train", logged | rates | {"left": tracking.time_left(left)})
+            self._totals = {}
+
+    def evaluate(self, step: int, state: TrainState) -> dict[str, float | None]:
+        assert self.run.evaluation_batches is not None
+        setup, batches = self.run.setup, self.run.evaluation_batches()
+        metrics = evaluate.evaluate(self._evaluation_step, state.params, batches, setup.task, setup.mesh)
+        self.file.write(step, "validation", metrics)
+        self.progress.report(step, "validation", metrics)
+        self.progress.restart(step)
+        return metrics
+
+    def save(self, step: int, state: TrainState) -> None:
+        self.checkpoints.save(step, state, {"totals": self._totals})
+        self.progress.restart(step)
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[list[int]]:
+    """A list that SIGTERM and SIGINT append to; a second one of them ends the process at once."""
+    received: list[int] = []
+
+    def note(number, frame):
+        if received:
+            signal.default_int_handler(number, frame)
+        received.append(number)
+
+    # With several processes jax.distributed listens to SIGTERM and makes all of them stop at the same step.
+    numbers = (signal.SIGTERM, signal.SIGINT) if jax.process_count() == 1 else ()
+    before = {number: signal.signal(number, note) for number in numbers}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _ahead(make: Callable[[int], Batch], start: int, stop: int, depth: int = 2) -> Iterator[Iterator[Batch]]:
+    """Batches ``start`` to ``stop - 1`` in order; a thread makes up to ``depth`` of them before they are asked for."""
+    pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="batches")
+
+    def batches():
+        numbers = iter(range(start, stop))
+        futures = collections.deque(pool.submit(make, i) for i in itertools.islice(numbers, depth))
+        while futures:
+            batch = futures.popleft().result()
+            following = next(numbers, None)
+            if following is not None:
+                futures.append(pool.submit(make, following))
+            yield batch
+
+    try:
+        yield batches()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
