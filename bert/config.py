@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -82,12 +83,15 @@ class BertConfig:
                 f"hidden_size {self.hidden_size} must be a multiple of num_heads {self.num_heads}; "
                 f"the nearest is {max(1, round(self.hidden_size / self.num_heads)) * self.num_heads}"
             )
+        for name in ("hidden_dropout", "attention_dropout", "layer_norm_eps", "initializer_range"):
+            if not isinstance(getattr(self, name), int | float):
+                raise InputError(f"{name} is {getattr(self, name)!r}; it must be a number")
         for name in ("hidden_dropout", "attention_dropout"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise InputError(f"{name} is {getattr(self, name)!r}; it must be at least 0 and below 1")
         for name in ("layer_norm_eps", "initializer_range"):
-            if not getattr(self, name) > 0.0:
-                raise InputError(f"{name} is {getattr(self, name)!r}; it must be above 0")
+            if not 0.0 < getattr(self, name) < math.inf:
+                raise InputError(f"{name} is {getattr(self, name)!r}; it must be above 0 and finite")
         for name, allowed in (("hidden_act", ACTIVATIONS), ("dtype", DTYPES), ("layer_loop", LAYER_LOOPS)):
             _check_choice(name, getattr(self, name), allowed)
 
@@ -124,9 +128,11 @@ class BertConfig:
         positions = values.get("position_embedding_type", "absolute")
         if positions != "absolute":
             raise InputError(f"{source}: position_embedding_type is {positions!r}; only 'absolute' can be loaded here")
-        missing = [
-            n for n in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads") if n not in values
-        ]
+        for name in ("is_decoder", "add_cross_attention"):
+            if values.get(name):
+                raise InputError(f"{source}: {name} is {values[name]!r}; only encoders can be loaded here")
+        needed = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
+        missing = [name for name in needed if values.get(name) is None]
         if missing:
             raise InputError(f"{source}: {', '.join(missing)} missing; a BERT configuration names them")
         fields = {ours: values[theirs] for ours, theirs in _JSON_NAMES.items() if values.get(theirs) is not None}

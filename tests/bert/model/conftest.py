@@ -1,0 +1,138 @@
+"""A tiny model and batches made by hand, for the tests of bert/model."""
+
+import dataclasses
+import functools
+import pathlib
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bert.config import BertConfig
+from bert.model.encoder import Encoder
+from bert.model.heads import Model
+from bert.model.losses import ratio
+from bert.training.pretraining import Pretraining
+
+Row = Sequence[Sequence[int]]  # the token ids of each example in the row
+
+
+@dataclasses.dataclass(frozen=True)
+class TinyModel:
+    """A tiny pretraining model with weights large enough that attention is far from uniform.
+
+    The methods compile once for each set of ``changes`` to the configuration.
+    """
+
+    config: BertConfig
+    params: dict
+
+    def outputs(self, batch: dict, *, key=None, **changes) -> dict:
+        """The head's outputs, with dropout if there is a key."""
+        return self._compiled("outputs", **changes)(self.params, batch, key)
+
+    def hidden(self, batch: dict, *, key=None, **changes):
+        """Hidden states [B, T, D]."""
+        return self._compiled("hidden", **changes)(self.params, batch, key)
+
+    def loss_and_gradients(self, batch: dict, *, key=None, **changes) -> tuple:
+        """Mean masked-word loss plus mean next-sentence loss, in nats, and its gradients."""
+        return self._compiled("loss_and_gradients", **changes)(self.params, batch, key)
+
+    def _compiled(self, what: str, **changes) -> Callable:
+        return _compiled(what, dataclasses.replace(self.config, **changes))
+
+
+@functools.cache
+def _compiled(what: str, config: BertConfig) -> Callable:
+    task = Pretraining()
+    model = Model(config, task.head(config))
+
+    def outputs(params, batch, key):
+        return model.apply({"params": params}, batch, train=key is not None, rngs=_rngs(key))
+
+    def hidden(params, batch, key):
+        return Encoder(config).apply({"params": params["encoder"]}, batch, train=key is not None, rngs=_rngs(key))
+
+    def loss(params, batch, key):
+        sums, counts = task.sums(outputs(params, batch, key), batch), task.counts(batch)
+        return sum(ratio(sums[name], counts[name]) for name in counts)
+
+    return jax.jit({"outputs": outputs, "hidden": hidden, "loss_and_gradients": jax.value_and_grad(loss)}[what])
+
+
+def _rngs(key) -> dict:
+    return {} if key is None else {"dropout": key}
+
+
+@pytest.fixture(scope="session")
+def tiny(make_batch) -> TinyModel:
+    config = BertConfig(
+        vocab_size=64, hidden_size=16, num_layers=3, num_heads=2, intermediate_size=32, max_position_embeddings=64
+    )
+    params = Model(config, Pretraining().head(config)).init(jax.random.key(0), make_batch([[[2, 9, 3]]], 8))["params"]
+    leaves, tree = jax.tree.flatten(params)
+    keys = jax.random.split(jax.random.key(1), len(leaves))
+    return TinyModel(
+        config, tree.unflatten([x + 0.3 * jax.random.normal(k, x.shape) for x, k in zip(leaves, keys, strict=True)])
+    )
+
+
+@pytest.fixture(scope="session")
+def make_batch() -> Callable[[Sequence[Row], int], dict]:
+    """``make_batch(rows, length)``: the batch that holds these examples, filled up with padding (token id 0).
+
+    In each example the first token is its [CLS], the second half is segment B, positions 1 and -1 are to be predicted,
+    and the next-sentence label is the parity of its token ids, so that an example carries its labels wherever it lies.
+    """
+    return _make_batch
+
+
+def _make_batch(rows: Sequence[Row], length: int) -> dict:
+    B, E = len(rows), max([1, *(len(row) for row in rows)])
+    batch = {k: np.zeros((B, length), np.int32) for k in ("token_ids", "type_ids", "position_ids", "example_ids")}
+    batch |= {k: np.zeros((B, E), np.int32) for k in ("cls_positions", "next_sentence_labels")}
+    batch |= {k: np.zeros((B, 2 * E), np.int32) for k in ("masked_positions", "masked_ids")}
+    batch |= {"next_sentence_weights": np.zeros((B, E), np.float32), "masked_weights": np.zeros((B, 2 * E), np.float32)}
+    for b, row in enumerate(rows):
+        start = 0
+        for e, ids in enumerate(row):
+            n, at = len(ids), slice(start, start + len(ids))
+            batch["token_ids"][b, at] = ids
+            batch["type_ids"][b, at] = np.arange(n) >= n // 2
+            batch["position_ids"][b, at] = np.arange(n)
+            batch["example_ids"][b, at] = e + 1
+            batch["cls_positions"][b, e] = start
+            batch["next_sentence_labels"][b, e], batch["next_sentence_weights"][b, e] = sum(ids) % 2, 1
+            batch["masked_positions"][b, 2 * e : 2 * e + 2] = start + 1, start + n - 1
+            batch["masked_ids"][b, 2 * e : 2 * e + 2] = 5 + ids[1] % 40, 5 + ids[-1] % 40
+            batch["masked_weights"][b, 2 * e : 2 * e + 2] = 1
+            start += n
+    return batch
+
+
+@pytest.fixture(scope="session")
+def examples() -> list[list[int]]:
+    """Eight examples of 5 to 12 tokens, as token ids between 5 and 63."""
+    rng = np.random.default_rng(20)
+    return [[2, *rng.integers(5, 64, n - 2).tolist(), 3] for n in (12, 7, 5, 9, 11, 6, 8, 10)]
+
+
+@pytest.fixture(scope="session")
+def golden() -> pathlib.Path:
+    """Reference arrays that another implementation computed; tests/golden/README.md describes them."""
+    return pathlib.Path(__file__).resolve().parents[2] / "golden"
+
+
+@pytest.fixture(scope="session")
+def assert_trees_close() -> Callable:
+    """``assert_trees_close(got, want, atol)``: same names, and each array within the tolerance."""
+
+    def check(got, want, atol: float) -> None:
+        jax.tree.map(lambda g, w: jnp.shape(g) == jnp.shape(w), got, want)  # raises where names differ
+        for (path, g), w in zip(jax.tree_util.tree_leaves_with_path(got), jax.tree.leaves(want), strict=True):
+            np.testing.assert_allclose(g, w, rtol=0, atol=atol, err_msg=jax.tree_util.keystr(path))
+
+    return check

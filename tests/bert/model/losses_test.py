@@ -1,0 +1,96 @@
+"""Cross-entropy of hard and soft labels, sums that padding cannot reach, and one division."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bert.model.losses import label_nats, ratio, soft_nats, weighted_sum
+
+
+def test_cross_entropy_of_five_logits(golden):
+    """The masked word is "fun"; the model gives it 5 % and another word 57 %. Loss: -ln 0.0505 = 2.9856 nats."""
+    example = json.loads((golden / "hand_examples.json").read_text())["masked_word_example"]
+    logits_C = jnp.array(example["logits"])
+    assert float(label_nats(logits_C, jnp.int32(3))) == pytest.approx(2.9856236, abs=1e-6)
+    assert example["cross_entropy_nats"] == pytest.approx(2.9856236, abs=1e-7)
+    gradient_C = jax.grad(label_nats)(logits_C, jnp.int32(3))
+    np.testing.assert_allclose(gradient_C, np.array(example["softmax"]) - np.eye(5)[3], atol=1e-6)
+
+
+def test_soft_labels_with_masked_tokens(golden):
+    """Votes of annotators on four counted tokens of nine: their mean cross-entropy is 0.668269 nats."""
+    example = json.loads((golden / "hand_examples.json").read_text())["bio_soft_labels"]
+    weights_T = jnp.array(example["loss_mask"], jnp.float32)
+    nats_T = soft_nats(jnp.array(example["logits"]), jnp.array(example["gold"]))
+    mean = ratio(weighted_sum(nats_T, weights_T), weights_T.sum())
+    assert float(mean) == pytest.approx(0.6682685205, abs=1e-6)
+    counted = [nats for nats in example["per_token_loss_nats"] if nats is not None]
+    np.testing.assert_allclose(nats_T[4:8], counted, atol=1e-6)
+
+
+def test_means_come_from_totals(golden):
+    """Four counted tokens in one example, one in another: 0.737 over all tokens, not 0.841, the mean of two means."""
+    example = json.loads((golden / "hand_examples.json").read_text())["bio_soft_labels"]
+    second = example["two_example_batch"]["second_example"]
+    logits = jnp.array([*example["logits"], second["logits"]])
+    target = jnp.array([*example["gold"], second["gold"]])
+    weights = jnp.array([*example["loss_mask"], 1], jnp.float32)
+    mean = ratio(weighted_sum(soft_nats(logits, target), weights), weights.sum())
+    assert float(mean) == pytest.approx(example["two_example_batch"]["mean_over_all_counted_tokens"], abs=1e-6)
+
+
+def test_hard_labels_are_soft_labels_with_one_1():
+    logits = jax.random.normal(jax.random.key(0), (4, 6, 5))
+    labels = jax.random.randint(jax.random.key(1), (4, 6), 0, 5)
+    np.testing.assert_allclose(label_nats(logits, labels), soft_nats(logits, jax.nn.one_hot(labels, 5)), atol=1e-6)
+
+
+def test_ignored_labels_cost_nothing():
+    """Three equal logits, labels 2 and -100: ln 3 for the first; exactly 0, with gradient 0, for the second."""
+    labels = jnp.array([2, -100])
+    total, gradient = jax.value_and_grad(lambda x: label_nats(x, labels).sum())(jnp.zeros((2, 3)))
+    assert float(total) == pytest.approx(1.098612, abs=1e-6)
+    np.testing.assert_allclose(gradient[0], [1 / 3, 1 / 3, -2 / 3], atol=1e-6)
+    np.testing.assert_array_equal(gradient[1], 0)
+
+
+def test_class_0_is_a_class_like_any_other():
+    """Nothing takes label 0 for "no label"."""
+    loss, gradient = jax.value_and_grad(label_nats)(jnp.array([0.0, 1.0]), jnp.int32(0))
+    assert float(loss) == pytest.approx(np.log(1 + np.e), abs=1e-6)
+    np.testing.assert_allclose(gradient, [-0.7310586, 0.7310586], atol=1e-6)
+
+
+def test_huge_logits_stay_finite():
+    """Logits of 1e4 would overflow exp(); the loss is their difference."""
+    assert float(label_nats(jnp.array([1e4, 0.0]), jnp.int32(1))) == 1e4
+    assert float(label_nats(jnp.array([1e4, 0.0]), jnp.int32(0))) == 0.0
+
+
+@pytest.mark.parametrize("loss", ["hard", "soft"])
+def test_low_precision_logits_are_summed_in_float32(loss):
+    """2,000 classes with equal bfloat16 logits: ln 2000 to six digits, which a bfloat16 sum cannot reach."""
+    logits_C = jnp.zeros(2000, jnp.bfloat16)
+    nats = label_nats(logits_C, jnp.int32(7)) if loss == "hard" else soft_nats(logits_C, jax.nn.one_hot(7, 2000))
+    assert nats.dtype == jnp.float32
+    assert float(nats) == pytest.approx(np.log(2000), rel=1e-6)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_weight_0_hides_what_is_not_a_number(bad):
+    """NaN times 0 is NaN; here it is 0, and so is its gradient."""
+    weights = jnp.array([2.0, 0.0])
+    total, gradient = jax.value_and_grad(weighted_sum)(jnp.array([3.0, bad]), weights)
+    assert float(total) == 6.0
+    np.testing.assert_array_equal(gradient, [2, 0])
+
+
+def test_ratio_of_nothing_is_zero():
+    """No counted position at all: loss 0 and gradient 0, not NaN."""
+    value, gradient = jax.value_and_grad(ratio)(jnp.float32(0.0), jnp.float32(0.0))
+    assert float(value) == 0.0
+    assert float(gradient) == 0.0
+    assert float(ratio(jnp.float32(6.0), jnp.float32(4.0))) == 1.5
