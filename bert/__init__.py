@@ -1,1 +1,47 @@
-"""BERT in JAX: pretrain an encoder on your own text, fine-tune it, look inside it, carry weights in and out."""
+"""BERT in JAX: pretrain an encoder on your own text, fine-tune it, look inside it, carry weights in and out.
+
+    import bert
+    model = bert.load("runs/base")                      # a model directory or a run directory
+    model.fill_mask("The capital of [MASK] is Paris.")  # for each mask: [(token, probability), ...]
+    model.embed(["one sentence", "another"])            # float32 [N, D]
+    bert.save(model, "out/")                            # a model directory that transformers loads
+
+The pieces to build with: `BertConfig` (sizes), `Encoder` (a batch -> hidden states), and the modules `heads` and
+`losses`. Bad input raises `InputError`.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bert.config import BertConfig
+    from bert.errors import InputError
+    from bert.inference import load, save
+    from bert.model import heads, losses
+    from bert.model.encoder import Encoder
+
+__all__ = ["BertConfig", "Encoder", "InputError", "heads", "load", "losses", "save"]
+
+# Resolved on first use: `import bert` itself imports neither JAX nor anything else that is slow to start.
+_HOMES = {
+    "BertConfig": "bert.config",
+    "Encoder": "bert.model.encoder",
+    "InputError": "bert.errors",
+    "heads": "bert.model",
+    "load": "bert.inference",
+    "losses": "bert.model",
+    "save": "bert.inference",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bert' has no attribute {name!r}; it has {', '.join(__all__)}")
+    home = _HOMES[name]
+    if home == "bert.model":
+        return importlib.import_module(f"{home}.{name}")
+    return getattr(importlib.import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -227,25 +227,35 @@ def save_model_directory(
     """
     target = pathlib.Path(directory).absolute()
     _check_replaceable(target)
+    tensors = dict(weight_names.from_params(params, config))
     aside = target.with_name(f".{target.name}.unfinished")  # a killed run leaves it; the next save clears it away
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
-    tensors = dict(weight_names.from_params(params, config))
-    safetensors.numpy.save_file(tensors, aside / WEIGHTS_FILE, metadata={"format": "pt"})
-    values = {
-        **(extra or {}),
-        **config.to_json(),
+    try:
+        safetensors.numpy.save_file(tensors, aside / WEIGHTS_FILE, metadata={"format": "pt"})
+        text = json.dumps(_config_values(config, tensors, tokenizer, extra or {}), indent=2, ensure_ascii=False)
+        (aside / CONFIG_FILE).write_text(text + "\n", encoding="utf-8", newline="\n")
+        if tokenizer:
+            tokenizer.save(aside)
+        _put_in_place(aside, target)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+    return pathlib.Path(directory)
+
+
+def _config_values(
+    config: BertConfig, tensors: Mapping[str, np.ndarray], tokenizer: Tokenizer | None, extra: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The whole of config.json."""
+    return {
         "architectures": [architecture(weight_names.parts_present(tensors))],
+        **{key: value for key, value in extra.items() if key not in _REWRITTEN},
+        **config.to_json(),
         "dtype": "float32",
         "tie_word_embeddings": True,
         "pad_token_id": tokenizer.pad_id if tokenizer else 0,
     }
-    text = json.dumps(values, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
-    (aside / CONFIG_FILE).write_text(text, encoding="utf-8", newline="\n")
-    if tokenizer:
-        tokenizer.save(aside)
-    _put_in_place(aside, target)
-    return pathlib.Path(directory)
 
 
 def architecture(parts: Sequence[str]) -> str:

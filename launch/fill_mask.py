@@ -1,0 +1,45 @@
+"""Fills the masks of a text: for each [MASK] the likeliest tokens with their probabilities, then the filled text.
+
+python -m launch.fill_mask --model=DIR "The capital of France is [MASK]." [--top=5]
+"""
+
+import bert
+from bert.errors import InputError
+from launch import flags
+
+OPTIONS = {
+    "model": "model directory or run directory",
+    "top": "tokens to show for each mask (5 where not given)",
+}
+
+
+def run(argv: list[str]) -> None:
+    _, options = flags.parse(
+        argv, doc=__doc__, config_file="", options=OPTIONS, required=("model",), arguments="the text, with [MASK]"
+    )
+    text, top = _text(options.arguments), _count(options.top or "5")
+    model = bert.load(options.model)
+    for number, candidates in enumerate(model.fill_mask(text, top), start=1):
+        print(f"mask {number}")
+        width = max(len(token) for token, _ in candidates)
+        for rank, (token, probability) in enumerate(candidates, start=1):
+            print(f"{rank:5d}  {token:<{width}}  {probability:.4f}")
+    print(model.fill(text))
+
+
+def _text(words: list[str]) -> str:
+    if not words:
+        raise InputError('the text is missing: python -m launch.fill_mask --model=DIR "a text with [MASK]"')
+    if len(words) > 1:
+        raise InputError(f"{len(words)} texts given ({words[0]!r}, {words[1]!r}, ...); put one text in quotes")
+    return words[0]
+
+
+def _count(value: str) -> int:
+    if not value.isdecimal() or int(value) < 1:
+        raise InputError(f"--top={value}: must be a whole number of at least 1")
+    return int(value)
+
+
+if __name__ == "__main__":
+    flags.main(run)
