@@ -1,0 +1,178 @@
+"""Pretrains a BERT on a prepared folder: masked words, and next sentence where the settings ask for it.
+
+    python -m launch.pretrain --config=configs/pretrain.py:base --config.data=prepared/ --workdir=runs/base
+
+Run the same command again to go on after any stop. SIGTERM and Ctrl-C save first (a second Ctrl-C does not wait) and
+exit with 128 + the signal's number. A finished run only evaluates again.
+"""
+
+import dataclasses
+import pathlib
+import sys
+
+import jax
+from ml_collections import ConfigDict
+
+from bert import inference
+from bert.config import BertConfig
+from bert.data.batches import Batches, EvaluationBatches
+from bert.data.settings import BatchSettings
+from bert.errors import InputError
+from bert.interop import hugging_face
+from bert.interop.weight_names import Params
+from bert.model.heads import Model
+from bert.text.store import Store
+from bert.text.tokenizer import Tokenizer
+from bert.training import optim, run_directory, sharding, tracking, train
+from bert.training.pretraining import Pretraining, baselines
+from bert.training.step import Setup
+from launch import flags, runtime
+
+# Settings that do not change what is trained. Of these total_steps moves the schedule, which is told.
+MAY_CHANGE = (
+    "data", "total_steps", "log_every", "evaluate_every", "save_every", "keep_checkpoints", "stop_after_skips",
+    "probes", "allocator", "mesh.", "model.layer_loop", "model.remat",
+)  # fmt: skip
+
+
+def main(argv: list[str]) -> None:
+    config, options = flags.parse(
+        argv,
+        doc=__doc__ or "",
+        config_file=None,
+        options={"workdir": "folder of the run", **runtime.PROCESS_OPTIONS},
+        required=("workdir",),
+    )
+    workdir = pathlib.Path(options.workdir)
+    runtime.start(allocator=config.allocator, cache=workdir / "cache", options=options)
+    if not config.data:
+        raise InputError("config.data is missing; name the folder that launch.prepare wrote")
+    store, held_out = Store.open(config.data, "train"), Store.open(config.data, "validation")
+    task = Pretraining(pairs=config.examples.objective != "none")
+    model_config, init_params = starting_point(config, store, task)
+    settings = flags.flatten(config) | {"data_sha256": store.fingerprint, "encoder": model_config.to_json()}
+    goes_on = run_directory.open_run(workdir, settings, store.tokenizer, may_change=MAY_CHANGE)
+    if jax.process_index() == 0:
+        flags.show(config, options)
+    run = build(config, task, model_config, store, held_out, workdir)
+    before = [] if goes_on else answers(config, run, init_params, store.tokenizer)
+    outcome = train.fit(run, init_params)
+    finish(config, run, outcome, before, store.tokenizer)
+
+
+def build(
+    config: ConfigDict,
+    task: Pretraining,
+    model_config: BertConfig,
+    store: Store,
+    held_out: Store,
+    workdir: pathlib.Path,
+) -> train.Run:
+    """The run that the settings describe."""
+    if config.max_length > model_config.max_position_embeddings:
+        raise InputError(
+            f"config.max_length is {config.max_length}, but the model has {model_config.max_position_embeddings} "
+            "positions; lower the one or raise config.model.max_position_embeddings"
+        )
+    mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices)
+    sharding.check_batch_size(config.batch_size, mesh, config.micro_batches)
+    unset = {name: config.examples[name] or None for name in ("max_examples", "mask_budget")}
+    examples = BatchSettings(
+        batch_size=config.batch_size, max_length=config.max_length, seed=config.seed, **{**config.examples, **unset}
+    )
+    batches, rows = Batches(store, examples), sharding.host_rows(config.batch_size)
+    runtime.say(f"training: {batches.report}; {batches.steps_per_epoch:,.0f} steps an epoch")
+    evaluation = None
+    if held_out.num_documents:
+        held = EvaluationBatches(held_out, examples)
+        runtime.say(f"held out: {held.report}")
+        evaluation = lambda: (held(i, rows) for i in range(len(held)))  # noqa: E731
+    setup = Setup(
+        model=Model(model_config, task.head(model_config)),
+        task=task,
+        optimizer=optim.OptimizerSettings(total_steps=config.total_steps, **config.optimizer),
+        mesh=mesh,
+        mode=config.mesh.mode,
+        micro_batches=config.micro_batches,
+        seed=config.seed,
+    )
+    timing = {field.name: config[field.name] for field in dataclasses.fields(train.LoopSettings)}
+    flops = tracking.training_flops_per_token(model_config, config.max_length, examples.masks_in_row)
+    return train.Run(setup, train.LoopSettings(**timing), workdir, lambda i: batches(i, rows), evaluation, flops)
+
+
+def starting_point(config: ConfigDict, store: Store, task: Pretraining) -> tuple[BertConfig, Params | None]:
+    """The encoder's configuration, and the parameters of ``config.init_from`` (None where it is empty)."""
+    computing = {name: value for name, value in config.model.items() if name != "size"}
+    if not config.init_from:
+        return BertConfig.of_size(config.model.size, vocab_size=store.vocab_size, **computing), None
+    found = inference.load(config.init_from)
+    if found.tokenizer is None or found.tokenizer.fingerprint != store.tokenizer.fingerprint:
+        raise InputError(
+            f"{config.init_from}: its vocabulary or casing is not that of {config.data}; prepare the text again with "
+            f"--config.vocab={config.init_from}/vocab.txt"
+        )
+    needed = ("mlm", "pooler", "next_sentence") if task.pairs else ("mlm",)
+    missing = [part for part in needed if part not in found.parts]
+    if missing:
+        raise InputError(
+            f"{config.init_from}: has no {', '.join(missing)}; take --config.examples.objective=none or another"
+        )
+    runtime.say(f"weights and sizes from {config.init_from}")
+    head = {part: found.params["head"][part] for part in needed}
+    for fixed in ("max_position_embeddings", "hidden_act"):
+        del computing[fixed]
+    return dataclasses.replace(found.config, **computing), {"encoder": found.params["encoder"], "head": head}
+
+
+# --- what a person sees -----------------------------------------------------------------------------------------
+
+
+def finish(config: ConfigDict, run: train.Run, outcome: train.Outcome, before: list, tokenizer: Tokenizer) -> None:
+    """Writes ``model/`` and prints answers, scores and paths; ends the process where a signal stopped the run."""
+    step = int(outcome.state.step)
+    params = run_directory.on_this_host(outcome.state.params)
+    if outcome.stopped_by:
+        runtime.say(f"stopped at step {step} of {config.total_steps}; run the same command again to go on")
+        sys.exit(128 + outcome.stopped_by)
+    if jax.process_index() != 0:
+        return
+    model = run.workdir / run_directory.MODEL
+    extra = {"pretraining": {"step": step, "objective": config.examples.objective}}
+    hugging_face.save_model_directory(model, run.setup.model.config, params, tokenizer, extra=extra)
+    show_answers(config.probes, before, answers(config, run, params, tokenizer))
+    if run.evaluation_batches:
+        show_scores(outcome.metrics, baselines(run.evaluation_batches()))
+    print(f"wrote {model}/ (the model), {run.workdir / 'metrics.jsonl'} and {run.workdir / 'tensorboard'}/")
+
+
+def answers(config: ConfigDict, run: train.Run, params: Params | None, tokenizer: Tokenizer) -> list[str]:
+    """For each probe, the five likeliest words of its first mask; with random weights where ``params`` is None."""
+    if not config.probes or jax.process_count() > 1:
+        return []
+    if params is None:
+        example = {name: rows[:1] for name, rows in run.train_batch(0).items()}
+        params = jax.device_get(run.setup.model.init(jax.random.key(config.seed), example)["params"])
+    model = inference.from_params(run.setup.model.config, params, tokenizer)
+    return [", ".join(f"{token} {p:.2f}" for token, p in model.fill_mask(text)[0]) for text in config.probes]
+
+
+def show_answers(probes: tuple[str, ...], before: list[str], after: list[str]) -> None:
+    for i, (text, answer) in enumerate(zip(probes, after, strict=False)):
+        print(f"\n{text}")
+        if before:
+            print(f"  before  {before[i]}")
+        print(f"  after   {answer}")
+
+
+def show_scores(metrics: dict[str, float | None], baseline: dict[str, float]) -> None:
+    """A table of the held-out part; beside accuracies what answering without looking would score."""
+    print(f"\n{'held out':<16}{'model':>10}{'baseline':>10}")
+    for name, value in metrics.items():
+        shown = "undefined" if value is None else f"{value:.4f}"
+        print(f"{name:<16}{shown:>10}{f'{baseline[name]:.4f}' if name in baseline else '':>10}")
+    print("baseline: the most frequent masked token, the more frequent next-sentence class\n")
+
+
+if __name__ == "__main__":
+    flags.main(main)
