@@ -1,40 +1,73 @@
-"""Rows of examples to the arrays of a batch; `batches.py` says what each array means. No random state, no order."""
+"""Rows of examples to the arrays of a batch; `batches.py` says what each array means. No order, no random state."""
 
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bert.data import masking
 from bert.data.pairs import NO_LABEL, Examples
+from bert.data.settings import BatchSettings
+
+if TYPE_CHECKING:
+    from bert.text.store import Store
 
 
 @dataclasses.dataclass(frozen=True)
-class Shape:
-    """Sizes of a batch's rows: tokens T, examples E, masked positions P."""
+class Layout:
+    """Where N examples stand in R rows; arrays are int64 [N], row by row.
 
-    tokens: int
-    examples: int
-    masks: int
+    nth: number in its row, from 0.  base: place of its [CLS] in the flattened rows.
+    a, b: tokens of its segments.    length: with [CLS] and [SEP].    pad: empty places between it and the next example.
+    """
 
-
-@dataclasses.dataclass(frozen=True)
-class Masks:
-    """How words are masked, and with which ids; `masking.py` explains each value."""
-
-    rate: float
-    mask_share: float
-    random_share: float
-    whole_words: bool
-    mask_id: int
-    replacement_ids: np.ndarray
-    maskable_V: np.ndarray
+    nth: np.ndarray
+    base: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    length: np.ndarray
+    pad: np.ndarray
 
 
-def empty(num_rows: int, shape: Shape, pad_id: int) -> dict[str, np.ndarray]:
+def lay_out(examples: Examples, chosen_N: np.ndarray, in_row_R: np.ndarray, width: int) -> Layout:
+    """The layout of examples `chosen_N` in rows of `width` tokens, `in_row_R` int [R] (at least 1) in each."""
+    a_N, b_N = examples.a_length[chosen_N].astype(np.int64), examples.b_length[chosen_N].astype(np.int64)
+    length_N = a_N + b_N + (b_N > 0) + 2
+    first_R = np.cumsum(in_row_R) - in_row_R  # first example of the row
+    before_N = np.cumsum(length_N) - length_N
+    base_N = before_N + np.repeat(np.arange(len(in_row_R)) * width - before_N[first_R], in_row_R)
+    pad_N = np.diff(base_N, append=len(in_row_R) * width) - length_N
+    return Layout(np.arange(len(a_N)) - np.repeat(first_R, in_row_R), base_N, a_N, b_N, length_N, pad_N)
+
+
+def build(
+    store: Store, settings: BatchSettings, examples: Examples, chosen_N: np.ndarray, in_row_R: np.ndarray, epoch: int
+) -> dict[str, np.ndarray]:
+    """R rows with the examples `chosen_N` int [N] of an epoch, `in_row_R` int [R] (at least 1) in each."""
+    batch = empty(len(in_row_R), settings, store.tokenizer.pad_id)
+    if not len(in_row_R):
+        return batch
+    at = lay_out(examples, chosen_N, in_row_R, settings.max_length)
+    _write_structure(batch, at)
+    words_BT = _write_tokens(batch, store, examples, chosen_N, at, settings.whole_words)
+
+    is_example = np.arange(settings.examples_in_row) < np.asarray(in_row_R)[:, None]
+    batch["cls_positions"][is_example] = at.base % settings.max_length
+    label_N = examples.label[chosen_N]
+    batch["next_sentence_labels"][is_example] = np.where(label_N == NO_LABEL, 0, label_N)
+    batch["next_sentence_weights"][is_example] = label_N != NO_LABEL
+
+    key_N = masking.example_keys(settings.seed, epoch, chosen_N)
+    _write_masks(batch, store.tokenizer, settings, at, key_N, words_BT)
+    return batch
+
+
+def empty(num_rows: int, settings: BatchSettings, pad_id: int) -> dict[str, np.ndarray]:
     """A batch of rows without examples."""
-    wide, few, masks = (num_rows, shape.tokens), (num_rows, shape.examples), (num_rows, shape.masks)
+    wide, few = (num_rows, settings.max_length), (num_rows, settings.examples_in_row)
+    masks = (num_rows, settings.masks_in_row)
     return {
         "token_ids": np.full(wide, pad_id, np.int32),
         "type_ids": np.zeros(wide, np.int32),
@@ -49,75 +82,68 @@ def empty(num_rows: int, shape: Shape, pad_id: int) -> dict[str, np.ndarray]:
     }
 
 
-def fill(batch, store, examples: Examples, chosen_N, row_N, key_N, limit_N, masks: Masks) -> None:
-    """Writes examples into the rows of an empty batch.
+def _write_structure(batch: dict[str, np.ndarray], at: Layout) -> None:
+    """Fills type_ids, position_ids and example_ids."""
+    zero_N = np.zeros_like(at.nth)
+    runs = np.stack([at.length, at.pad], axis=1).reshape(-1)
+    example_ids = batch["example_ids"].reshape(-1)
+    example_ids[:] = np.repeat(np.stack([at.nth + 1, zero_N], axis=1).astype(np.int32).reshape(-1), runs)
+    position_ids = batch["position_ids"].reshape(-1)
+    position_ids[:] = np.arange(len(position_ids)) - np.repeat(at.base, at.length + at.pad)
+    position_ids *= example_ids > 0
+    of_b = np.where(at.b > 0, at.b + 1, 0)
+    runs = np.stack([at.length - of_b, of_b, at.pad], axis=1).reshape(-1)
+    batch["type_ids"].reshape(-1)[:] = np.repeat(np.tile(np.array([0, 1, 0], np.int32), len(at.nth)), runs)
 
-    Args:
-      batch: from `empty`; changed in place.
-      chosen_N: int [N], numbers of the examples, those of a row one after the other.
-      row_N: int [N], the row of each, ascending.
-      key_N: uint64 [N], random stream of each example (`masking.example_keys`).
-      limit_N: int [N], the most masked positions of each example.
-    """
-    width = batch["token_ids"].shape[1]
-    a_length, b_length = examples.a_length[chosen_N].astype(np.int64), examples.b_length[chosen_N].astype(np.int64)
-    length_N = a_length + b_length + (b_length > 0) + 2
-    end_N = np.cumsum(length_N)
-    first_N = np.searchsorted(row_N, row_N)  # first example of the same row
-    offset_N = end_N - length_N - (end_N - length_N)[first_N]
-    base_N = row_N * width + offset_N  # place of [CLS] in the flat batch
 
-    nth_N = np.arange(len(row_N)) - first_N
-    batch["cls_positions"][row_N, nth_N] = offset_N
-    label_N = examples.label[chosen_N]
-    batch["next_sentence_labels"][row_N, nth_N] = np.where(label_N == NO_LABEL, 0, label_N)
-    batch["next_sentence_weights"][row_N, nth_N] = label_N != NO_LABEL
+def _write_tokens(batch, store: Store, examples: Examples, chosen_N, at: Layout, whole_words: bool):
+    """Fills token_ids; gives what `masking.choose` wants to know about words, uint8 [R, T], or None."""
+    length_S = np.stack([at.a, at.b], axis=1).reshape(-1)  # segments A, B, A, B, ...
+    start_S = np.stack([examples.a_start[chosen_N], examples.b_start[chosen_N]], axis=1).reshape(-1)
+    place_S = np.stack([at.base + 1, at.base + at.a + 2], axis=1).reshape(-1)
+    used = length_S > 0
+    length_S, start_S, place_S = length_S[used], start_S[used], place_S[used]
+    token_ids = batch["token_ids"].reshape(-1)
+    token_ids[at.base] = store.tokenizer.cls_id
+    token_ids[place_S + length_S] = store.tokenizer.sep_id
+    place_T = masking.ranges(place_S, length_S)
+    token_ids[place_T] = store.read(start_S, length_S)
+    if not whole_words:
+        return None
+    words = np.zeros(batch["token_ids"].shape, np.uint8)
+    words.reshape(-1)[place_T] = np.where(store.read_continues(start_S, length_S), masking.CONTINUES, masking.STARTS)
+    words.reshape(-1)[place_S] = masking.STARTS  # the part of a word that stands here is a word of its own
+    return words
 
-    place_S = _ranges(base_N, length_N)
-    batch["example_ids"].reshape(-1)[place_S] = np.repeat(nth_N + 1, length_N)
-    batch["position_ids"].reshape(-1)[place_S] = _ranges(np.zeros_like(length_N), length_N)
-    paired_N = b_length > 0
-    after_a_N = base_N + a_length + 2
-    batch["type_ids"].reshape(-1)[_ranges(after_a_N[paired_N], b_length[paired_N] + 1)] = 1
 
-    # segments in the order A, B, A, B, ...; those of length 0 hold nothing
-    segment_length = np.stack([a_length, b_length], axis=1).reshape(-1)
-    segment_start = np.stack([examples.a_start[chosen_N], examples.b_start[chosen_N]], axis=1).reshape(-1)
-    place_T = _ranges(np.stack([base_N + 1, after_a_N], axis=1).reshape(-1), segment_length)
-    used = segment_length > 0
-    ids_T = store.read(segment_start[used], segment_length[used])
-    flat = batch["token_ids"].reshape(-1)
-    tokenizer = store.tokenizer
-    flat[base_N] = tokenizer.cls_id
-    flat[after_a_N - 1] = tokenizer.sep_id
-    flat[base_N + length_N - 1] = tokenizer.sep_id
-
-    word_start_T = None
-    if masks.whole_words:
-        word_start_T = ~store.read_continues(segment_start[used], segment_length[used])
-        segment_end = np.cumsum(segment_length[used])
-        word_start_T[segment_end - segment_length[used]] = True  # a part of a word is a word of its own here
-    index_M, choice_M, bits_M = masking.choose(
-        key_N, a_length + b_length, masks.maskable_V[ids_T], rate=masks.rate, limit_N=limit_N, word_start_T=word_start_T
+def _write_masks(batch, tokenizer, settings: BatchSettings, at: Layout, key_N, words_BT) -> None:
+    """Fills masked_*, and replaces tokens in token_ids."""
+    maskable_V = np.ones(tokenizer.vocab_size, bool)
+    maskable_V[list(tokenizer.special_ids)] = False
+    place_M, choice_M, bits_M = masking.choose(
+        key_N,
+        at.base,
+        at.nth,
+        batch["position_ids"],
+        maskable_V.take(batch["token_ids"]),
+        rate=settings.mask_rate,
+        limit_N=settings.mask_limits(at.a + at.b, at.length),
+        words_BT=words_BT,
     )
-    place_M, id_M = place_T[index_M], ids_T[index_M]
-    ids_T[index_M] = masking.replace(
+    token_ids = batch["token_ids"].reshape(-1)
+    id_M = token_ids[place_M]
+    token_ids[place_M] = masking.replace(
         id_M,
         choice_M,
         bits_M,
-        mask_id=masks.mask_id,
-        replacement_ids=masks.replacement_ids,
-        mask_share=masks.mask_share,
-        random_share=masks.random_share,
+        mask_id=tokenizer.mask_id,
+        replacement_ids=tokenizer.replacement_ids,
+        mask_share=settings.mask_share,
+        random_share=settings.random_share,
     )
-    flat[place_T] = ids_T
-    row_M, position_M = np.divmod(place_M, width)
-    slot_M = np.arange(len(row_M)) - np.searchsorted(row_M, row_M)
-    batch["masked_positions"][row_M, slot_M] = position_M
-    batch["masked_ids"][row_M, slot_M] = id_M
-    batch["masked_weights"][row_M, slot_M] = 1.0
-
-
-def _ranges(start_N: np.ndarray, length_N: np.ndarray) -> np.ndarray:
-    """int64 [sum of lengths], start, start + 1, ... of each range, one range after the other."""
-    return np.arange(int(length_N.sum())) + np.repeat(start_N - (np.cumsum(length_N) - length_N), length_N)
+    row_M, position_M = np.divmod(place_M, settings.max_length)
+    in_row_R = np.bincount(row_M, minlength=len(batch["masked_ids"]))
+    is_mask = np.arange(settings.masks_in_row) < in_row_R[:, None]
+    batch["masked_positions"][is_mask] = position_M
+    batch["masked_ids"][is_mask] = id_M
+    batch["masked_weights"][is_mask] = 1.0

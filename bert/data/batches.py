@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bert.data import assembly, masking, packing, pairs
+from bert.data import assembly, packing, pairs
 from bert.data.settings import BatchSettings
 from bert.errors import InputError
 
@@ -88,41 +88,27 @@ class _Plan:
         )
 
 
-class _Builder:
-    """Rows of an epoch to arrays."""
+def _build(store: Store, settings: BatchSettings, plan: _Plan, start: int, stop: int) -> dict[str, np.ndarray]:
+    """Rows start to stop of an epoch."""
+    starts = plan.rows.row_starts[start : stop + 1]
+    chosen_N = plan.rows.order[starts[0] : starts[-1]]
+    return assembly.build(store, settings, plan.examples, chosen_N, np.diff(starts), plan.epoch)
 
-    def __init__(self, store: Store, settings: BatchSettings):
-        self.store, self.settings = store, settings
-        self.shape = assembly.Shape(settings.max_length, settings.examples_in_row, settings.masks_in_row)
-        tokenizer = store.tokenizer
-        if settings.random_share > 0 and not len(tokenizer.replacement_ids):
-            raise InputError("the vocabulary has no ordinary tokens to replace by; set random_share to 0")
-        maskable_V = np.ones(tokenizer.vocab_size, bool)
-        maskable_V[list(tokenizer.special_ids)] = False
-        self.masks = assembly.Masks(
-            rate=settings.mask_rate,
-            mask_share=settings.mask_share,
-            random_share=settings.random_share,
-            whole_words=settings.whole_words,
-            mask_id=tokenizer.mask_id,
-            replacement_ids=np.asarray(tokenizer.replacement_ids, np.int32),
-            maskable_V=maskable_V,
+
+def _row_range(index: int, batch_size: int, rows: slice) -> tuple[int, int]:
+    """First row and end of a part of a batch, counted over all batches."""
+    low, high, step = rows.indices(batch_size)
+    if step != 1:
+        raise ValueError(f"{rows} must have step 1")
+    return index * batch_size + low, index * batch_size + max(low, high)
+
+
+def _check_vocabulary(store: Store, settings: BatchSettings) -> None:
+    if settings.random_share > 0 and not len(store.tokenizer.replacement_ids):
+        raise InputError(
+            f"{pairs.store_name(store)}: the vocabulary has no ordinary token that a random replacement could draw; "
+            "set random_share to 0"
         )
-
-    def rows(self, plan: _Plan, start: int, stop: int, num_rows: int) -> dict[str, np.ndarray]:
-        """Rows start to stop of an epoch, and empty ones up to num_rows."""
-        batch = assembly.empty(num_rows, self.shape, self.store.tokenizer.pad_id)
-        starts = plan.rows.row_starts[start : stop + 1]
-        if stop <= start:
-            return batch
-        chosen_N = plan.rows.order[starts[0] : starts[-1]]
-        row_N = np.repeat(np.arange(stop - start), np.diff(starts))
-        examples = plan.examples
-        tokens_N = examples.a_length[chosen_N] + examples.b_length[chosen_N]
-        limit_N = self.settings.mask_limits(tokens_N, tokens_N + 2 + (examples.b_length[chosen_N] > 0))
-        key_N = masking.example_keys(self.settings.seed, plan.epoch, chosen_N)
-        assembly.fill(batch, self.store, examples, chosen_N, row_N, key_N, limit_N, self.masks)
-        return batch
 
 
 class Batches:
@@ -137,8 +123,8 @@ class Batches:
         """Raises InputError where the store cannot give what the settings ask for."""
         pairs.check_documents(store, settings.objective)
         self.settings = settings
+        _check_vocabulary(store, settings)
         self._store = store
-        self._builder = _Builder(store, settings)
         self._plans: dict[int, _Plan] = {}
         self._first_rows = [0]  # first row of epoch 0, 1, ...; grows as epochs are planned
         self._lock = threading.Lock()
@@ -161,16 +147,13 @@ class Batches:
     def __call__(self, index: int, rows: slice = slice(None)) -> dict[str, np.ndarray]:
         """Batch `index` (0, 1, ...), or a range of its rows (step 1); keys as in the table above."""
         if index < 0:
-            raise ValueError(f"batch {index}: numbers start at 0")
-        low, high, step = rows.indices(self.settings.batch_size)
-        if step != 1:
-            raise ValueError(f"rows {rows} must have step 1")
-        row, end = index * self.settings.batch_size + low, index * self.settings.batch_size + max(low, high)
-        parts = []
+            raise IndexError(f"batch {index}: numbers start at 0")
+        row, end = _row_range(index, self.settings.batch_size, rows)
+        parts: list[dict[str, np.ndarray]] = []
         while row < end or not parts:
             plan, first = self._plan_of_row(row)
             stop = min(end, first + len(plan.rows))
-            parts.append(self._builder.rows(plan, row - first, stop - first, stop - row))
+            parts.append(_build(self._store, self.settings, plan, row - first, stop - first))
             row = stop
         if len(parts) == 1:
             return parts[0]
@@ -208,8 +191,9 @@ class EvaluationBatches:
     def __init__(self, store: Store, settings: BatchSettings):
         """Raises InputError where the store is empty."""
         pairs.check_documents(store, "none")
+        _check_vocabulary(store, settings)
         self.settings = settings
-        self._builder = _Builder(store, settings)
+        self._store = store
         self._plan = _Plan(store, settings, 0)
         self.report = self._plan.report
 
@@ -219,9 +203,10 @@ class EvaluationBatches:
     def __call__(self, index: int, rows: slice = slice(None)) -> dict[str, np.ndarray]:
         if not 0 <= index < len(self):
             raise IndexError(f"batch {index} of {len(self)}")
-        low, high, step = rows.indices(self.settings.batch_size)
-        if step != 1:
-            raise ValueError(f"rows {rows} must have step 1")
-        first = index * self.settings.batch_size
-        start, stop = (min(first + row, self.report.rows) for row in (low, max(low, high)))
-        return self._builder.rows(self._plan, start, stop, max(low, high) - low)
+        first, end = _row_range(index, self.settings.batch_size, rows)
+        start, stop = min(first, self.report.rows), min(end, self.report.rows)
+        batch = _build(self._store, self.settings, self._plan, start, stop)
+        if stop - start == end - first:
+            return batch
+        padding = assembly.empty(end - first - (stop - start), self.settings, self._store.tokenizer.pad_id)
+        return {key: np.concatenate([batch[key], padding[key]]) for key in batch}

@@ -1,8 +1,8 @@
 """Masked words: choose positions, then decide what stands there (Devlin et al. 2018, section 3.1, task 1).
 
 Every random number is a function of (seed, epoch, example, place of the token in its example), so that the masks of an
-example depend neither on its row, nor on the batch, the host or the worker that builds it. All arrays are flat over the
-tokens of many examples ("T" below); [CLS], [SEP] and padding are not among them, so they cannot be chosen.
+example depend neither on its row, nor on the batch, the host or the worker that builds it. "X" below is B * T, the
+places of the flattened rows.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _WEYL = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIER_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MULTIPLIER_2 = np.uint64(0x94D049BB133111EB)
 
-# One sort key holds example | random | place, so one plain sort ranks the tokens of all examples at once.
-_PLACE_BITS, _RANDOM_BITS, _EXAMPLE_BITS = np.uint64(14), np.uint64(30), np.uint64(20)
-MAX_PLACES = 1 << int(_PLACE_BITS)  # tokens in an example
-MAX_EXAMPLES = 1 << int(_EXAMPLE_BITS)  # examples in one call
-_LAST = np.uint64((1 << int(_RANDOM_BITS)) - 1)  # rank of what may not be chosen
-_PLACE = np.uint64(MAX_PLACES - 1)
+# A sort key: number of the example in its row (14 bits), random (36), column (14).
+_RANDOM_BITS, _COLUMN_BITS = np.uint64(36), np.uint64(14)
+_COLUMN = np.uint64((1 << 14) - 1)
+_LAST = np.uint64((1 << 64) - 1)  # sorts after all others
+MAX_LENGTH = 1 << 14  # tokens in a row
+STARTS, CONTINUES = np.uint8(1), np.uint8(2)  # a token starts a word, or continues the one before it
 
 
 def scramble(x_N: np.ndarray) -> np.ndarray:
@@ -45,91 +45,106 @@ def example_keys(seed: int, epoch: int, example_N: np.ndarray) -> np.ndarray:
     return key
 
 
-def token_bits(key_N: np.ndarray, length_N: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(bits uint64 [T], example int64 [T], place int64 [T]) for the tokens of N examples laid end to end."""
-    example_T = np.repeat(np.arange(len(length_N)), length_N)
-    place_T = np.arange(len(example_T)) - (np.cumsum(length_N) - length_N)[example_T]
-    bits_T = (place_T + 1).astype(np.uint64)
-    bits_T *= _WEYL
-    bits_T += key_N[example_T]
-    return scramble(bits_T), example_T, place_T
-
-
 def count_masks(maskable_N: np.ndarray, rate: float) -> np.ndarray:
     """int64 [N]: how many of the maskable tokens become targets: the rounded rate, at least 1 where there is one."""
     wanted_N = np.floor(rate * np.asarray(maskable_N) + 0.5).astype(np.int64)
     return np.minimum(np.maximum(wanted_N, 1), maskable_N)
 
 
+def ranges(start_N: np.ndarray, length_N: np.ndarray) -> np.ndarray:
+    """int64 [sum of lengths]: start, start + 1, ... of each range, one range after the other."""
+    return np.arange(int(length_N.sum())) + np.repeat(start_N - (np.cumsum(length_N) - length_N), length_N)
+
+
 def choose(
     key_N: np.ndarray,
-    length_N: np.ndarray,
-    maskable_T: np.ndarray,
+    base_N: np.ndarray,
+    nth_N: np.ndarray,
+    position_BT: np.ndarray,
+    maskable_BT: np.ndarray,
     *,
     rate: float,
     limit_N: np.ndarray,
-    word_start_T: np.ndarray | None = None,
+    words_BT: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(index int64 [M], choice bits uint64 [M], token bits uint64 [M]) of the chosen tokens, index ascending.
+    """(place int64 [M] in the flattened rows, ascending, choice bits uint64 [M], token bits uint64 [M]) of the targets.
 
     Args:
-      key_N: uint64 [N] from `example_keys`.
-      length_N: int [N], tokens of each example in the flat arrays, 1 to 16384; N at most 2**20.
-      maskable_T: bool [T]; False is never chosen (special tokens in the text; [UNK], which teaches nothing).
+      key_N: uint64 [N], stream of each example (`example_keys`), row by row.
+      base_N: int64 [N], where each example begins in the flattened rows; every row has one that begins at its start.
+      nth_N: int64 [N], number of the example in its row, from 0.
+      position_BT: int [B, T], place of a token in its example.
+      maskable_BT: bool [B, T]; False is never chosen (specials, padding; [UNK] too, a target that teaches nothing).
       rate: share of the maskable tokens of each example.
       limit_N: int [N], the most targets of each example; where it is below the rate, a random subset remains.
-      word_start_T: bool [T], True where a word (or a segment) starts: words are chosen whole or not at all. Taken in
-        random order, a word that no longer fits is passed over, so an example has the wanted number or just fewer
-        (none where each of its words is longer than that number). None: each token is its own word.
+      words_BT: uint8 [B, T], STARTS or CONTINUES a word, or neither. Words are then chosen whole or not at all: taken
+        in random order, one that no longer fits is passed over, so an example has the wanted number or a few less (none
+        where each of its words is longer than that number). None: each token is a word.
 
-    The two random numbers are for `replace`: choice bits are equal for all tokens of a word.
+    The random bits are for `replace`; choice bits are equal within a word.
     """
-    bits_T, example_T, place_T = token_bits(key_N, length_N)
-    rank_T = np.minimum(bits_T >> (np.uint64(64) - _RANDOM_BITS), _LAST - np.uint64(1))
-    rank_T[~maskable_T] = _LAST
-    rank_T <<= _PLACE_BITS
-    rank_T |= place_T.astype(np.uint64)
-    rank_T |= example_T.astype(np.uint64) << (_PLACE_BITS + _RANDOM_BITS)
-    maskable_N = np.bincount(example_T[maskable_T], minlength=len(length_N))
+    rows, width = position_BT.shape
+    bits_X = position_BT.reshape(-1).astype(np.uint64)
+    bits_X *= _WEYL
+    bits_X += np.repeat(key_N, np.diff(base_N, append=rows * width))
+    bits_X = scramble(bits_X)
+    maskable_N = np.add.reduceat(maskable_BT.reshape(-1), base_N, dtype=np.int64)
     wanted_N = np.minimum(count_masks(maskable_N, rate), limit_N)
-    start_N = np.cumsum(length_N) - length_N
-    if word_start_T is not None:
-        index_M, lead_M = _choose_words(rank_T, start_N, maskable_T, wanted_N, word_start_T)
-        return index_M, bits_T[lead_M], bits_T[index_M]
-    rank_T.sort()
-    example_M = np.repeat(np.arange(len(length_N)), wanted_N)
-    nth_M = np.arange(len(example_M)) - (np.cumsum(wanted_N) - wanted_N)[example_M]
-    index_M = start_N[example_M] + (rank_T[start_N[example_M] + nth_M] & _PLACE).astype(np.int64)
-    index_M.sort()
-    return index_M, bits_T[index_M], bits_T[index_M]
+    # nth example | random | column in one number: sorting each row ranks the tokens of all its examples at once
+    rank_X = (bits_X >> (np.uint64(64) - _RANDOM_BITS)) << _COLUMN_BITS
+    rank_X |= np.repeat(nth_N.astype(np.uint64) << (_RANDOM_BITS + _COLUMN_BITS), np.diff(base_N, append=rows * width))
+    rank_BT = rank_X.reshape(rows, width)
+    rank_BT |= np.arange(width, dtype=np.uint64)
+    if words_BT is not None:
+        place_M, lead_M = _choose_words(rank_BT, base_N // width, nth_N, maskable_BT, wanted_N, words_BT)
+        return place_M, bits_X[lead_M], bits_X[place_M]
+    rank_BT[~maskable_BT] = _LAST
+    rank_BT.sort(axis=1)
+    row_N, before_N = base_N // width, np.cumsum(maskable_N) - maskable_N
+    first_N = np.arange(len(nth_N)) - nth_N
+    nearest = rank_X[ranges(row_N * width + before_N - before_N[first_N], wanted_N)]
+    chosen_X = np.zeros(rows * width, bool)
+    chosen_X[np.repeat(row_N * width, wanted_N) + (nearest & _COLUMN).astype(np.int64)] = True
+    place_M = np.flatnonzero(chosen_X)
+    return place_M, bits_X[place_M], bits_X[place_M]
 
 
-def _choose_words(rank_T, start_N, maskable_T, wanted_N, word_start_T) -> tuple[np.ndarray, np.ndarray]:
-    """(index [M] ascending, index of the first token of its word [M]) of the tokens of the chosen words."""
-    first_W = np.flatnonzero(word_start_T)
-    size_W = np.diff(np.append(first_W, len(rank_T)))
-    usable_W = np.logical_and.reduceat(maskable_T, first_W) if len(first_W) else np.zeros(0, bool)
-    rank_W = np.sort(rank_T[first_W[usable_W]])
-    example_W = (rank_W >> (_PLACE_BITS + _RANDOM_BITS)).astype(np.int64)
-    word_W = np.searchsorted(first_W, start_N[example_W] + (rank_W & _PLACE).astype(np.int64))
-    room_N = wanted_N.copy()
-    taken = []
+def _choose_words(rank_BT, row_N, nth_N, maskable_BT, wanted_N, words_BT) -> tuple[np.ndarray, np.ndarray]:
+    """(place [M] ascending, place of the first token of its word [M]) of the tokens of the chosen words."""
+    width = rank_BT.shape[1]
+    words_X, maskable_X = words_BT.reshape(-1), maskable_BT.reshape(-1)
+    start_W = np.flatnonzero(words_X == STARTS)
+    size_W = np.add.reduceat(words_X > 0, start_W, dtype=np.int64)
+    usable_W = np.add.reduceat(maskable_X, start_W, dtype=np.int64) == size_W
+    ranked_BT = np.full(rank_BT.shape, _LAST)
+    ranked_BT.reshape(-1)[start_W[usable_W]] = rank_BT.reshape(-1)[start_W[usable_W]]
+    ranked_BT.sort(axis=1)
+    order = np.flatnonzero(ranked_BT.reshape(-1) != _LAST)
+    rank = ranked_BT.reshape(-1)[order]
+    row = order // width
+    word_at_X = np.zeros(len(words_X), np.int64)
+    word_at_X[start_W] = np.arange(len(start_W))
+    word = word_at_X[row * width + (rank & _COLUMN).astype(np.int64)]
+    first_of_row = np.flatnonzero(nth_N == 0)
+    example = first_of_row[row] + (rank >> (_RANDOM_BITS + _COLUMN_BITS)).astype(np.int64)
+
+    room_N, taken = wanted_N.copy(), [np.zeros(0, np.int64)]
     # Each pass takes, in random order, words up to the first that does not fit; what no longer fits leaves for good.
     while True:
-        fits_W = size_W[word_W] <= room_N[example_W]
-        word_W, example_W = word_W[fits_W], example_W[fits_W]
-        if not len(word_W):
+        fits = size_W[word] <= room_N[example]
+        word, example = word[fits], example[fits]
+        if not len(word):
             break
-        total_W = np.cumsum(size_W[word_W])
-        head_W = np.searchsorted(example_W, example_W)  # first candidate of the same example
-        inside_W = total_W - total_W[head_W] + size_W[word_W[head_W]] <= room_N[example_W]
-        taken.append(word_W[inside_W])
-        room_N -= np.bincount(example_W[inside_W], size_W[word_W[inside_W]], len(room_N)).astype(np.int64)
-        word_W, example_W = word_W[~inside_W], example_W[~inside_W]
-    chosen_K = np.sort(np.concatenate(taken)) if taken else np.zeros(0, np.int64)
-    size_K = size_W[chosen_K]
-    lead_M = np.repeat(first_W[chosen_K], size_K)
-    return lead_M + np.arange(len(lead_M)) - np.repeat(np.cumsum(size_K) - size_K, size_K), lead_M
+        size = size_W[word]
+        before = np.cumsum(size) - size
+        heads = np.flatnonzero(np.diff(example, prepend=-1))  # first word left of each example
+        before -= np.repeat(before[heads], np.diff(heads, append=len(word)))
+        inside = before + size <= room_N[example]
+        taken.append(word[inside])
+        room_N -= np.bincount(example[inside], size[inside], len(room_N)).astype(np.int64)
+        word, example = word[~inside], example[~inside]
+    chosen_W = np.sort(np.concatenate(taken))
+    return ranges(start_W[chosen_W], size_W[chosen_W]), np.repeat(start_W[chosen_W], size_W[chosen_W])
 
 
 def replace(

@@ -1,8 +1,9 @@
 """One epoch of examples: documents cut into chunks, chunks into segments A and B, next-sentence labels.
 
 Every token of the store is in exactly one example of an epoch. A document that fits the room is one chunk; a longer one
-is cut at token positions into full chunks, with its slack shared at random between the first and the last, so that the
-boundaries move from epoch to epoch. A small share is cut once more (BERT's `short_seq_prob`).
+is cut at token positions into as few chunks as can be: full ones and the rest. A small share is cut once more (BERT's
+`short_seq_prob`). The chunks of a document have their lengths in random order, so that the boundaries move from epoch
+to epoch, while the lengths of an epoch stay almost the same and fill packed rows well.
 
 A "random" B comes from a swap: two chunks of different documents exchange their B, of equal length wherever the corpus
 is large enough to offer one. So no text repeats, nothing is cut off, and the length of an example tells nothing about
@@ -130,7 +131,9 @@ def plan_epoch(
         for of_a, of_b in ((0, 2), (1, 3)):
             parts[of_a][swapped], parts[of_b][swapped] = parts[of_b][swapped], parts[of_a][swapped]
     true, other = (int(np.count_nonzero(label_N == label)) for label in (IS_NEXT, RANDOM))
-    return Examples(*parts, label_N, PairCounts(int(documents[-1]), one_sentence, len(label_N), true, other))
+    counts = PairCounts(int(documents[-1]), one_sentence, len(label_N), true, other)
+    a_start, a_length, b_start, b_length = parts
+    return Examples(a_start, a_length, b_start, b_length, label_N, counts)
 
 
 def _about(x: float, rng: np.random.Generator) -> int:
@@ -147,21 +150,18 @@ def cut_documents(
     document_ends_D: np.ndarray, room: int, short_probability: float, rng: np.random.Generator
 ) -> np.ndarray:
     """int64 [N] ends of the chunks, ascending; every document end is one, and no chunk is longer than `room` tokens."""
-    start_D = np.concatenate([[0], document_ends_D[:-1]])
-    length_D = document_ends_D - start_D
+    length_D = np.diff(document_ends_D, prepend=0)
     count_D = -(-length_D // room)
-    slack_D = count_D * room - length_D
-    # The first chunk gives up a random part of the slack, the last the rest; as few chunks as can be.
-    shift_D = np.where(count_D > 1, np.floor(rng.random(len(count_D)) * (slack_D + 1)), 0).astype(np.int64)
+    length_N = np.full(int(count_D.sum()), room, np.int64)
+    length_N[np.cumsum(count_D) - 1] = length_D - (count_D - 1) * room
     document_N = np.repeat(np.arange(len(count_D)), count_D)
-    nth_N = np.arange(1, len(document_N) + 1) - (np.cumsum(count_D) - count_D)[document_N]
-    end_N = np.minimum((start_D - shift_D)[document_N] + nth_N * room, document_ends_D[document_N])
 
     # Cutting the share q of the chunks in two makes 2q of 1 + q examples short.
-    length_N = np.diff(end_N, prepend=0)
-    cut_N = (rng.random(len(end_N)) < short_probability / (2 - short_probability)) & (length_N > 1)
-    inside = end_N[cut_N] - 1 - np.floor(rng.random(np.count_nonzero(cut_N)) * (length_N[cut_N] - 1)).astype(np.int64)
-    return np.sort(np.concatenate([end_N, inside]), kind="stable")
+    cut = np.flatnonzero((rng.random(len(length_N)) < short_probability / (2 - short_probability)) & (length_N > 1))
+    part = 1 + np.floor(rng.random(len(cut)) * (length_N[cut] - 1)).astype(np.int64)
+    length_N[cut] -= part
+    length_N, document_N = np.append(length_N, part), np.append(document_N, document_N[cut])
+    return np.cumsum(length_N[np.argsort(document_N + rng.random(len(document_N)))])
 
 
 def split_chunks(chunk_ends_N: np.ndarray, sentence_ends: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -47,7 +47,7 @@ class BatchSettings:
             raise InputError(f"objective {self.objective!r} is unknown; choose one of {', '.join(pairs.OBJECTIVES)}")
         for name, low, high in (
             ("batch_size", 1, 1 << 20),
-            ("max_length", 8, masking.MAX_PLACES),
+            ("max_length", 8, masking.MAX_LENGTH),
             ("max_examples", 1, self.max_length),
             ("mask_budget", 1, self.max_length),
             ("seed", 0, (1 << 63) - 1),
@@ -66,11 +66,6 @@ class BatchSettings:
             raise InputError(
                 f"mask_share {self.mask_share} + random_share {self.random_share} must be at most 1; "
                 "the rest of the chosen tokens stay as they are"
-            )
-        if self.batch_size * self.examples_in_row > masking.MAX_EXAMPLES:
-            raise InputError(
-                f"batch_size {self.batch_size} x {self.examples_in_row} examples in a row must be at most "
-                f"{masking.MAX_EXAMPLES:,}; lower one of them"
             )
 
     @property
