@@ -101,6 +101,11 @@ class Store:
         return found
 
     @property
+    def fingerprint(self) -> str:
+        """SHA-256 over the checksums of all files of the prepared folder: equal where the data are equal."""
+        return hashlib.sha256(json.dumps(self.manifest["files"], sort_keys=True).encode()).hexdigest()
+
+    @property
     def has_word_boundaries(self) -> bool:
         """Whether words were given with the text; else a word is a piece with the ## pieces after it."""
         return bool(self.manifest["word_boundaries"])

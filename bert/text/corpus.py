@@ -1,0 +1,217 @@
+"""A corpus: files of text -> documents -> sentences, read as a stream.
+
+Files and encodings are files.py, line layouts and sentences layout.py, installed packages installed_docs.py. Long
+documents come in several sections, so nothing has to fit into memory.
+"""
+
+import dataclasses
+import hashlib
+import itertools
+import pathlib
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from bert.errors import InputError
+from bert.text import files, installed_docs
+from bert.text.files import INSTALLED_DOCS, Source
+from bert.text.layout import (
+    SAMPLE_CHARS,
+    SECTION_CHARS,
+    SENTENCES,
+    WRAPPED,
+    cut_sections,
+    resolve_layout,
+    split_sentences,
+)
+
+# Shorter files are too short to tell their layout: they are judged together with their folder.
+OWN_LAYOUT_CHARS = 1 << 16
+
+
+class Section(NamedTuple):
+    """Part of a document, or all of it. name: "file:line" or "file:row" of its beginning."""
+
+    name: str
+    text: str
+    layout: str  # for layout.split_sentences
+    first: bool  # a document begins here
+
+
+class Document(NamedTuple):
+    name: str
+    sentences: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class CorpusSettings:
+    """How files are read. The words are those of configs/prepare.py, which explains them."""
+
+    encoding: str = ""
+    text_column: str = "text"
+    documents: str = "auto"
+    sentences: str = "auto"
+    language: str = "en"
+
+    def __post_init__(self):
+        for name, allowed in (
+            ("documents", ("auto", "blank_lines", "file")),
+            ("sentences", ("auto", "lines", "split")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise InputError(f"{name} {getattr(self, name)!r} must be one of {', '.join(allowed)}")
+
+
+class Corpus:
+    """The files of a corpus and the settings to read them with; nothing is read before `sections`."""
+
+    def __init__(self, spec: str | Iterable[str], settings: CorpusSettings | None = None, *, workers: int = 1):
+        """`workers`: processes that read installed documentation; files are always read by one."""
+        self.settings = settings or CorpusSettings()
+        self.sources = files.find_sources(spec)
+        self.workers = workers
+        self.notes: dict[str, dict[str, Any]] = {}  # path -> bytes, encoding, layout, documents; filled while reading
+        self._layouts: dict[tuple[pathlib.Path, str], str] = {}
+
+    def sections(self) -> Iterator[Section]:
+        """All sections, in the order of the sources and of their lines."""
+        for source in self.sources:
+            note = self.notes[str(source.path)] = {"bytes": source.bytes, "encoding": "utf-8", "documents": 0}
+            for section in self._sections_of(source, note):
+                note["documents"] += section.first
+                yield section
+
+    def documents(self) -> Iterator[Document]:
+        """All documents with their sentences; each document must fit into memory."""
+        name = ""
+        sentences: list[str] = []
+        for section in self.sections():
+            if section.first and name:
+                yield Document(name, sentences)
+            if section.first:
+                name, sentences = section.name, []
+            sentences += split_sentences(section.text, section.layout, self.settings.language)
+        if name:
+            yield Document(name, sentences)
+
+    def signature(self) -> str:
+        """Changes when a file of the corpus is added, removed or changed (by name, size and time of change)."""
+        marks = []
+        for source in self.sources:
+            if source.kind == INSTALLED_DOCS:
+                marks += installed_docs.installed()
+            else:
+                stat = source.path.stat()
+                marks.append(f"{source.path} {source.bytes} {stat.st_mtime_ns}")
+        return hashlib.sha256("\n".join(marks).encode("utf-8", "surrogateescape")).hexdigest()
+
+    def _sections_of(self, source: Source, note: dict[str, Any]) -> Iterator[Section]:
+        if source.kind == INSTALLED_DOCS:
+            for name, text in installed_docs.documents(self.workers):
+                yield Section(name, text, WRAPPED, True)
+            return
+        encoding = files.encoding_of(source.path, self.settings.encoding)
+        note["encoding"] = encoding.removesuffix("-sig")
+        read = self._text_sections if source.kind == "text" else self._row_sections
+        try:
+            yield from read(source, encoding, note)
+        except files.NotInEncoding as error:
+            raise error.with_others(self._wrongly_encoded()) from None
+
+    def _text_sections(self, source: Source, encoding: str, note: dict[str, Any]) -> Iterator[Section]:
+        layout = note["layout"] = self._layout(source, encoding)
+        wanted = self.settings.documents
+        blank_lines = wanted == "blank_lines" or (wanted == "auto" and layout == SENTENCES)
+        note["one document is"] = "a block between blank lines" if blank_lines else "the file"
+        lines = files.read_lines(source.path, encoding)
+        if not blank_lines:
+            for index, text in enumerate(cut_sections(lines, layout)):
+                yield Section(str(source.path), text, layout, index == 0)
+            return
+        number = 1
+        for blank, block in itertools.groupby(lines, key=lambda line: not line.strip()):
+            if blank:
+                number += sum(1 for _ in block)
+                continue
+            name = f"{source.path}:{number}"
+            for index, text in enumerate(cut_sections(block, layout)):
+                number += text.count("\n")
+                yield Section(name, text, layout, index == 0)
+
+    def _row_sections(self, source: Source, encoding: str, note: dict[str, Any]) -> Iterator[Section]:
+        note["one document is"] = "a row"
+        column, language = self.settings.text_column, self.settings.language
+        for name, value in files.read_rows(source, encoding, column):
+            if isinstance(value, list) and all(isinstance(one, str) for one in value):
+                text, layout = "\n".join(" ".join(one.split()) for one in value), SENTENCES
+            elif value is None or isinstance(value, str):
+                text = (value or "").replace("\r\n", "\n").replace("\r", "\n")
+                layout = self._wanted_layout()
+            else:
+                raise InputError(
+                    f"{name}: column {column!r} holds a {type(value).__name__}; a text or a list of texts is needed"
+                )
+            if len(text) <= 2 * SECTION_CHARS:
+                yield Section(name, text, layout, True)
+                continue
+            layout = resolve_layout(layout, text, language)
+            for index, part in enumerate(cut_sections(files.lines_of(text), layout)):
+                yield Section(name, part, layout, index == 0)
+
+    def _wanted_layout(self) -> str:
+        return {"lines": SENTENCES}.get(self.settings.sentences, self.settings.sentences)
+
+    def _layout(self, source: Source, encoding: str) -> str:
+        """Layout of a text file. Short ones share that of all short ones beside them with the same ending."""
+        wanted, language = self._wanted_layout(), self.settings.language
+        if wanted == SENTENCES:
+            return SENTENCES
+        head = _head(source.path, encoding, SAMPLE_CHARS)
+        if len(head) >= OWN_LAYOUT_CHARS:
+            return resolve_layout(wanted, head, language)
+        group = (source.path.parent, source.path.suffix)
+        if group not in self._layouts:
+            sample = self._sample_of(group)
+            self._layouts[group] = resolve_layout(wanted, sample, language)
+        return self._layouts[group]
+
+    def _sample_of(self, group: tuple[pathlib.Path, str]) -> str:
+        """Beginnings of the short files of a folder, up to SAMPLE_CHARS characters of them."""
+        heads: list[str] = []
+        for source in self.sources:
+            if source.kind == "text" and (source.path.parent, source.path.suffix) == group:
+                encoding = files.encoding_of(source.path, self.settings.encoding)
+                head = _head(source.path, encoding, OWN_LAYOUT_CHARS)
+                if len(head) < OWN_LAYOUT_CHARS:
+                    heads.append(head)
+                if sum(map(len, heads)) >= SAMPLE_CHARS:
+                    break
+        return "\n\n".join(heads)
+
+    def _wrongly_encoded(self) -> list[pathlib.Path]:
+        """Files whose beginning is not of the encoding that they would be read with."""
+        texts = [source.path for source in self.sources if source.kind in ("text", "jsonl")]
+        return [path for path in texts if not files.decodes(path, files.encoding_of(path, self.settings.encoding))]
+
+
+def read_documents(
+    spec: str | Iterable[str],
+    *,
+    encoding: str | None = None,
+    text_column: str = "text",
+    documents: str = "auto",
+    sentences: str = "auto",
+    language: str = "en",
+) -> Iterator[Document]:
+    """Documents of a corpus, one after the other; see `files.find_sources` for the spec and configs/prepare.py."""
+    return Corpus(spec, CorpusSettings(encoding or "", text_column, documents, sentences, language)).documents()
+
+
+def _head(path: pathlib.Path, encoding: str, chars: int) -> str:
+    """At least `chars` characters from the beginning of a file, or all of it."""
+    pieces, size = [], 0
+    for piece in files.read_lines(path, encoding):
+        pieces.append(piece)
+        size += len(piece)
+        if size >= chars:
+            break
+    return "".join(pieces)

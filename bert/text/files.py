@@ -1,0 +1,250 @@
+"""Finds the files of a corpus and reads their bytes as text or rows, in bounded memory; knows nothing of sentences."""
+
+import codecs
+import fnmatch
+import glob
+import gzip
+import io
+import itertools
+import json
+import os
+import pathlib
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from bert.errors import InputError
+
+INSTALLED_DOCS = "installed-docs"
+BLOCK = 1 << 20  # bytes decoded at once
+LONG_LINE = 100_000  # characters; longer lines are handed on in pieces
+# Found in folders. A file that is named, or met by a glob, may have any ending but those of OTHER_FORMATS.
+ENDINGS = (".txt", ".jsonl", ".parquet", ".txt.gz", ".jsonl.gz")
+OTHER_FORMATS = {
+    **dict.fromkeys((".zip", ".tar", ".tgz", ".tar.gz", ".bz2", ".xz", ".zst", ".7z"), "unpack it first"),
+    **dict.fromkeys((".csv", ".tsv", ".json", ".xml", ".html", ".pdf"), "convert it to .txt, .jsonl or .parquet first"),
+    **dict.fromkeys((".arrow", ".parquet.gz"), "name the folder of the saved data set, or give plain .parquet"),
+}
+
+
+class Source(NamedTuple):
+    """One file (or saved data set) of a corpus. kind: "text", "jsonl", "parquet", "saved" or "installed-docs"."""
+
+    path: pathlib.Path
+    kind: str
+
+    @property
+    def bytes(self) -> int:
+        """Size on disk, packed if it is packed; 0 for what is no file."""
+        if self.kind == "saved":
+            return sum(path.stat().st_size for path in self.path.glob("*.arrow"))
+        return self.path.stat().st_size if self.path.is_file() else 0
+
+
+def find_sources(spec: str | Iterable[str]) -> list[Source]:
+    """Files of a corpus, sorted by path within each part of the spec, each file once.
+
+    Args:
+      spec: a folder (read with all below it), a file, a glob ("**" goes through folders), a folder saved by
+        `datasets`, or "installed-docs"; or several of these, as a list or separated by commas.
+
+    Raises:
+      InputError: a part that matches nothing, or a format that is not read.
+    """
+    parts = _parts(spec)
+    if not parts:
+        raise InputError("corpus is empty; name a folder, files such as 'texts/*.txt', or installed-docs")
+    found: dict[str, Source] = {}
+    for part in parts:
+        for source in _sources_of(part):
+            found.setdefault(os.path.realpath(source.path), source)
+    return list(found.values())
+
+
+def _parts(spec: str | Iterable[str]) -> list[str]:
+    if not isinstance(spec, str):
+        return [str(part) for part in spec]
+    if os.path.exists(spec):  # a name with a comma in it
+        return [spec]
+    return [part.strip() for part in spec.split(",") if part.strip()]
+
+
+def _sources_of(part: str) -> list[Source]:
+    path = pathlib.Path(part)
+    if part == INSTALLED_DOCS:
+        return [Source(path, INSTALLED_DOCS)]
+    if (path / "dataset_dict.json").is_file():
+        splits = sorted(p.parent.name for p in path.glob("*/state.json"))
+        if len(splits) != 1:
+            raise InputError(f"{path}: holds the splits {', '.join(splits)}; name one, such as {path / splits[0]}")
+        return [Source(path / splits[0], "saved")]
+    if (path / "state.json").is_file() and (path / "dataset_info.json").is_file():
+        return [Source(path, "saved")]
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file() and _ending(file) in ENDINGS)
+        if not files:
+            raise InputError(f"{path}: no file in this folder ends in one of {', '.join(ENDINGS)}")
+        return [Source(file, _kind(file)) for file in files]
+    files = [path] if path.is_file() else sorted(pathlib.Path(name) for name in glob.glob(part, recursive=True))
+    files = [file for file in files if file.is_file()]
+    if not files:
+        raise InputError(f"corpus {part!r}: no such file, folder or match of a pattern (seen from {os.getcwd()})")
+    return [Source(file, _kind(file)) for file in files]
+
+
+def _ending(path: pathlib.Path) -> str:
+    endings = [suffix.lower() for suffix in path.suffixes[-2:]]
+    return "".join(endings) if endings[-1:] == [".gz"] else "".join(endings[-1:])
+
+
+def _kind(path: pathlib.Path) -> str:
+    ending = _ending(path)
+    for other, way_out in OTHER_FORMATS.items():
+        if ending == other or ending == other + ".gz":
+            raise InputError(f"{path}: {other} files are not read; {way_out}")
+    return {".jsonl": "jsonl", ".parquet": "parquet"}.get(ending.removesuffix(".gz"), "text")
+
+
+def encoding_of(path: pathlib.Path, encoding: str | None) -> str:
+    """Name of a file's encoding: UTF-8 (a BOM is taken off) unless the setting says otherwise.
+
+    Args:
+      encoding: None or "" for UTF-8; a name ("latin-1") for all files; or "GLOB=NAME" parts separated by commas, the
+        first match wins, a part without "=" is for the rest. A glob is held against the file's name and its path.
+
+    Raises:
+      InputError: a name that Python does not know.
+    """
+    chosen = "utf-8"
+    for part in (encoding or "").split(","):
+        pattern, _, name = part.strip().rpartition("=")
+        if not name:
+            continue
+        if not pattern or fnmatch.fnmatch(path.name, pattern) or fnmatch.fnmatch(str(path), pattern):
+            chosen = name
+            if pattern:
+                break
+    try:
+        known = codecs.lookup(chosen).name
+    except LookupError:
+        raise InputError(f"encoding {chosen!r} (for {path}) is unknown; name one such as latin-1 or cp1252") from None
+    return "utf-8-sig" if known == "utf-8" else known
+
+
+def open_bytes(path: pathlib.Path) -> io.BufferedIOBase:
+    """The file, unpacked where its name ends in .gz."""
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")
+
+
+def read_lines(path: pathlib.Path, encoding: str) -> Iterator[str]:
+    """Lines with "\\n" at their ends, whatever the file uses; a very long line comes in pieces without one.
+
+    Raises:
+      InputError: bytes that are not of this encoding (by position in the unpacked file), or a damaged .gz file.
+    """
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
+    held, done, line = "", 0, 1
+    try:
+        with open_bytes(path) as handle:
+            while True:
+                block = handle.read(BLOCK)
+                done += len(block)
+                held += decoder.decode(block, final=not block)
+                *lines, held = held.split("\n")
+                line += len(lines)
+                yield from (text + "\n" for text in lines)
+                *pieces, held = _in_pieces(held)
+                yield from pieces
+                if not block:
+                    break
+    except UnicodeDecodeError as error:
+        bad = error.object[error.start]
+        line += error.object[: error.start].count(b"\n")
+        raise NotInEncoding(path, encoding, done - len(error.object) + error.start, line, bad) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: damaged .gz file ({error}); get it again") from None
+    if held:
+        yield held
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """What `read_lines` would give for a file with this text."""
+    for line in text.split("\n"):
+        yield from _in_pieces(line + "\n")
+
+
+def _in_pieces(line: str) -> list[str]:
+    """A line cut at blanks into pieces of at most LONG_LINE characters; at least one piece."""
+    pieces, start = [], 0
+    while len(line) - start > LONG_LINE:
+        end = line.rfind(" ", start + 1, start + LONG_LINE) + 1 or start + LONG_LINE
+        pieces.append(line[start:end])
+        start = end
+    return [*pieces, line[start:]]
+
+
+class NotInEncoding(InputError):
+    """A byte that the file's encoding does not have."""
+
+    def __init__(self, path: pathlib.Path, encoding: str, position: int, line: int, byte: int, others: str = ""):
+        self.arguments = (path, encoding, position, line, byte)
+        name = encoding.removesuffix("-sig").upper()
+        super().__init__(
+            f"{path}, byte {position} (line {line}): 0x{byte:02X} is not {name}; name the file's encoding, such as "
+            f"--config.encoding='{path.name}=cp1252'{others}"
+        )
+
+    def with_others(self, others: Iterable[pathlib.Path]) -> "NotInEncoding":
+        """The same error, naming more files with the fault, so that all can be settled at once."""
+        names = [path.name for path in others if path != self.arguments[0]]
+        listed = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+        more = f"; the same is true of {listed}" if names else ""
+        return NotInEncoding(*self.arguments, more)
+
+
+def decodes(path: pathlib.Path, encoding: str) -> bool:
+    """Whether the first mebibyte of a file is of this encoding."""
+    try:
+        with open_bytes(path) as handle:
+            codecs.getincrementaldecoder(encoding)().decode(handle.read(BLOCK))
+    except (UnicodeDecodeError, OSError, EOFError, zlib.error):
+        return False
+    return True
+
+
+def read_rows(source: Source, encoding: str, column: str) -> Iterator[tuple[str, Any]]:
+    """("file:row", value of the text column) of each row; rows and lines count from 1.
+
+    Raises:
+      InputError: a row that cannot be read, or a column that is not there (with those that are).
+    """
+    if source.kind == "jsonl":
+        yield from _json_rows(source.path, encoding, column)
+        return
+    from bert.text import arrow_tables  # pyarrow and pandas, 67 MB, only where a table is read
+
+    for row, value in enumerate(arrow_tables.column_values(source.path, source.kind, column), 1):
+        yield f"{source.path}:{row}", value
+
+
+def _json_rows(path: pathlib.Path, encoding: str, column: str) -> Iterator[tuple[str, Any]]:
+    pieces: list[str] = []
+    number = 1
+    for piece in itertools.chain(read_lines(path, encoding), ["\n"]):
+        pieces.append(piece)
+        if piece.endswith("\n"):
+            line = "".join(pieces)
+            if line.strip():
+                yield f"{path}:{number}", _json_value(line, f"{path}, line {number}", column)
+            pieces, number = [], number + 1
+
+
+def _json_value(line: str, where: str, column: str) -> Any:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"{where}: not JSON ({error}); each line must hold one object") from None
+    if not isinstance(row, dict) or column not in row:
+        have = f"the columns {', '.join(row)}" if isinstance(row, dict) else f"a {type(row).__name__}, not an object"
+        raise InputError(f"{where}: has {have}; name the one with the text: --config.text_column=NAME (now {column!r})")
+    return row[column]
