@@ -188,7 +188,7 @@ def flatten(config: ConfigDict, prefix: str = "") -> dict[str, object]:
 def show(config: ConfigDict, options: Options) -> None:
     """Prints every resolved setting, one a line, in a form that can be pasted back into a command line."""
     for name, value in flatten(config).items():
-        print(f"--config.{name}={'' if value is None else value}")
+        print(f"--config.{name} (not set)" if value is None else f"--config.{name}={value}")
     for name, value in options.items():
         if name != "arguments" and value is not None:
             print(f"--{name}={value}")

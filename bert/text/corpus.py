@@ -70,6 +70,7 @@ class Corpus:
         self.sources = files.find_sources(spec)
         self.workers = workers
         self.notes: dict[str, dict[str, Any]] = {}  # path -> bytes, encoding, layout, documents; filled while reading
+        self._installed: list[tuple[str, str]] | None = None
         self._layouts: dict[tuple[pathlib.Path, str], str] = {}
 
     def sections(self) -> Iterator[Section]:
@@ -106,7 +107,11 @@ class Corpus:
 
     def _sections_of(self, source: Source, note: dict[str, Any]) -> Iterator[Section]:
         if source.kind == INSTALLED_DOCS:
-            for name, text in installed_docs.documents(self.workers):
+            if self._installed is None:  # read once: the vocabulary and the tokens both need it
+                self._installed = list(installed_docs.documents(self.workers))
+            note["layout"], note["one document is"] = WRAPPED, "a docstring"
+            note["bytes"] = sum(len(text.encode()) for _, text in self._installed)
+            for name, text in self._installed:
                 yield Section(name, text, WRAPPED, True)
             return
         encoding = files.encoding_of(source.path, self.settings.encoding)

@@ -6,6 +6,7 @@ is code (examples, tables, directives), documents of fewer than two prose blocks
 """
 
 import ast
+import gc
 import importlib.metadata
 import inspect
 import multiprocessing
@@ -65,7 +66,7 @@ def _in_order(found: list[tuple[str, pathlib.Path]], workers: int) -> Iterator[l
     if workers <= 1:
         yield from map(_read_file, found)
         return
-    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+    with multiprocessing.get_context("spawn").Pool(workers, gc.disable) as pool:  # trees have no cycles
         yield from pool.imap(_read_file, found, chunksize=32)
 
 
@@ -100,8 +101,8 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
             if strings:
                 yield node.lineno, inspect.cleandoc(max(strings, key=len))
         # Statements only: expressions hold no definitions, and they are most of a tree.
-        below = (getattr(node, field, ()) for field in ("finalbody", "orelse", "handlers", "body"))
-        waiting += [child for part in below if isinstance(part, list) for child in reversed(part)]
+        for field in ("finalbody", "orelse", "handlers", "body"):
+            waiting += reversed(getattr(node, field, ()))
 
 
 def _is_add_newdoc(function: ast.expr) -> bool:
@@ -130,6 +131,8 @@ _FOOTNOTE = re.compile(r" ?\[[\w#*]+\]_")
 _FIELD = re.compile(r"^:(?:param|arg|type|rtype|returns?|raises?|keyword|var|ivar|cvar)\b[^:]*: ?")
 _PARAMETER = re.compile(r"^[\w*`, .\[\]-]+ : \S.{0,60}$")  # NumPy's "x : array_like, optional"
 _ARGUMENT = re.compile(r"^[*`]{0,2}\w+`?(?: \([^)]*\))?:(?: |$)")  # Google's "x (array, optional): text"
+_WORD = re.compile(r"[A-Za-z]{2,}")
+_UNUSUAL = re.compile(r"[^\w .,;:'()-]|[\d_]")
 _BULLET = re.compile(r"^(?:[-*+\u2022]|\(?\w{1,3}[.)]) +")
 
 
@@ -182,5 +185,4 @@ def _is_underline(text: str) -> bool:
 
 def _is_prose(text: str) -> bool:
     """Three words or more, and nine of ten characters are letters, blanks or common punctuation."""
-    usual = sum(character.isalpha() or character in " .,;:'()-" for character in text)
-    return len(re.findall(r"[A-Za-z]{2,}", text)) >= 3 and usual >= 0.9 * len(text)
+    return len(_WORD.findall(text)) >= 3 and len(_UNUSUAL.findall(text)) <= 0.1 * len(text)

@@ -35,7 +35,7 @@ class _OpenShard:
     sentence_ends: list[np.ndarray]
     document_ends: list[int]
     length: int = 0
-    in_document: bool = False
+    sentences_in_document: int = 0
 
 
 class StoreWriter:
@@ -48,7 +48,7 @@ class StoreWriter:
         self.word_boundaries = word_boundaries
         self.shard_tokens = shard_tokens
         self.shards: list[str] = []
-        self.num_documents = self.num_sentences = self.num_tokens = 0
+        self.num_documents = self.num_one_sentence = self.num_sentences = self.num_tokens = 0
         self._open: _OpenShard | None = None
 
     def add(self, tokens: np.ndarray, sentence_lengths: np.ndarray, continues: np.ndarray | None = None) -> None:
@@ -65,18 +65,19 @@ class StoreWriter:
             shard.continues.write(np.ascontiguousarray(continues, np.uint8).data)
         shard.sentence_ends.append(shard.length + np.cumsum(sentence_lengths, dtype=np.int64))
         shard.length += len(tokens)
-        shard.in_document = True
+        shard.sentences_in_document += len(sentence_lengths)
         self.num_sentences += len(sentence_lengths)
         self.num_tokens += len(tokens)
 
     def end_document(self) -> None:
         """Closes the current document, if it has any token, and the shard if it is full."""
         shard = self._open
-        if shard is None or not shard.in_document:
+        if shard is None or not shard.sentences_in_document:
             return
         shard.document_ends.append(shard.length)
-        shard.in_document = False
         self.num_documents += 1
+        self.num_one_sentence += shard.sentences_in_document == 1
+        shard.sentences_in_document = 0
         if shard.length >= self.shard_tokens:
             self._end_shard()
 

@@ -1,0 +1,67 @@
+"""Ordered work in several processes with a bounded number of tasks under way."""
+
+import collections
+import concurrent.futures
+import concurrent.futures.process
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from bert.errors import InputError
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def ordered_map(
+    function: Callable[[Any], Any],
+    tasks: Iterable[Any],
+    *,
+    workers: int,
+    setup: Callable[..., None],
+    setup_arguments: tuple[Any, ...],
+) -> Iterator[Any]:
+    """Results of `function(task)` in the order of the tasks, whatever the number of workers.
+
+    At most three tasks a worker are under way, so memory does not grow with the number of tasks. Processes are
+    spawned, not forked: threads of this process (JAX, tokenizers) would not survive a fork.
+
+    Args:
+      workers: processes; 1 = work in this process.
+      setup: called once in each process, with `setup_arguments`.
+
+    Raises:
+      InputError: a process was killed from outside, most often for want of memory.
+    """
+    if workers <= 1:
+        setup(*setup_arguments)
+        yield from map(function, tasks)
+        return
+    waiting: collections.deque[concurrent.futures.Future] = collections.deque()
+    pool = concurrent.futures.ProcessPoolExecutor(
+        workers, multiprocessing.get_context("spawn"), _start, (setup, setup_arguments)
+    )
+    try:
+        for task in tasks:
+            waiting.append(pool.submit(function, task))
+            if len(waiting) >= 3 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except concurrent.futures.process.BrokenProcessPool:
+        raise InputError(
+            f"one of {workers} worker processes was killed, most often for want of memory; use fewer with "
+            "--config.workers=1"
+        ) from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start(setup: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the first process, which stops the others
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core a worker
+    setup(*arguments)

@@ -1,0 +1,305 @@
+"""Corpus -> prepared folder (store.py), as a stream: read, drop duplicates, hold out, split, tokenize, write.
+
+One process reads and writes, several split and tokenize; the bytes written do not depend on their number.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import fcntl
+import hashlib
+import pathlib
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from bert.errors import InputError
+from bert.text import pool
+from bert.text.corpus import Corpus, CorpusSettings
+from bert.text.digests import SeenDigests, fraction
+from bert.text.report import Report, group_sources
+from bert.text.store import MANIFEST, SPLITS, check_files, read_manifest
+from bert.text.store_writer import StoreWriter, finish
+from bert.text.tokenize_sections import start_tokenizing, tokenize_sections
+from bert.text.tokenizer import Tokenizer
+
+TASK_BYTES = 1 << 19  # text handed to a worker at once
+
+
+@dataclasses.dataclass(frozen=True)
+class PrepareSettings:
+    """All that decides the prepared bytes, beside the texts; configs/prepare.py explains each field."""
+
+    corpus: str
+    vocab: str = ""
+    vocab_size: int = 8192
+    vocab_megabytes: int = 100
+    lower_case: bool | None = None
+    strip_accents: bool | None = None
+    max_word_chars: int = 100
+    encoding: str = ""
+    text_column: str = "text"
+    documents: str = "auto"
+    sentences: str = "auto"
+    language: str = "en"
+    word_boundaries: str = ""
+    special_tokens_in_text: bool = False
+    validation_share: float = 0.01
+    deduplicate: bool = True
+    seed: int = 0
+    shard_tokens: int = 1 << 26
+
+    def __post_init__(self):
+        if not 0 <= self.validation_share < 1:
+            raise InputError(f"validation_share {self.validation_share} must be from 0 to below 1")
+        if self.word_boundaries not in ("", "whitespace"):
+            raise InputError(f"word_boundaries {self.word_boundaries!r} must be empty or 'whitespace'")
+        for name in ("vocab_size", "vocab_megabytes", "max_word_chars", "shard_tokens"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} {getattr(self, name)} must be at least 1")
+
+    def reading(self) -> CorpusSettings:
+        return CorpusSettings(self.encoding, self.text_column, self.documents, self.sentences, self.language)
+
+
+class Prepared(NamedTuple):
+    """What `prepare` leaves: the folder, its report, and whether it was finished before this call."""
+
+    directory: pathlib.Path
+    report: Report
+    was_finished: bool
+
+
+# Called now and then with (step, bytes of text so far); step is "vocabulary" or "tokens".
+Progress = Callable[[str, int], None]
+
+
+def prepare(
+    out: str | pathlib.Path,
+    settings: PrepareSettings,
+    *,
+    workers: int = 1,
+    overwrite: bool = False,
+    progress: Progress = lambda step, done: None,
+) -> Prepared:
+    """Writes a prepared folder, or finds it finished already.
+
+    Everything is written into OUT.partial, which becomes OUT when it is complete.
+
+    Args:
+      out: the folder; new, empty, or one that an earlier call with the same settings finished.
+      workers: processes that split and tokenize.
+      overwrite: replace a finished folder that differs.
+
+    Raises:
+      InputError: bad texts or settings; a folder with other settings, other texts or other files in it; no text.
+    """
+    folder = pathlib.Path(out)
+    corpus = Corpus(settings.corpus, settings.reading(), workers=workers)
+    given = _given_tokenizer(settings) if settings.vocab else None
+    noted = dataclasses.asdict(settings) | {"texts": corpus.signature()}
+    if _is_finished(folder, noted, given, overwrite):
+        return Prepared(folder, _report_of(folder), True)
+    with _partial_folder(folder) as partial:
+        tokenizer = given or _train_tokenizer(corpus, settings, progress)
+        report = Report()
+        writers = _write_shards(partial, corpus, tokenizer, settings, workers, report, progress)
+        _count_kept(report, writers)
+        if not report.tokens:
+            raise InputError(f"corpus {settings.corpus!r}: no text in {report.read} documents; nothing was written")
+        report.sources = group_sources(corpus.notes)
+        finish(partial, tokenizer, writers, settings=noted, report=report.as_dict())
+        if folder.exists():
+            shutil.rmtree(folder)
+        partial.rename(folder)
+    return Prepared(folder, report, False)
+
+
+def _given_tokenizer(settings: PrepareSettings) -> Tokenizer:
+    path = pathlib.Path(settings.vocab)
+    if not path.is_dir():
+        return Tokenizer.from_vocab(
+            path,
+            lower_case=settings.lower_case,
+            strip_accents=settings.strip_accents,
+            max_word_chars=settings.max_word_chars,
+        )
+    tokenizer = Tokenizer.load(path)
+    for name in ("lower_case", "strip_accents"):
+        wanted, has = getattr(settings, name), getattr(tokenizer, name)
+        if wanted is not None and wanted != has:
+            raise InputError(f"{name} {wanted}, but the tokenizer in {path} has {has}; give its vocab.txt to change it")
+    return tokenizer
+
+
+def _train_tokenizer(corpus: Corpus, settings: PrepareSettings, progress: Progress) -> Tokenizer:
+    """Vocabulary of at most `vocab_megabytes` of the corpus, chosen evenly by a hash of each section."""
+    size = sum(source.bytes * (4 if source.path.suffix == ".gz" else 1) for source in corpus.sources)
+    share = min(1.0, settings.vocab_megabytes * 1e6 / max(size, 1))
+
+    def texts() -> Iterator[str]:
+        done = 0
+        for section in corpus.sections():
+            if share == 1 or fraction(section.text.encode("utf-8", "surrogatepass"), settings.seed) < share:
+                yield section.text
+                done += len(section.text)
+                progress("vocabulary", done)
+
+    return Tokenizer.train(
+        texts(),
+        vocab_size=settings.vocab_size,
+        lower_case=settings.lower_case is not False,
+        strip_accents=settings.strip_accents,
+        source=f"corpus {settings.corpus!r}",
+    )
+
+
+def _is_finished(folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | None, overwrite: bool) -> bool:
+    """Whether the folder holds just this; raises InputError where it holds something else."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return False
+    if not (folder / MANIFEST).is_file():
+        raise InputError(f"{folder}: is not empty and not a prepared folder; give another --out")
+    manifest = read_manifest(folder)
+    was = manifest["settings"]
+    differing = [
+        "the texts have changed" if name == "texts" else f"{name} was {was.get(name)!r}, now {value!r}"
+        for name, value in noted.items()
+        if was.get(name) != value
+    ]
+    if given is not None and given.fingerprint != manifest["tokenizer"]:
+        differing.append("the vocabulary has changed")
+    if differing and overwrite:
+        return False
+    if differing:
+        raise InputError(
+            f"{folder}: was prepared otherwise: {'; '.join(differing)}; give another --out, or --config.overwrite=True"
+        )
+    check_files(folder, manifest, checksums=False)
+    return True
+
+
+def _report_of(folder: pathlib.Path) -> Report:
+    stored = read_manifest(folder)["report"]
+    return Report(**{field.name: stored[field.name] for field in dataclasses.fields(Report)})
+
+
+@contextlib.contextmanager
+def _partial_folder(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """An empty folder beside the final one; removed again unless it was renamed. Locked against a second writer."""
+    partial = folder.with_name(folder.name + ".partial")
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    with open(partial.with_name(partial.name + ".lock"), "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{folder}: another prepare is writing this folder; wait for it") from None
+        shutil.rmtree(partial, ignore_errors=True)  # left by a run that was killed
+        partial.mkdir()
+        try:
+            yield partial
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+            pathlib.Path(lock.name).unlink(missing_ok=True)
+
+
+class _Task(NamedTuple):
+    """Sections for one worker, and for each where its tokens go."""
+
+    sections: list[tuple[str, str]]  # text, layout
+    splits: list[str]  # "train" or "validation"
+    joined: list[bool]  # goes on with the section before it, in the same document and split
+    bytes: int
+
+
+def _tasks(corpus: Corpus, settings: PrepareSettings, report: Report) -> Iterator[_Task]:
+    """Sections worth tokenizing, in tasks of about TASK_BYTES.
+
+    A long document that loses a section (a duplicate, or one held out) is two documents from then on: text that was
+    not adjacent must never be taken for a continuation.
+    """
+    seen = SeenDigests() if settings.deduplicate else None
+    first_digest = previous = None
+    task = _Task([], [], [], 0)
+    for section in corpus.sections():
+        data = section.text.strip().encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(data, digest_size=8).digest()
+        report.read += section.first
+        report.text_bytes += len(data)
+        # The first document always trains: a corpus of one document must not end up held out.
+        first_digest = first_digest or digest
+        held_out = digest != first_digest and fraction(digest, settings.seed) < settings.validation_share
+        split = "validation" if held_out else "train"
+        if seen is not None and data and not seen.add(digest):
+            report.duplicates += section.first
+            previous = None
+            continue
+        joined = not section.first and previous == split
+        report.cuts += not section.first and not joined
+        task.sections.append((section.text, section.layout))
+        task.splits.append(split)
+        task.joined.append(joined)
+        task = task._replace(bytes=task.bytes + len(data))
+        previous = split
+        if task.bytes >= TASK_BYTES:
+            yield task
+            task = _Task([], [], [], 0)
+    if task.sections:
+        yield task
+
+
+def _write_shards(
+    folder: pathlib.Path,
+    corpus: Corpus,
+    tokenizer: Tokenizer,
+    settings: PrepareSettings,
+    workers: int,
+    report: Report,
+    progress: Progress,
+) -> dict[str, StoreWriter]:
+    """Writers of both splits with every section in them; counts go into the report."""
+    words = bool(settings.word_boundaries)
+    writers = {
+        split: StoreWriter(
+            folder,
+            split,
+            vocab_size=tokenizer.vocab_size,
+            word_boundaries=words,
+            shard_tokens=settings.shard_tokens,
+        )
+        for split in SPLITS
+    }
+    under_way: collections.deque[_Task] = collections.deque()
+
+    def sections() -> Iterator[list[tuple[str, str]]]:
+        for task in _tasks(corpus, settings, report):
+            under_way.append(task)
+            yield task.sections
+
+    setup = (tokenizer, settings.language, settings.special_tokens_in_text, words)
+    done = 0
+    for pieces in pool.ordered_map(
+        tokenize_sections, sections(), workers=workers, setup=start_tokenizing, setup_arguments=setup
+    ):
+        task = under_way.popleft()
+        for split, joined, piece in zip(task.splits, task.joined, pieces.sections(), strict=True):
+            if not joined:
+                for writer in writers.values():
+                    writer.end_document()
+                report.empty += not len(piece.tokens)
+            writers[split].add(piece.tokens, piece.sentence_lengths, piece.continues)
+        report.unknown_tokens += pieces.unknown
+        done += task.bytes
+        progress("tokens", done)
+    for writer in writers.values():
+        writer.end_document()
+    return writers
+
+
+def _count_kept(report: Report, writers: dict[str, StoreWriter]) -> None:
+    report.kept = sum(writer.num_documents for writer in writers.values())
+    report.one_sentence = sum(writer.num_one_sentence for writer in writers.values())
+    report.sentences = sum(writer.num_sentences for writer in writers.values())
+    report.tokens = sum(writer.num_tokens for writer in writers.values())
+    report.validation_documents = writers["validation"].num_documents
+    report.validation_tokens = writers["validation"].num_tokens

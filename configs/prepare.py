@@ -1,0 +1,36 @@
+"""Settings of `python -m launch.prepare`: which text, which vocabulary, how it is cut into sentences and documents."""
+
+from ml_collections import ConfigDict, config_dict
+
+
+def get_config() -> ConfigDict:
+    config = ConfigDict()
+
+    # The text: a folder, a file, a pattern ('texts/**/*.txt'), a folder saved by `datasets`, several of these separated
+    # by commas, or installed-docs (the documentation inside the Python packages of this machine).
+    config.corpus = "installed-docs"
+    config.encoding = ""  # '' = UTF-8; a name (latin-1); or 'GLOB=NAME,GLOB=NAME' for some of the files
+    config.text_column = "text"  # column of .jsonl, .parquet and saved data sets; a text or a list of sentences
+    config.documents = (
+        "auto"  # .txt: blank_lines (Google's format) or file; auto = blank_lines where a line is a sentence
+    )
+    config.sentences = "auto"  # lines, split, or auto = lines unless they are wrapped or hold several sentences
+    config.language = "en"  # two letters, for abbreviations when sentences are split
+    config.word_boundaries = ""  # 'whitespace' = blanks in the text bound words for whole-word masking (Chinese)
+    config.special_tokens_in_text = False  # True = a literal [MASK] or [SEP] in the text is that token
+
+    # The vocabulary: a vocab.txt, a folder with tokenizer.json, or '' to learn one from the text.
+    config.vocab = ""
+    config.vocab_size = 8192  # entries, if learnt; BERT has 30522 for 3,300 M words, which is too many for small text
+    config.vocab_megabytes = 100  # text to learn it from, chosen evenly over the corpus; 100 MB take about a minute
+    config.lower_case = config_dict.placeholder(bool)  # not set = as the vocabulary looks; yes for a learnt one
+    config.strip_accents = config_dict.placeholder(bool)  # not set = as lower_case (the released models)
+    config.max_word_chars = 100  # longer words are [UNK], as in transformers; Google's code allows 200
+
+    config.validation_share = 0.01  # of the documents, chosen by a hash of their text, so equal ones stay together
+    config.deduplicate = True  # drop documents that are equal word for word
+    config.seed = 0  # chooses the validation part
+    config.shard_tokens = 1 << 26  # tokens in a file before the next one begins; 128 MiB of 2-byte ids
+    config.workers = 0  # processes; 0 = one for each core. The result is the same for any number
+    config.overwrite = False  # replace a folder that was prepared with other settings or texts
+    return config

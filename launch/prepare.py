@@ -1,0 +1,75 @@
+"""Prepares text for pretraining: documents, sentences, token ids on disk.
+
+    python -m launch.prepare --config=configs/prepare.py --config.corpus='texts/*.txt' --out=prepared/
+
+Run again with the same settings, it finds the folder finished; with others, it says what differs.
+"""
+
+import pathlib
+import sys
+import time
+
+from absl import logging
+
+from bert.text import pool
+from bert.text.prepare import PrepareSettings, Prepared, prepare
+from launch import flags
+
+SECONDS_BETWEEN_LINES = 10.0  # progress where there is no terminal
+
+
+def run(argv: list[str]) -> Prepared:
+    config, options = flags.parse(
+        argv,
+        doc=__doc__ or "",
+        config_file="configs/prepare.py",
+        options={"out": "folder to write"},
+        required=("out",),
+    )
+    flags.show(config, options)
+    fields = dict(config)
+    workers, overwrite = fields.pop("workers") or pool.usable_cores(), fields.pop("overwrite")
+    started = time.monotonic()
+    with ProgressLine() as progress:
+        prepared = prepare(
+            options.out, PrepareSettings(**fields), workers=workers, overwrite=overwrite, progress=progress
+        )
+    print(prepared.report.table())
+    for notice in prepared.report.notices(config.validation_share):
+        logging.warning("%s", notice)
+    if prepared.was_finished:
+        print("finished before with these settings and texts; nothing was done")
+    else:
+        seconds = time.monotonic() - started
+        print(f"{seconds:.1f} s, {prepared.report.text_bytes / 1e6 / seconds:.2f} MB/s, {workers} worker(s)")
+    print(f"prepared text: {prepared.directory}")
+    return prepared
+
+
+class ProgressLine:
+    """Shows how far a run is: one line that is rewritten on a terminal, else a plain line every ten seconds."""
+
+    def __init__(self, stream=None):
+        self.stream = stream or sys.stderr
+        self.on_terminal = self.stream.isatty()
+        self.started = self.shown = time.monotonic()
+
+    def __enter__(self) -> "ProgressLine":
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self.on_terminal:
+            self.stream.write("\r\x1b[K")
+
+    def __call__(self, step: str, done_bytes: int) -> None:
+        now = time.monotonic()
+        if now - self.shown < (0.2 if self.on_terminal else SECONDS_BETWEEN_LINES):
+            return
+        self.shown = now
+        text = f"{step}: {done_bytes / 1e6:,.1f} MB, {done_bytes / 1e6 / (now - self.started):.2f} MB/s"
+        self.stream.write(f"\r\x1b[K{text}" if self.on_terminal else f"{text}\n")
+        self.stream.flush()
+
+
+if __name__ == "__main__":
+    flags.main(run)
