@@ -1,0 +1,185 @@
+"""Epoch plans: every token once, right labels, half of the pairs foreign."""
+
+import numpy as np
+import pytest
+
+from bert.data import pairs
+from bert.errors import InputError
+
+
+def documents_of(store):
+    """int64 [documents], global end of each document"""
+    return np.concatenate([np.asarray(shard.document_ends) + shard.token_start for shard in store.shards])
+
+
+def sentences_of(store):
+    return np.concatenate([np.asarray(shard.sentence_ends) + shard.token_start for shard in store.shards])
+
+
+def plan(store, max_length=48, objective="nsp", seed=3, epoch=0, **more):
+    return pairs.plan_epoch(store, max_length=max_length, objective=objective, seed=seed, epoch=epoch, **more)
+
+
+def lines(*counts, start=6):
+    """One document a number: so many sentences of five different tokens each."""
+    return [
+        [[start + (7 * d + 3 * s + t) % 400 for t in range(5)] for s in range(count)] for d, count in enumerate(counts)
+    ]
+
+
+@pytest.mark.parametrize("objective", ["nsp", "sop", "none"])
+@pytest.mark.parametrize("max_length", [8, 48, 600])
+def test_every_token_is_in_exactly_one_example_and_none_is_too_long(store, objective, max_length):
+    """Each epoch uses each token of the store once, whatever the room; nothing is truncated or repeated."""
+    for epoch in range(3):
+        found = plan(store, max_length, objective, epoch=epoch)
+        used = np.zeros(store.num_tokens, int)
+        for start, length in ((found.a_start, found.a_length), (found.b_start, found.b_length)):
+            for first, count in zip(start, length, strict=True):
+                used[first : first + count] += 1
+        assert (used == 1).all()
+        assert (found.a_length > 0).all()
+        assert found.lengths.max() <= max_length
+        documents = documents_of(store)
+        for start, length in ((found.a_start, found.a_length), (found.b_start, found.b_length)):
+            here = length > 0
+            np.testing.assert_array_equal(
+                np.searchsorted(documents, start[here], "right"), np.searchsorted(documents, (start + length)[here])
+            )
+
+
+def test_labels_say_what_stands_in_the_example(store):
+    """A true B continues its A at a sentence end; a random B comes from another document; one segment has no label."""
+    documents, sentences = documents_of(store), sentences_of(store)
+    for epoch in range(3):
+        found = plan(store, epoch=epoch)
+        a_end = found.a_start + found.a_length
+        true, random, single = (found.label == label for label in (0, 1, -1))
+        assert min(true.sum(), random.sum(), single.sum()) > 20
+        np.testing.assert_array_equal(found.b_start[true], a_end[true])
+        assert np.isin(a_end[true | random], sentences).all()
+        of_a = np.searchsorted(documents, found.a_start[random], "right")
+        assert (of_a != np.searchsorted(documents, found.b_start[random], "right")).all()
+        assert (found.b_length[true | random] > 0).all()
+        assert (found.b_length[single] == 0).all()
+
+
+def test_half_of_the_pairs_are_random_and_their_lengths_tell_nothing(make_store, random_documents):
+    """Swaps take B of equal length: no example gets shorter, longer or cut, and both classes have the same lengths."""
+    store = make_store(random_documents(np.random.default_rng(1), 1500))
+    found, ordered = plan(store), plan(store, objective="sop")
+    for one in (found, ordered):
+        assert abs(one.counts.true_pairs - one.counts.other_pairs) <= 3
+        assert one.counts.true_pairs == (one.label == 0).sum()
+        assert one.counts.without_label == (one.label == -1).sum()
+    np.testing.assert_array_equal(found.lengths, ordered.lengths)  # the same chunks: both plans cut the text alike
+    for array in (found.lengths, found.b_length):
+        true, random = array[found.label == 0], array[found.label == 1]
+        spread = array[found.label >= 0].std() * np.sqrt(1 / len(true) + 1 / len(random))
+        assert abs(true.mean() - random.mean()) < 4 * spread
+
+
+def test_swapped_segments_are_the_true_pair_in_the_other_order(store):
+    """Sentence order: label 1 means that the segment which stands second in the text stands first in the example."""
+    found = plan(store, objective="sop")
+    swapped, true = found.label == 1, found.label == 0
+    np.testing.assert_array_equal((found.b_start + found.b_length)[swapped], found.a_start[swapped])
+    np.testing.assert_array_equal((found.a_start + found.a_length)[true], found.b_start[true])
+
+
+def test_epochs_differ_and_a_plan_repeats(store):
+    """Same arguments: the same plan. Another epoch or seed: other boundaries, other partners."""
+    first, again, later, other = plan(store), plan(store), plan(store, epoch=1), plan(store, seed=4)
+    for name in ("a_start", "a_length", "b_start", "b_length", "label"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
+    for different in (later, other):
+        assert np.isin(different.a_start, first.a_start).mean() < 0.9
+        pairs_of = [set(zip(one.a_start.tolist(), one.b_start.tolist(), strict=True)) for one in (first, different)]
+        assert len(pairs_of[0] & pairs_of[1]) < 0.5 * len(first)
+
+
+def test_boundaries_move_inside_one_long_document(make_store):
+    """Chunks of a book begin elsewhere in each epoch."""
+    store = make_store(lines(400))
+    starts = [set(plan(store, objective="none", epoch=epoch).a_start.tolist()) for epoch in range(2)]
+    assert len(starts[0] & starts[1]) < 0.7 * len(starts[0])
+
+
+def test_short_examples(make_store):
+    """Without short ones there are as few chunks as can be; else about the share asked for is short."""
+    store = make_store(lines(*[1000] * 4))
+    assert len(plan(store, objective="none", max_length=52, short_probability=0)) == 4 * 100
+    assert (plan(store, objective="none", max_length=52, short_probability=0).lengths == 52).all()
+    shares = [(plan(store, objective="none", max_length=52, epoch=epoch).lengths < 52).mean() for epoch in range(30)]
+    assert 0.085 < np.mean(shares) < 0.115
+
+
+def test_no_random_pair_in_one_document(make_store):
+    """One document of three sentences: refused by name of the cause, for its own continuations are no random text."""
+    store = make_store(lines(3))
+    with pytest.raises(InputError, match=r"NSP needs two such documents.*objective=none or sop"):
+        pairs.check_documents(store, "nsp")
+    for epoch in range(50):
+        assert (plan(store, epoch=epoch).label == -1).all()
+    pairs.check_documents(store, "sop")
+    assert {label for epoch in range(50) for label in plan(store, objective="sop", epoch=epoch).label} >= {0, 1}
+
+
+def test_copies_of_a_document_are_no_random_partners(make_store):
+    """A thousand copies of one document: a B labelled random is never the text that really follows its A."""
+    store = make_store(lines(3) * 1000)
+    labels = []
+    for epoch in range(3):
+        found = plan(store, epoch=epoch)
+        labels.append(found.counts.other_pairs / (found.counts.true_pairs + found.counts.other_pairs))
+        random = np.flatnonzero(found.label == 1)
+        for start, length, a_end in zip(
+            found.b_start[random], found.b_length[random], (found.a_start + found.a_length)[random], strict=True
+        ):
+            foreign = store.read(np.array([start]), np.array([length]))
+            rest = documents_of(store)[np.searchsorted(documents_of(store), a_end)] - a_end
+            own = store.read(np.array([a_end]), np.array([min(length, rest)]))
+            assert foreign.tolist() != own.tolist()
+    assert max(labels) > 0.4
+
+
+def test_one_sentence_documents(make_store):
+    """A blank line after each sentence: refused with the count. Two real documents more: works, and says how many."""
+    store = make_store(lines(1, 1, 1, 1, 1, 1))
+    with pytest.raises(InputError, match=r"6 of 6 documents have one sentence; NSP needs two.*objective=none"):
+        pairs.check_documents(store, "nsp")
+    pairs.check_documents(store, "none")
+    store = make_store(lines(1, 1, 1, 1, 1, 1, 10, 10))
+    pairs.check_documents(store, "nsp")
+    found = [plan(store, max_length=128, epoch=epoch) for epoch in range(40)]
+    assert "6 of 8 documents unusable for true pairs" in str(found[0].counts)
+    assert "% of the pairs" in str(next(one for one in found if one.counts.true_pairs).counts)
+    assert (np.concatenate([one.label for one in found]) == 1).sum() > 20
+
+
+def test_two_full_documents_still_get_random_pairs(make_store):
+    """Where no B fits in place of another, its end becomes an example of its own: no token is lost, none repeated."""
+    store = make_store(
+        [[[6 + i] * n for i, n in enumerate((20, 31, 25))], [[60 + i] * n for i, n in enumerate((43, 17, 10))]]
+    )
+    labels = []
+    for epoch in range(20):
+        found = plan(store, max_length=79, epoch=epoch, short_probability=0)
+        assert found.tokens.sum() == store.num_tokens
+        assert found.lengths.max() <= 79
+        labels += found.label.tolist()
+    assert labels.count(1) >= 5
+
+
+def test_an_empty_store_is_refused(make_store):
+    """Nothing to train on is an error with its cause, not a run of zero steps."""
+    with pytest.raises(InputError, match="no tokens"):
+        pairs.check_documents(make_store([]), "none")
+
+
+def test_a_single_sentence_longer_or_shorter_than_the_room(make_store):
+    """One sentence gives at least one example, whatever the room."""
+    store = make_store([[[6, 7, 8, 9]]])
+    for max_length in (8, 512):
+        assert len(plan(store, max_length=max_length, objective="none", short_probability=0)) == 1
+    assert len(plan(make_store([[[6] * 100]]), max_length=12, objective="none", short_probability=0)) == 10
