@@ -24,7 +24,7 @@ from bert.data.rows import Batch, bucket_length
 from bert.errors import InputError
 from bert.interop import hugging_face
 from bert.interop.hugging_face import ModelDirectory
-from bert.interop.weight_names import Params
+from bert.interop.weight_names import Params, Report
 from bert.model.encoder import Encoder, pick
 from bert.model.heads import MaskedWords
 from bert.model.layers import Array, Dense, SelfAttention
@@ -61,7 +61,21 @@ def load(path: str | os.PathLike) -> "LoadedModel":
 
 def _from_checkpoints(run: pathlib.Path) -> ModelDirectory:
     """A run's newest checkpoint, where no export is finished yet."""
-    raise InputError(f"{run}: no finished export in {run / 'model'} yet; let the run write one, or export a checkpoint")
+    from bert.training import checkpoint, run_directory  # Orbax is slow to import
+
+    config = BertConfig.from_json(run_directory.read(run)["encoder"], source=str(run / run_directory.CONFIG))
+    step, params = checkpoint.newest_params(run / run_directory.CHECKPOINTS)
+    logging.info("%s: no finished export yet; weights are those of step %d", run, step)
+    return _in_memory(config, params, Tokenizer.load(run), str(run / run_directory.CHECKPOINTS / str(step)))
+
+
+def from_params(config: BertConfig, params: Params, tokenizer: Tokenizer | None) -> "LoadedModel":
+    """A model made of parameters in memory (NumPy arrays), such as those of a run that has just ended."""
+    return LoadedModel(_in_memory(config, params, tokenizer, "parameters/in memory"))
+
+
+def _in_memory(config: BertConfig, params: Params, tokenizer: Tokenizer | None, source: str) -> ModelDirectory:
+    return ModelDirectory(config, params, ("encoder", *params["head"]), tokenizer, Report(source), {})
 
 
 def save(model: "LoadedModel", directory: str | os.PathLike) -> pathlib.Path:

@@ -278,12 +278,20 @@ def _check_replaceable(target: pathlib.Path) -> None:
 
 
 def _put_in_place(aside: pathlib.Path, target: pathlib.Path) -> None:
-    """Renames; an old directory of the name steps aside first, so that it is whole, or away, at every moment."""
+    """Renames; an older directory steps aside first, and comes back if the new one cannot take its place."""
     if not target.exists():
-        aside.rename(target)
+        _rename_into(aside, target)
         return
     old = target.with_name(f".{target.name}.replaced")
     shutil.rmtree(old, ignore_errors=True)
     target.rename(old)
-    aside.rename(target)
+    try:
+        _rename_into(aside, target)
+    except BaseException:
+        old.rename(target)
+        raise
     shutil.rmtree(old)
+
+
+def _rename_into(aside: pathlib.Path, target: pathlib.Path) -> None:
+    aside.rename(target)

@@ -1,0 +1,387 @@
+"""A loaded model: equal to the reference everywhere, whatever the batch, and clear about what it cannot do."""
+
+import json
+import pathlib
+import shutil
+import socket
+
+import jax
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import bert
+from bert import inference
+from bert.errors import InputError
+from bert.interop.hugging_face import save_model_directory
+from bert.training.checkpoint import Checkpoints
+
+GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden"
+TINY = GOLDEN / "tiny_bert"
+WORDS = (TINY / "vocab.txt").read_text().split()[75:116]  # "deep" to "book"
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return bert.load(TINY)
+
+
+@pytest.fixture(scope="module")
+def golden():
+    return np.load(GOLDEN / "pretrain.npz")
+
+
+@pytest.fixture
+def variant(tmp_path):
+    """variant(drop=prefixes, vocabulary=entries, tensors=changed, **config): the tiny model, changed, as loaded."""
+
+    def make(*, drop=(), vocabulary=None, tensors=None, **config):
+        folder = tmp_path / "model"
+        shutil.copytree(TINY, folder)
+        found = safetensors.numpy.load_file(folder / "model.safetensors") | (tensors or {})
+        kept = {name: tensor for name, tensor in found.items() if not name.startswith(tuple(drop) or "-")}
+        safetensors.numpy.save_file(kept, folder / "model.safetensors")
+        (folder / "config.json").write_text(json.dumps(json.loads((folder / "config.json").read_text()) | config))
+        if vocabulary is not None:
+            (folder / "vocab.txt").write_text("\n".join(vocabulary))
+        return bert.load(folder)
+
+    return make
+
+
+def texts(count: int, longest: int = 12) -> list[str]:
+    rng = np.random.default_rng(11)
+    return [" ".join(rng.choice(WORDS, rng.integers(1, longest))) for _ in range(count)]
+
+
+def close(got, want, atol=1e-5):
+    np.testing.assert_allclose(got, want, rtol=0, atol=atol)
+
+
+# ---- the same numbers ----
+
+
+def test_outputs_equal_the_reference_at_every_position(tiny, golden):
+    """All arrays, padding positions included: hidden states, attention, pooled state and the logits of both heads."""
+    found = tiny.outputs(golden["input_ids"], golden["token_type_ids"], golden["attention_mask"], look_inside=True)
+    names = {"sequence_output", "pooled_output", "nsp_logits", "mlm_logits", "hidden_states", "attentions"}
+    assert found.keys() == names
+    for name in names:
+        assert found[name].dtype == np.float32
+        close(found[name], golden[name])
+
+
+def test_outputs_without_mask_and_types(tiny, golden):
+    found = tiny.outputs(golden["input_ids"])
+    close(found["sequence_output"], golden["default_args_sequence_output"])
+    close(found["mlm_logits"][..., :16], golden["default_args_mlm_logits"])
+
+
+@pytest.mark.parametrize("activation", ["gelu", "gelu_new", "relu", "silu", "gelu_pytorch_tanh"])
+def test_outputs_with_each_activation(variant, golden, activation):
+    found = variant(hidden_act=activation).outputs(
+        golden["input_ids"], golden["token_type_ids"], golden["attention_mask"]
+    )
+    close(found["sequence_output"], golden[f"act_{activation}_sequence_output"])
+    close(found["mlm_logits"][..., :16], golden[f"act_{activation}_mlm_logits"])
+
+
+def test_half_precision_weights_stay_near(tiny, variant, golden):
+    """A float16 checkpoint: float32 in memory, logits within 1e-2."""
+    weights = safetensors.numpy.load_file(TINY / "model.safetensors")
+    half = variant(tensors={name: tensor.astype(np.float16) for name, tensor in weights.items()})
+    found = half.outputs(golden["input_ids"], golden["token_type_ids"], golden["attention_mask"])
+    close(found["mlm_logits"], golden["mlm_logits"], atol=1e-2)
+    assert np.abs(found["mlm_logits"] - golden["mlm_logits"]).max() > 1e-5, "the weights were rounded, after all"
+
+
+def test_saved_and_loaded_again_it_is_the_same_model(tiny, golden, tmp_path):
+    again = bert.load(bert.save(tiny, tmp_path / "out"))
+    arguments = (golden["input_ids"], golden["token_type_ids"], golden["attention_mask"])
+    want, got = tiny.outputs(*arguments), again.outputs(*arguments)
+    for name in want:
+        np.testing.assert_array_equal(got[name], want[name])
+
+
+# ---- batches change nothing ----
+
+
+@pytest.mark.parametrize("length", [16, 32, 64])
+@pytest.mark.parametrize("rows", [1, 8])
+def test_outputs_of_a_row_depend_on_neither_padding_nor_neighbours(tiny, length, rows):
+    """One sentence alone, in a batch of 8, padded to 16, 32, 64: hidden states and logits within 1e-5."""
+    row = [2, *range(90, 99), 3]
+    ids = np.random.default_rng(1).integers(5, 128, (rows, length))
+    mask = np.ones_like(ids)
+    ids[-1, :11], mask[-1, 11:] = row, 0
+    alone, found = tiny.outputs([row]), tiny.outputs(ids, mask=mask)
+    close(found["sequence_output"][-1, :11], alone["sequence_output"][0])
+    close(found["mlm_logits"][-1, :11], alone["mlm_logits"][0])
+    close(found["nsp_logits"][-1], alone["nsp_logits"][0])
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "pooler"])
+def test_embeddings_keep_order_and_do_not_depend_on_the_batch(tiny, pooling):
+    """100 texts of mixed length with 1, 7 and 32 rows at a time: equal to 1e-5, and equal to `outputs` of each."""
+    many = [*texts(96, longest=40), "", "fun", "  ", "cat " * 50]
+    found_ND = {size: tiny.embed(many, pooling, batch_size=size) for size in (1, 7, 32)}
+    close(found_ND[7], found_ND[1])
+    close(found_ND[32], found_ND[1])
+    assert found_ND[1].dtype == np.float32
+    for i in (0, 50, 96, 99):
+        ids = [2, *tiny.tokenizer.encode(many[i]).ids, 3]
+        out = tiny.outputs([ids])
+        want = {"mean": out["sequence_output"][0].mean(0), "cls": out["sequence_output"][0, 0]}
+        close(found_ND[32][i], want.get(pooling, out["pooled_output"][0]))
+
+
+def test_no_texts_give_no_rows(tiny):
+    assert tiny.embed([]).shape == (0, 32)
+
+
+def test_new_texts_compile_nothing_new(tiny):
+    """At most one compilation a length bucket, and none once a bucket has been seen."""
+    inference._forward.clear_cache()
+    tiny.embed(texts(200, longest=60))
+    buckets = inference._forward._cache_size()
+    assert buckets <= 4
+    tiny.embed(texts(333, longest=60))
+    assert inference._forward._cache_size() == buckets
+    tiny.fill_mask("the cat [MASK]")
+    seen = inference._forward._cache_size()
+    tiny.fill_mask("who is the [MASK] of new york ?")
+    tiny.outputs([[2, 90, 3]])
+    outputs = inference._forward._cache_size()
+    tiny.outputs([[2, 90, 91, 92, 3]])
+    assert (seen, outputs) == (buckets + 1, buckets + 2)
+    assert inference._forward._cache_size() == outputs
+
+
+# ---- filling masks ----
+
+
+def test_masks_are_filled_in_order_with_the_reference_probabilities(tiny):
+    """Two masks: two ranked lists, which are the softmax of the logits at the two places over the whole vocabulary."""
+    found = tiny.fill_mask("the [MASK] sat on [MASK]!", top=3)
+    ids = [2, *tiny.tokenizer.encode("the [MASK] sat on [MASK]!", special_in_text=True).ids, 3]
+    logits_TV = tiny.outputs([ids])["mlm_logits"][0]
+    for position, ranked in zip([i for i, token in enumerate(ids) if token == 4], found, strict=True):
+        share_V = np.exp(logits_TV[position] - logits_TV[position].max())
+        share_V /= share_V.sum()
+        best = np.argsort(-share_V)[:3]
+        assert [token for token, _ in ranked] == [tiny.tokenizer.vocab[i] for i in best]
+        close([share for _, share in ranked], share_V[best])
+
+
+def test_more_than_the_vocabulary_gives_all_of_it(tiny):
+    (ranked,) = tiny.fill_mask("hello [MASK]", top=1000)
+    assert sorted(token for token, _ in ranked) == sorted(tiny.tokenizer.vocab)
+    assert sum(share for _, share in ranked) == pytest.approx(1)
+    shares = [share for _, share in ranked]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_the_filled_text_keeps_everything_but_the_masks(variant):
+    """Blanks, letter case, accents and lines stay; no [CLS], [SEP] or [unused]; a piece loses its ##."""
+    bias = np.zeros(128, np.float32)
+    tokens = (TINY / "vocab.txt").read_text().split("\n")
+    bias[tokens.index("[SEP]")], bias[tokens.index("[unused3]")], bias[tokens.index("##ing")] = 900, 800, 700
+    model = variant(tensors={"cls.predictions.bias": bias})
+    assert model.fill_mask("[MASK]")[0][0][0] == "[SEP]"
+    assert model.fill("  Héllo   [MASK] 中国\n play[MASK]! ") == "  Héllo   ing 中国\n playing! "
+
+
+def test_rows_beyond_the_vocabulary_are_never_returned(variant):
+    """A model with two rows more than its vocabulary, both very likely: they appear in no answer."""
+    bias = np.zeros(128, np.float32)
+    bias[126:] = 50
+    entries = (TINY / "vocab.txt").read_text().split("\n")[:126]
+    model = variant(vocabulary=entries, tensors={"cls.predictions.bias": bias})
+    (ranked,) = model.fill_mask("the [MASK]", top=1000)
+    assert sorted(token for token, _ in ranked) == sorted(entries)
+    assert sum(share for _, share in ranked) < 1e-9, "the rest of the probability lies on the unused rows"
+    assert model.fill("the [MASK]").split()[1] in {entry.removeprefix("##") for entry in entries}
+
+
+def test_a_text_without_a_mask_is_refused(tiny):
+    for text in ("hello world", "hello [mask] world", ""):
+        with pytest.raises(InputError, match=r"the text has no \[MASK\]; write \[MASK\]"):
+            tiny.fill_mask(text)
+        with pytest.raises(InputError, match=r"the text has no \[MASK\]"):
+            tiny.fill(text)
+    with pytest.raises(InputError, match="top is 0; it must be at least 1"):
+        tiny.fill_mask("[MASK]", top=0)
+
+
+def test_a_mask_beyond_the_positions_is_refused(tiny, caplog):
+    """Positions count from [CLS] at 0. The last place is [SEP]'s; a mask just before it is still filled."""
+    with pytest.raises(InputError, match="mask at 690, limit 64"):
+        tiny.fill_mask("cat " * 689 + "[MASK]" + " cat" * 10)
+    with pytest.raises(InputError, match="mask at 63, limit 64"):
+        tiny.fill_mask("[MASK] " + "cat " * 61 + "[MASK]")
+    caplog.clear()
+    assert len(tiny.fill_mask("cat " * 61 + "[MASK]" + " cat" * 600)) == 1
+    assert [m for m in caplog.messages if "cut" in m] == [
+        "1 of 1 texts are longer than the model's 64 positions and were cut"
+    ]
+
+
+def test_without_a_masked_word_head_nothing_is_filled(variant):
+    model = variant(drop=["cls."])
+    with pytest.raises(InputError, match=r"has no mlm head \(it holds encoder, pooler\)"):
+        model.fill_mask("the [MASK]")
+    assert model.outputs([[2, 3]]).keys() == {"sequence_output", "pooled_output"}
+
+
+# ---- sentences ----
+
+
+def test_next_sentence_has_names(variant):
+    """Bias [5, -5] and no weight: B follows A with probability 0.99995, whatever the texts."""
+    model = variant(
+        tensors={
+            "cls.seq_relationship.bias": np.array([5, -5], np.float32),
+            "cls.seq_relationship.weight": np.zeros((2, 32), np.float32),
+        }
+    )
+    found = model.predict_next_sentence("the cat", "sat on the mat")
+    assert list(found) == ["is_next", "random"]
+    assert round(found["is_next"], 5) == 0.99995
+    assert found["is_next"] + found["random"] == pytest.approx(1)
+
+
+def test_next_sentence_reads_both_texts_in_their_segments(tiny):
+    a, b = "the cat sat", "who is john"
+    ids_a, ids_b = (tiny.tokenizer.encode(text).ids for text in (a, b))
+    types = [0] * (len(ids_a) + 2) + [1] * (len(ids_b) + 1)
+    logits = tiny.outputs([[2, *ids_a, 3, *ids_b, 3]], [types])["nsp_logits"][0]
+    assert tiny.predict_next_sentence(a, b)["random"] == pytest.approx(
+        1 / (1 + np.exp(logits[0] - logits[1])), abs=1e-5
+    )
+    assert tiny.predict_next_sentence(a, b) != tiny.predict_next_sentence(b, a)
+
+
+def test_next_sentence_without_its_head_is_refused(variant):
+    model = variant(drop=["cls.seq_relationship", "bert.pooler"])
+    with pytest.raises(InputError, match="has no next_sentence head"):
+        model.predict_next_sentence("a", "b")
+    with pytest.raises(InputError, match="has no pooler head"):
+        model.embed(["a"], pooling="pooler")
+
+
+def test_long_texts_are_cut_with_one_warning_and_a_count(tiny, caplog):
+    long = "cat " * 700
+    vectors_ND = tiny.embed([long, "the cat", long + "dog"])
+    assert caplog.messages == ["2 of 3 texts are longer than the model's 64 positions and were cut"]
+    np.testing.assert_array_equal(vectors_ND[0], vectors_ND[2])
+    caplog.clear()
+    assert tiny.predict_next_sentence(long, "the dog") == tiny.predict_next_sentence(long + long, "the dog")
+    assert caplog.messages == ["1 pair is longer than the model's 64 positions and was cut"] * 2
+
+
+def test_attention_of_a_layer(tiny):
+    """Weights are those of the reference model, scores are what the softmax was taken of; a pair has two segments."""
+    found = tiny.attention("the cat sat", layer=1, pair="on the [MASK]")
+    assert found.pieces == ["[CLS]", "the", "cat", "sat", "[SEP]", "on", "the", "[MASK]", "[SEP]"]
+    ids = [tiny.tokenizer.vocab.index(piece) for piece in found.pieces]
+    out = tiny.outputs([ids], [[0] * 5 + [1] * 4], look_inside=True)
+    close(found.weights, out["attentions"][1, 0])
+    assert found.scores.shape == (4, 9, 9)
+    close(np.asarray(jax.nn.softmax(found.scores, axis=-1)), found.weights)
+    first = tiny.attention("the cat sat", layer=0)
+    assert not np.allclose(first.scores, tiny.attention("the cat sat", layer=1).scores)
+    with pytest.raises(InputError, match="layer is 2; the model has layers 0 to 1"):
+        tiny.attention("the cat", layer=2)
+
+
+# ---- what cannot be done is said ----
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[2, 40], [3, 128]],), r"token_ids: row 1, position 1 holds 128; it must be from 0 to 127"),
+        (([[2, -1]],), r"token_ids: row 0, position 1 holds -1; it must be from 0 to 127"),
+        (
+            ([[2, 3]], [[0, 2]]),
+            r"type_ids: row 0, position 1 holds 2; it must be from 0 to 1 \(the model has 2 segment",
+        ),
+        (([[2, 3]], None, [[1, 7]]), r"mask: row 0, position 1 holds 7; it must be from 0 to 1"),
+        (([[2, 3]], [[0]]), r"type_ids has shape \[1, 1\]; it must be \[1, 2\], as token_ids"),
+        (([2, 3],), r"token_ids has shape \[2\]; it must be \[B, T\] with at least one token"),
+        (([[2, 3], [2]],), r"token_ids has rows of different lengths; pad them with 0 and give a mask"),
+        (([[2.0, 3.0]],), r"token_ids holds float64; it must hold whole numbers"),
+        (([[5] * 65],), r"token_ids has 65 positions in a row, the model 64; cut the rows to 64"),
+        ((np.zeros((0, 4), int),), r"token_ids has shape \[0, 4\]"),
+    ],
+)
+def test_ids_that_the_model_has_no_rows_for_are_refused(tiny, arguments, message):
+    """Out of range, a compiled lookup would raise nothing; so every id is checked, and the first wrong one is named."""
+    with pytest.raises(InputError, match=message):
+        tiny.outputs(*arguments)
+
+
+def test_wrong_arguments_of_embed(tiny):
+    with pytest.raises(InputError, match="texts is one text; embed takes a list"):
+        tiny.embed("one text")
+    with pytest.raises(InputError, match="pooling is 'max'; it must be one of mean, cls, pooler"):
+        tiny.embed(["a"], pooling="max")
+    with pytest.raises(InputError, match="batch_size is 0"):
+        tiny.embed(["a"], batch_size=0)
+
+
+def test_without_a_vocabulary_only_ids_can_be_given(tmp_path):
+    shutil.copytree(TINY, tmp_path / "model")
+    (tmp_path / "model" / "vocab.txt").unlink()
+    model = bert.load(tmp_path / "model")
+    assert model.outputs([[2, 3]])["sequence_output"].shape == (1, 2, 32)
+    with pytest.raises(
+        InputError, match=r"has no tokenizer.json or vocab.txt, so it cannot read text; use outputs\(\)"
+    ):
+        model.embed(["a"])
+
+
+def test_a_run_directory_gives_its_newest_export_or_else_its_newest_checkpoint(tiny, tmp_path):
+    run = tmp_path / "run"
+    checkpoints = Checkpoints(run / "checkpoints")
+    with pytest.raises(InputError, match="no run here"):
+        bert.load(run)
+    (run / "config.json").write_text(json.dumps({"encoder": tiny.config.to_json(), "seed": 1}))
+    tiny.tokenizer.save(run)
+    checkpoints.save(2, {"params": jax.tree.map(np.zeros_like, tiny.params), "step": np.int32(2)}, meta={})
+    checkpoints.save(9, {"params": tiny.params, "step": np.int32(9)}, meta={})
+    checkpoints.close()
+    assert bert.load(run).fill_mask("the [MASK]") == tiny.fill_mask("the [MASK]")
+    export = jax.tree.map(np.copy, tiny.params)
+    export["head"]["mlm"]["bias"][40] = 100
+    save_model_directory(run / "model", tiny.config, export, tiny.tokenizer)
+    assert bert.load(run).fill_mask("the [MASK]")[0][0][0] == tiny.tokenizer.vocab[40]
+
+
+def test_a_model_of_parameters_in_memory(tiny):
+    model = inference.from_params(tiny.config, tiny.params, tiny.tokenizer)
+    assert model.fill_mask("the [MASK]") == tiny.fill_mask("the [MASK]")
+
+
+def test_no_network_is_touched(monkeypatch, tmp_path):
+    """Loading, filling, embedding and saving work where every connection attempt fails."""
+
+    def refuse(*_, **__):
+        raise AssertionError("a connection was attempted")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    model = bert.load(TINY)
+    model.fill_mask("the [MASK]")
+    model.embed(["the cat"])
+    bert.load(bert.save(model, tmp_path / "out"))
+
+
+def test_what_is_public():
+    """Exactly the names of the interface, each with a docstring."""
+    assert set(bert.__all__) == {"BertConfig", "Encoder", "InputError", "heads", "load", "losses", "save"}
+    for name in bert.__all__:
+        assert getattr(bert, name).__doc__, name
+        assert name in dir(bert)
+    with pytest.raises(AttributeError, match="module 'bert' has no attribute 'nothing'; it has BertConfig"):
+        _ = bert.nothing

@@ -1,0 +1,121 @@
+"""Writing model directories: bit-equal on the way back, complete or absent, nobody's files lost."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+import safetensors
+import safetensors.numpy
+
+from bert.errors import InputError
+from bert.interop import hugging_face, weight_names
+from bert.interop.hugging_face import load_model_directory, save_model_directory
+
+
+@pytest.fixture
+def tiny(tiny_directory):
+    return load_model_directory(tiny_directory)
+
+
+def save(tiny, folder, **changes):
+    arguments = {"params": tiny.params, "tokenizer": tiny.tokenizer, "extra": tiny.extra, **changes}
+    return save_model_directory(folder, tiny.config, **arguments)
+
+
+def test_export_then_import_is_equal_bit_by_bit(tiny, tiny_tensors, tmp_path):
+    """Weights (from NumPy or JAX), configuration, tokenizer and other settings all come back as they were."""
+    params = jax.tree.map(jax.numpy.asarray, tiny.params)
+    back = load_model_directory(save(tiny, tmp_path / "out", params=params, extra={"id2label": {"0": "a"}}))
+    want, got = dict(weight_names.flatten(tiny.params)), dict(weight_names.flatten(back.params))
+    assert got.keys() == want.keys()
+    for path in want:
+        np.testing.assert_array_equal(got[path], want[path], err_msg=path)
+    assert (back.config, back.extra) == (tiny.config, {"id2label": {"0": "a"}})
+    assert back.tokenizer.fingerprint == tiny.tokenizer.fingerprint
+    assert back.tokenizer.model_max_length == tiny.tokenizer.model_max_length
+    written = safetensors.numpy.load_file(tmp_path / "out" / "model.safetensors")
+    assert written.keys() == tiny_tensors.keys()
+    for name, tensor in tiny_tensors.items():
+        np.testing.assert_array_equal(written[name], tensor, err_msg=name)
+
+
+def test_the_file_says_that_torch_may_read_it(tiny, tmp_path):
+    with safetensors.safe_open(save(tiny, tmp_path / "out") / "model.safetensors", "numpy") as file:
+        assert file.metadata() == {"format": "pt"}
+
+
+@pytest.mark.parametrize(
+    ("kept", "architecture"),
+    [
+        (("pooler", "mlm", "next_sentence"), "BertForPreTraining"),
+        (("mlm",), "BertForMaskedLM"),
+        (("mlm", "pooler"), "BertForMaskedLM"),
+        (("pooler",), "BertModel"),
+        ((), "BertModel"),
+    ],
+)
+def test_the_architecture_follows_from_the_heads(tiny, tmp_path, kept, architecture):
+    head = {part: tiny.params["head"][part] for part in kept}
+    folder = save(tiny, tmp_path / "out", params={"encoder": tiny.params["encoder"], "head": head})
+    assert json.loads((folder / "config.json").read_text())["architectures"] == [architecture]
+    assert set(load_model_directory(folder).parts) == {"encoder", *kept}
+
+
+def test_other_settings_never_override_what_the_weights_say(tiny, tmp_path):
+    """A dtype or a size that came with an import does not end up describing the new file."""
+    extra = {"dtype": "float16", "torch_dtype": "float16", "hidden_size": 1, "architectures": ["X"], "my_key": 3}
+    values = json.loads((save(tiny, tmp_path / "out", extra=extra) / "config.json").read_text())
+    assert (values["dtype"], values["hidden_size"], values["my_key"]) == ("float32", 32, 3)
+    assert values["architectures"] == ["BertForPreTraining"]
+    assert "torch_dtype" not in values
+
+
+def test_a_newer_export_replaces_the_older_one(tiny, tmp_path):
+    """The directory holds the newer export whole; leftovers of a killed run are gone; nothing else lies around."""
+    folder = save(tiny, tmp_path / "out")
+    (tmp_path / ".out.unfinished").mkdir()
+    (tmp_path / ".out.unfinished" / "model.safetensors").write_bytes(b"half")
+    tiny.params["head"]["mlm"]["bias"] = np.full(128, 7.0, np.float32)
+    save(tiny, folder)
+    assert load_model_directory(folder).params["head"]["mlm"]["bias"][0] == 7.0
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("point", ["save_file", "tokenizer", "rename"])
+def test_a_save_that_fails_leaves_the_older_export_and_no_rest(tiny, tmp_path, monkeypatch, point):
+    """Wherever it breaks (a full disk, say), the directory of that name is the older export, still complete."""
+
+    def fail(*_, **__):
+        raise OSError("no space left on device")
+
+    folder = save(tiny, tmp_path / "out")
+    before = sorted((entry.name, entry.read_bytes()) for entry in folder.iterdir())
+    if point == "save_file":
+        monkeypatch.setattr(hugging_face.safetensors.numpy, "save_file", fail)
+    elif point == "tokenizer":
+        monkeypatch.setattr(type(tiny.tokenizer), "save", fail)
+    else:
+        monkeypatch.setattr(hugging_face, "_rename_into", fail)
+    with pytest.raises(OSError, match="no space"):
+        save(tiny, folder)
+    assert sorted((entry.name, entry.read_bytes()) for entry in folder.iterdir()) == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_directory_with_other_files_is_never_replaced(tiny, tmp_path):
+    folder = tmp_path / "home"
+    folder.mkdir()
+    (folder / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match=r"home: holds other files \(thesis.tex\); choose a new or an empty directory"):
+        save(tiny, folder)
+    assert (folder / "thesis.tex").read_text() == "years of work"
+    with pytest.raises(InputError, match=r"thesis.tex: is a file; choose a directory"):
+        save(tiny, folder / "thesis.tex")
+
+
+def test_a_tree_that_cannot_be_written_leaves_nothing(tiny, tmp_path):
+    params = {**tiny.params, "head": {"colour": {"kernel": np.zeros(3)}}}
+    with pytest.raises(InputError, match="head/colour/kernel has no name outside"):
+        save(tiny, tmp_path / "out", params=params)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,69 @@
+"""`python -m launch.fill_mask`: a ranked table a mask and the filled text; one line and exit code 2 for bad input."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from bert.errors import InputError
+from launch import fill_mask, flags
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+TINY = CHECKOUT / "tests" / "golden" / "tiny_bert"
+
+
+def test_two_masks_give_two_tables_and_the_filled_text(capsys):
+    fill_mask.run(["fill_mask", f"--model={TINY}", "the  [MASK] [MASK]!", "--top=2"])
+    lines = capsys.readouterr().out.splitlines()
+    assert (lines[0], lines[3]) == ("mask 1", "mask 2")
+    assert len(lines) == 7
+    for line in (*lines[1:3], *lines[4:6]):
+        rank, token, share = line.split()
+        assert rank in "12"
+        assert token
+        assert 0 < float(share) < 1
+    assert lines[6].startswith("the  ")
+    assert lines[6].endswith("!")
+    assert "[" not in lines[6]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([f"--model={TINY}"], "the text is missing"),
+        ([f"--model={TINY}", "a", "[MASK]"], "2 texts given"),
+        (["a [MASK]"], "--model is missing"),
+        ([f"--model={TINY}", "a [MASK]", "--top=0"], "--top=0: must be a whole number of at least 1"),
+        ([f"--model={TINY}", "a [MASK]", "--top=x"], "--top=x: must be a whole number"),
+        ([f"--model={TINY}", "a [MASK]", "--tops=3"], "unknown option --tops; did you mean --top"),
+        (["--model=nowhere", "a [MASK]"], "nowhere: no such directory"),
+        ([f"--model={TINY}", "no mask"], r"the text has no \[MASK\]"),
+    ],
+)
+def test_bad_input_is_told_in_one_line(words, message):
+    with pytest.raises(InputError, match=message) as caught:
+        fill_mask.run(["fill_mask", *words])
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_input_ends_with_code_2(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["fill_mask", f"--model={TINY}", "no mask"])
+    with pytest.raises(SystemExit) as stop:
+        flags.main(fill_mask.run)
+    assert stop.value.code == 2
+    errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert errors == ["error: the text has no [MASK]; write [MASK] where a word is to be filled in"]
+
+
+def test_the_command_makes_no_connection():
+    """The whole command in a process of its own, where an attempt to connect or to look up a name ends it."""
+    watch = (
+        "import os, runpy, sys\n"
+        "sys.addaudithook(lambda name, _: os._exit(99) if name in ('socket.connect', 'socket.getaddrinfo') else None)\n"
+        f"sys.argv = ['fill_mask', '--model={TINY}', 'the [MASK]']\n"
+        "runpy.run_module('launch.fill_mask', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", watch], cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "mask 1" in done.stdout
