@@ -12,7 +12,7 @@ def get_config() -> ConfigDict:
     config.encoding = ""  # '' = UTF-8; a name (latin-1); or 'GLOB=NAME,GLOB=NAME' for some of the files
     config.text_column = "text"  # column of .jsonl, .parquet and saved data sets; a text or a list of sentences
     config.documents = (
-        "auto"  # .txt: blank_lines (Google's format) or file; auto = blank_lines where a line is a sentence
+        "auto"  # .txt: blank_lines (Google's format) or file; auto = the first where lines are sentences
     )
     config.sentences = "auto"  # lines, split, or auto = lines unless they are wrapped or hold several sentences
     config.language = "en"  # two letters, for abbreviations when sentences are split

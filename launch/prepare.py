@@ -5,14 +5,13 @@
 Run again with the same settings, it finds the folder finished; with others, it says what differs.
 """
 
-import pathlib
 import sys
 import time
 
 from absl import logging
 
 from bert.text import pool
-from bert.text.prepare import PrepareSettings, Prepared, prepare
+from bert.text.prepare import Prepared, PrepareSettings, prepare
 from launch import flags
 
 SECONDS_BETWEEN_LINES = 10.0  # progress where there is no terminal

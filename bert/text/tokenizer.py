@@ -143,7 +143,7 @@ class Tokenizer:
             vocab_size=vocab_size,
             min_frequency=min_frequency,
             special_tokens=list(SPECIAL_TOKENS.values()),
-            limit_alphabet=max(1, vocab_size // 8),  # characters; the rarest are left to [UNK]
+            limit_alphabet=_alphabet_size(vocab_size),
             show_progress=False,
         )
         backend.train_from_iterator(texts, trainer)
@@ -264,6 +264,15 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         return f"Tokenizer(vocab_size={self.vocab_size}, lower_case={self.lower_case})"
+
+
+def _alphabet_size(vocab_size: int) -> int:
+    """Characters that a learnt vocabulary may hold; the rarest are left to [UNK].
+
+    A character can take two entries (x and ##x). An eighth of BERT's 30,522 covers Chinese; small vocabularies need
+    their 256 most frequent ones, or half of what they hold.
+    """
+    return max(vocab_size // 8, min(256, (vocab_size - len(SPECIAL_TOKENS)) // 2), 1)
 
 
 def _backend(vocab: Sequence[str], settings: TokenizerSettings) -> tokenizers.Tokenizer:
