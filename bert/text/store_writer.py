@@ -25,21 +25,25 @@ def write_manifest(folder: pathlib.Path, content: Mapping[str, Any]) -> None:
     aside.rename(folder / MANIFEST)
 
 
+WAITING_TOKENS = 1 << 20  # tokens gathered before they are appended to their file
+
+
 @dataclasses.dataclass
 class _OpenShard:
-    """Files of the shard that is being written, and how far they are."""
+    """The shard that is being written: its arrays that are not on disk yet, and its boundaries so far."""
 
     name: str
-    tokens: Any
-    continues: Any
-    sentence_ends: list[np.ndarray]
-    document_ends: list[int]
-    length: int = 0
+    tokens: list[np.ndarray] = dataclasses.field(default_factory=list)
+    continues: list[np.ndarray] = dataclasses.field(default_factory=list)
+    sentence_ends: list[np.ndarray] = dataclasses.field(default_factory=list)
+    document_ends: list[int] = dataclasses.field(default_factory=list)
+    waiting: int = 0  # tokens in the lists
+    length: int = 0  # tokens in all
     sentences_in_document: int = 0
 
 
 class StoreWriter:
-    """Writes the shards of one split in bounded memory; `close` gives their names."""
+    """Writes the shards of one split in bounded memory; `close` gives their names. Holds no open file."""
 
     def __init__(self, folder: pathlib.Path, split: str, *, vocab_size: int, word_boundaries: bool, shard_tokens: int):
         """`shard_tokens`: a new shard begins with the first document after this many tokens."""
@@ -56,18 +60,20 @@ class StoreWriter:
         if not len(tokens):
             return
         if self._open is None:
-            self._open = self._begin_shard()
+            self._open = _OpenShard(f"{self.split}-{len(self.shards):05d}")
         shard = self._open
-        shard.tokens.write(np.ascontiguousarray(tokens, self.dtype).data)
-        if shard.continues is not None:
+        shard.tokens.append(tokens.astype(self.dtype))
+        if self.word_boundaries:
             assert continues is not None
-            assert len(continues) == len(tokens)
-            shard.continues.write(np.ascontiguousarray(continues, np.uint8).data)
+            shard.continues.append(continues.astype(np.uint8))
         shard.sentence_ends.append(shard.length + np.cumsum(sentence_lengths, dtype=np.int64))
         shard.length += len(tokens)
+        shard.waiting += len(tokens)
         shard.sentences_in_document += len(sentence_lengths)
         self.num_sentences += len(sentence_lengths)
         self.num_tokens += len(tokens)
+        if shard.waiting >= WAITING_TOKENS:
+            self._append(shard)
 
     def end_document(self) -> None:
         """Closes the current document, if it has any token, and the shard if it is full."""
@@ -79,29 +85,27 @@ class StoreWriter:
         self.num_one_sentence += shard.sentences_in_document == 1
         shard.sentences_in_document = 0
         if shard.length >= self.shard_tokens:
-            self._end_shard()
+            self._end_shard(shard)
 
     def close(self) -> list[str]:
         self.end_document()
         if self._open is not None:
-            self._end_shard()
+            self._end_shard(self._open)
         return self.shards
 
-    def _begin_shard(self) -> _OpenShard:
-        name = f"{self.split}-{len(self.shards):05d}"
-        tokens = open(self.folder / f"{name}.tokens", "wb")  # noqa: SIM115  (closed with the shard)
-        words = open(self.folder / f"{name}.words", "wb") if self.word_boundaries else None  # noqa: SIM115
-        return _OpenShard(name, tokens, words, [], [])
+    def _append(self, shard: _OpenShard) -> None:
+        parts = {"tokens": shard.tokens, "words": shard.continues} if self.word_boundaries else {"tokens": shard.tokens}
+        for ending, arrays in parts.items():
+            with open(self.folder / f"{shard.name}.{ending}", "ab") as handle:
+                handle.write(np.concatenate(arrays).data)
+            arrays.clear()
+        shard.waiting = 0
 
-    def _end_shard(self) -> None:
-        shard = self._open
-        assert shard is not None
-        shard.tokens.close()
-        if shard.continues is not None:
-            shard.continues.close()
-        ends = np.concatenate(shard.sentence_ends) if shard.sentence_ends else np.zeros(0, np.int64)
-        (self.folder / f"{shard.name}.sentences").write_bytes(ends.astype("<i8").tobytes())
-        (self.folder / f"{shard.name}.documents").write_bytes(np.array(shard.document_ends, "<i8").tobytes())
+    def _end_shard(self, shard: _OpenShard) -> None:
+        if shard.waiting:
+            self._append(shard)
+        (self.folder / f"{shard.name}.sentences").write_bytes(np.concatenate(shard.sentence_ends).astype("<i8").data)
+        (self.folder / f"{shard.name}.documents").write_bytes(np.array(shard.document_ends, "<i8").data)
         self.shards.append(shard.name)
         self._open = None
 
