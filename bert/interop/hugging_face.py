@@ -225,7 +225,7 @@ def save_model_directory(
     Raises:
       InputError: a parameter without a Hugging Face name, or an existing directory that holds other files.
     """
-    target = pathlib.Path(directory).absolute()
+    target = pathlib.Path(directory).resolve()
     _check_replaceable(target)
     tensors = dict(weight_names.from_params(params, config))
     aside = target.with_name(f".{target.name}.unfinished")  # a killed run leaves it; the next save clears it away
@@ -236,7 +236,9 @@ def save_model_directory(
         text = json.dumps(_config_values(config, tensors, tokenizer, extra or {}), indent=2, ensure_ascii=False)
         (aside / CONFIG_FILE).write_text(text + "\n", encoding="utf-8", newline="\n")
         if tokenizer:
-            tokenizer.save(aside)
+            # Never a longest input beyond the positions: other programs would cut texts to it, and read past the table.
+            longest = min(tokenizer.model_max_length, config.max_position_embeddings)
+            Tokenizer(tokenizer.vocab, tokenizer.settings, longest).save(aside)
         _put_in_place(aside, target)
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)

@@ -71,6 +71,24 @@ def test_other_settings_never_override_what_the_weights_say(tiny, tmp_path):
     assert "torch_dtype" not in values
 
 
+def test_the_longest_input_is_never_beyond_the_positions(tiny, tmp_path):
+    """A tokenizer made for 512 tokens, a model of 64 positions: who reads the export cuts texts to 64."""
+    tokenizer = type(tiny.tokenizer).from_vocab(tiny.tokenizer.vocab, model_max_length=512)
+    back = load_model_directory(save(tiny, tmp_path / "out", tokenizer=tokenizer)).tokenizer
+    assert back.model_max_length == 64
+    assert back.fingerprint == tokenizer.fingerprint
+
+
+def test_a_link_to_a_directory_stays_a_link(tiny, tmp_path):
+    """What it points to is replaced."""
+    real, link = save(tiny, tmp_path / "real"), tmp_path / "link"
+    link.symlink_to(real)
+    tiny.params["head"]["mlm"]["bias"] = np.full(128, 7.0, np.float32)
+    save(tiny, link)
+    assert link.is_symlink()
+    assert load_model_directory(real).params["head"]["mlm"]["bias"][0] == 7.0
+
+
 def test_a_newer_export_replaces_the_older_one(tiny, tmp_path):
     """The directory holds the newer export whole; leftovers of a killed run are gone; nothing else lies around."""
     folder = save(tiny, tmp_path / "out")
