@@ -46,16 +46,17 @@ class Attention(NamedTuple):
 
 
 def load(path: str | os.PathLike) -> "LoadedModel":
-    """The model in a model directory, or the newest finished export (``model/``) in a run directory.
+    """The model in a model directory, or in a run directory: its newest export (``model/``), else its newest checkpoint.
 
     Raises:
       InputError: nothing to load there, or a file in it is broken (see `hugging_face.load_model_directory`).
     """
     folder = pathlib.Path(path)
-    if (folder / "model").is_dir():
-        folder = folder / "model"
-    elif (folder / "checkpoints").is_dir():
-        return LoadedModel(_from_checkpoints(folder))
+    if not (folder / hugging_face.WEIGHTS_FILE).is_file():
+        if (folder / "model").is_dir():
+            folder = folder / "model"
+        elif (folder / "checkpoints").is_dir():
+            return LoadedModel(_from_checkpoints(folder))
     return LoadedModel(hugging_face.load_model_directory(folder))
 
 
