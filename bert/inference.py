@@ -46,7 +46,7 @@ class Attention(NamedTuple):
 
 
 def load(path: str | os.PathLike) -> "LoadedModel":
-    """The model in a model directory, or in a run directory: its newest export (``model/``), else its newest checkpoint.
+    """The model in a model directory or in a run directory (its newest export ``model/``, else its newest checkpoint).
 
     Raises:
       InputError: nothing to load there, or a file in it is broken (see `hugging_face.load_model_directory`).
