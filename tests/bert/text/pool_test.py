@@ -1,0 +1,57 @@
+import os
+import signal
+
+import pytest
+
+from bert.errors import InputError
+from bert.text import pool
+
+_added = 0
+
+
+def set_up(number):
+    global _added
+    _added = number
+
+
+def add(number):
+    return number + _added
+
+
+def die(number):
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_come_in_order_and_each_process_is_set_up(workers):
+    found = pool.ordered_map(add, range(20), workers=workers, setup=set_up, setup_arguments=(100,))
+    assert list(found) == [number + 100 for number in range(20)]
+
+
+def test_only_a_few_tasks_are_under_way():
+    """A slow consumer holds back the reading of tasks, so memory does not grow with the corpus."""
+    taken = 0
+
+    def tasks():
+        nonlocal taken
+        for number in range(1000):
+            taken += 1
+            yield number
+
+    results = pool.ordered_map(add, tasks(), workers=2, setup=set_up, setup_arguments=(0,))
+    for _ in range(10):
+        next(results)
+    assert taken <= 10 + 6
+    results.close()
+
+
+def test_a_killed_process_is_told_in_one_line():
+    with pytest.raises(InputError, match="one of 2 worker processes was killed, most often for want of memory"):
+        list(pool.ordered_map(die, range(9), workers=2, setup=set_up, setup_arguments=(0,)))
+
+
+def test_an_error_in_a_task_reaches_the_caller():
+    with pytest.raises(TypeError):
+        list(pool.ordered_map(add, ["x"], workers=2, setup=set_up, setup_arguments=(0,)))

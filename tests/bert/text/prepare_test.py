@@ -1,0 +1,289 @@
+import itertools
+import json
+import pathlib
+import random
+import shutil
+
+import numpy as np
+import pytest
+
+from bert.errors import InputError
+from bert.text import layout
+from bert.text import prepare as prepare_module
+from bert.text.prepare import PrepareSettings, prepare
+from bert.text.store import Store
+
+TEXT = "the keeper climbed stairs and found his lamp where nobody had left it before spring came over rocks"
+WORDS = TEXT.split()
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+def story(seed, sentences):
+    """A document in Google's format: one sentence a line."""
+    rng = random.Random(seed)
+    return "".join(" ".join(rng.choices(WORDS, k=rng.randint(4, 12))).capitalize() + ".\n" for _ in range(sentences))
+
+
+def stories(count, sentences=6):
+    return "\n".join(story(seed, sentences) for seed in range(count))
+
+
+@pytest.fixture
+def vocab(write):
+    return str(write("vocab/vocab.txt", "\n".join([*SPECIAL, *WORDS, "."])))
+
+
+def documents_of(folder, split):
+    """Every document of a split as the tuple of its token ids."""
+    found = []
+    for shard in Store.open(folder, split, verify=True).shards:
+        starts = [0, *shard.document_ends[:-1]]
+        found += [tuple(shard.tokens[s:e].tolist()) for s, e in zip(starts, shard.document_ends, strict=True)]
+    return found
+
+
+def bytes_of(folder):
+    return {path.name: path.read_bytes() for path in pathlib.Path(folder).iterdir()}
+
+
+def test_tokens_are_those_of_the_sentences(write, vocab, tmp_path):
+    """What is stored is each sentence's ids, in order, without [CLS] and [SEP]; counts add up."""
+    corpus = write("text/a.txt", stories(5))
+    report = prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab, validation_share=0)).report
+    store = Store.open(tmp_path / "out")
+    texts = [line for line in corpus.read_text().split("\n") if line]
+    ids = [one.ids for one in store.tokenizer.encode_batch(texts)]
+    assert store.read([0], [store.num_tokens]).tolist() == [token for sentence in ids for token in sentence]
+    assert store.shards[0].sentence_ends.tolist() == np.cumsum([len(sentence) for sentence in ids]).tolist()
+    assert (report.read, report.kept, report.sentences, report.tokens) == (5, 5, 30, store.num_tokens)
+    assert report.unknown_tokens == 0
+
+
+def test_the_number_of_workers_and_a_second_run_change_no_byte(write, vocab, tmp_path, monkeypatch):
+    """One worker and two give the same files, manifest included; so does the same run again."""
+    monkeypatch.setattr(prepare_module, "TASK_BYTES", 2000)
+    corpus = write("text/a.txt", stories(60))
+    settings = PrepareSettings(str(corpus), vocab, validation_share=0.2, shard_tokens=700)
+    for name, workers in (("one", 1), ("two", 2), ("again", 1)):
+        prepare(tmp_path / name, settings, workers=workers)
+    first = bytes_of(tmp_path / "one")
+    assert len([name for name in first if name.endswith(".tokens")]) > 3
+    assert bytes_of(tmp_path / "two") == first
+    assert bytes_of(tmp_path / "again") == first
+
+
+def test_held_out_documents_are_chosen_by_their_text(write, vocab, tmp_path):
+    """Every document is in one split; equal documents are never in both; another seed holds out others."""
+    text = "\n".join([stories(200, 3), stories(200, 3)])
+    corpus = write("text/a.txt", text)
+    held = []
+    for seed in (0, 1):
+        settings = PrepareSettings(str(corpus), vocab, validation_share=0.25, deduplicate=False, seed=seed)
+        report = prepare(tmp_path / f"out{seed}", settings).report
+        train, validation = (documents_of(tmp_path / f"out{seed}", split) for split in ("train", "validation"))
+        assert len(train) + len(validation) == report.kept == 400
+        assert not set(train) & set(validation)
+        assert 0.15 < report.validation_documents / 400 < 0.35
+        held.append(set(validation))
+    assert held[0] != held[1]
+
+
+def test_duplicates_are_dropped_and_counted(write, vocab, tmp_path):
+    """The first of several equal documents stays; kept, dropped and empty ones add up to those read."""
+    text = "\n".join([stories(4), story(1, 6), story(1, 6), "\u200b\n\u200b\n", story(9, 2)])
+    corpus = write("text/a.txt", text)
+    report = prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab)).report
+    assert (report.read, report.duplicates, report.empty, report.kept) == (8, 2, 1, 5)
+    kept = prepare(tmp_path / "all", PrepareSettings(str(corpus), vocab, deduplicate=False)).report
+    assert (kept.read, kept.duplicates, kept.empty, kept.kept) == (8, 0, 1, 7)
+
+
+def test_a_long_document_is_cut_where_a_part_is_held_out(write, vocab, tmp_path, monkeypatch):
+    """Parts of one long text that were not adjacent are different documents, so none seems to continue another."""
+    monkeypatch.setattr(layout, "SECTION_CHARS", 400)
+    lines = story(0, 400).splitlines(keepends=True)
+    corpus = write("text/a.txt", "".join(lines))
+    settings = PrepareSettings(str(corpus), vocab, sentences="lines", validation_share=0.3)
+    report = prepare(tmp_path / "out", settings).report
+    assert report.read == 1
+    assert report.cuts > 5
+    assert report.read + report.cuts == report.kept + report.duplicates + report.empty
+    tokenizer = Store.open(tmp_path / "out").tokenizer
+    whole = [token for one in tokenizer.encode_batch(lines) for token in one.ids]
+    text = " ".join(map(str, whole)) + " "
+    found = [documents_of(tmp_path / "out", split) for split in ("train", "validation")]
+    assert sorted(token for split in found for document in split for token in document) == sorted(whole)
+    places = []
+    for number, split in enumerate(found):
+        for document in split:
+            at = text.find(" ".join(map(str, document)) + " ")
+            assert at >= 0
+            places.append((at, number))
+    splits = [number for _, number in sorted(places)]
+    assert all(one != other for one, other in itertools.pairwise(splits))
+
+
+def test_a_single_document_is_never_held_out(write, vocab, tmp_path):
+    """A one-sentence file gives something to train on, whatever the share and the seed."""
+    corpus = write("text/a.txt", "The keeper climbed stairs.\n")
+    for seed in range(5):
+        out = tmp_path / f"out{seed}"
+        report = prepare(out, PrepareSettings(str(corpus), vocab, validation_share=0.99, seed=seed)).report
+        assert (report.kept, report.validation_documents) == (1, 0)
+        assert Store.open(out).num_tokens == 5
+
+
+def test_one_sentence_documents_are_counted(write, vocab, tmp_path):
+    """Six lines with blank lines between are six documents that give no true pair; two long ones beside them do."""
+    lines = "\n".join(f"{word}.\n" for word in WORDS[:6])
+    corpus = write("text/a.txt", lines)
+    report = prepare(tmp_path / "six", PrepareSettings(str(corpus), vocab, validation_share=0)).report
+    assert report.notices(0)[0].startswith("6 of 6 documents have one sentence")
+    write("text/a.txt", lines + "\n" + stories(2, 10))
+    report = prepare(tmp_path / "eight", PrepareSettings(str(corpus), vocab, validation_share=0)).report
+    assert report.notices(0)[0].startswith("6 of 8 documents have one sentence")
+    assert report.sentences == 26
+
+
+def test_no_text_is_an_error_that_leaves_nothing_behind(write, vocab, tmp_path):
+    corpus = write("text/a.txt", " \n\u200b\n\n")
+    with pytest.raises(InputError, match="no text in 1 documents; nothing was written"):
+        prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["text", "vocab"]
+
+
+def test_a_finished_folder_is_found_and_left_alone(write, vocab, tmp_path):
+    """The same call again does nothing; other settings, texts or vocabularies are told and refused."""
+    corpus = write("text/a.txt", stories(3))
+    settings = PrepareSettings(str(corpus), vocab)
+    first = prepare(tmp_path / "out", settings)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
+    again = prepare(tmp_path / "out", settings)
+    assert (first.was_finished, again.was_finished) == (False, True)
+    assert again.report == first.report
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()} == before
+    with pytest.raises(
+        InputError, match=r"prepared otherwise: seed was 0, now 3; give another --out, or --config.overw"
+    ):
+        prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab, seed=3))
+    write("vocab/vocab.txt", "\n".join([*SPECIAL, *WORDS, ".", "!"]))
+    with pytest.raises(InputError, match="the vocabulary has changed"):
+        prepare(tmp_path / "out", settings)
+    write("text/b.txt", stories(1))
+    with pytest.raises(InputError, match="the texts have changed"):
+        prepare(tmp_path / "out", PrepareSettings(str(corpus.parent), vocab))
+    replaced = prepare(tmp_path / "out", PrepareSettings(str(corpus.parent), vocab), overwrite=True)
+    assert not replaced.was_finished
+    assert Store.open(tmp_path / "out", verify=True).manifest["settings"]["corpus"] == str(corpus.parent)
+
+
+def test_a_damaged_finished_folder_is_noticed(write, vocab, tmp_path):
+    corpus = write("text/a.txt", stories(3))
+    prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab))
+    (tmp_path / "out" / "train-00000.tokens").write_bytes(b"")
+    with pytest.raises(InputError, match=r"train-00000.tokens: 0 bytes long"):
+        prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab))
+
+
+def test_other_files_are_never_overwritten(write, vocab, tmp_path):
+    """A folder with somebody's files is not prepared text, and stays, whatever is asked."""
+    corpus = write("text/a.txt", stories(3))
+    for overwrite in (False, True):
+        with pytest.raises(InputError, match="is not empty and not a prepared folder"):
+            prepare(tmp_path / "text", PrepareSettings(str(corpus), vocab), overwrite=overwrite)
+    assert corpus.read_text() == stories(3)
+
+
+def test_a_run_that_dies_leaves_nothing_that_looks_finished(write, vocab, tmp_path, monkeypatch):
+    """After an error in the middle, or a killed run's remains, the folder is not there and the next run is complete."""
+    corpus = write("text/a.txt", stories(3))
+    settings = PrepareSettings(str(corpus), vocab)
+    prepare(tmp_path / "good", settings)
+
+    def dies(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare_module, "finish", dies)
+        with pytest.raises(KeyboardInterrupt):
+            prepare(tmp_path / "out", settings)
+    assert not (tmp_path / "out").exists()
+    shutil.copytree(tmp_path / "good", tmp_path / "out.partial")
+    (tmp_path / "out.partial" / "train-00007.tokens").write_bytes(b"xx")
+    prepare(tmp_path / "out", settings)
+    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "good")
+    assert not (tmp_path / "out.partial").exists()
+
+
+def test_two_runs_into_one_folder_do_not_mix(write, vocab, tmp_path):
+    """While one run writes, a second one is told so."""
+    corpus = write("text/a.txt", stories(3))
+    settings = PrepareSettings(str(corpus), vocab)
+    seen = []
+
+    def second_run(step, done):
+        with pytest.raises(InputError, match="another prepare is writing this folder"):
+            prepare(tmp_path / "out", settings)
+        seen.append(step)
+
+    prepare(tmp_path / "out", settings, progress=second_run)
+    assert seen == ["tokens"]
+    assert Store.open(tmp_path / "out", verify=True).num_documents == 3
+
+
+def test_special_tokens_in_the_text_are_split_unless_asked_for(write, tmp_path):
+    """By default a literal [MASK] in the text is text; with the setting it is the token."""
+    vocab = str(write("vocab/vocab.txt", "\n".join([*SPECIAL, "hello", "[", "]", "mask"])))
+    corpus = str(write("text/a.txt", "hello [MASK]\n"))
+    prepare(tmp_path / "split", PrepareSettings(corpus, vocab, validation_share=0))
+    prepare(tmp_path / "kept", PrepareSettings(corpus, vocab, validation_share=0, special_tokens_in_text=True))
+    assert documents_of(tmp_path / "split", "train") == [(5, 6, 8, 7)]
+    assert documents_of(tmp_path / "kept", "train") == [(5, 4)]
+
+
+def test_word_boundaries_from_blanks_in_the_text(write, tmp_path):
+    """In segmented Chinese text both characters of a word belong together; a first character begins a word."""
+    entries = [*SPECIAL, "\u4e2d", "\u56fd", "\u4eba", "un", "##able", ","]
+    vocab = str(write("vocab/vocab.txt", "\n".join(entries)))
+    corpus = str(write("text/a.txt", "\u4e2d\u56fd \u4eba\u4eba\nunable, \u4eba\n"))
+    prepare(tmp_path / "out", PrepareSettings(corpus, vocab, validation_share=0, word_boundaries="whitespace"))
+    store = Store.open(tmp_path / "out", verify=True)
+    assert store.read([0], [8]).tolist() == [5, 6, 7, 7, 8, 9, 10, 7]
+    assert store.read_continues([0], [8]).tolist() == [False, True, False, True, False, True, True, False]
+
+
+def test_a_vocabulary_is_learnt_where_none_is_given(write, tmp_path):
+    """The learnt vocabulary is that of the corpus, lower-cased unless told otherwise, and stored with the tokens."""
+    corpus = str(write("text/a.txt", stories(30)))
+    report = prepare(tmp_path / "out", PrepareSettings(corpus, vocab_size=300)).report
+    assert report.unknown_share < 0.01
+    tokenizer = Store.open(tmp_path / "out").tokenizer
+    assert tokenizer.lower_case
+    assert "keeper" in tokenizer.vocab
+    prepare(tmp_path / "cased", PrepareSettings(corpus, vocab_size=300, lower_case=False))
+    assert any(entry[:1].isupper() for entry in Store.open(tmp_path / "cased").tokenizer.vocab)
+
+
+def test_a_tokenizer_folder_serves_as_vocabulary(write, vocab, tmp_path):
+    """A prepared folder's tokenizer prepares other text with the same ids; contradicting it is refused."""
+    corpus = str(write("text/a.txt", stories(3)))
+    prepare(tmp_path / "first", PrepareSettings(corpus, vocab))
+    prepare(tmp_path / "second", PrepareSettings(corpus, str(tmp_path / "first")))
+    first, second = (json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("first", "second"))
+    assert first["tokenizer"] == second["tokenizer"]
+    with pytest.raises(InputError, match=r"lower_case False, but the tokenizer in .* has True"):
+        prepare(tmp_path / "third", PrepareSettings(corpus, str(tmp_path / "first"), lower_case=False))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"validation_share": 1.0}, "validation_share 1.0 must be from 0 to below 1"),
+        ({"word_boundaries": "spaces"}, "word_boundaries 'spaces' must be empty or 'whitespace'"),
+        ({"shard_tokens": 0}, "shard_tokens 0 must be at least 1"),
+        ({"sentences": "words"}, "sentences 'words' must be one of auto, lines, split"),
+    ],
+)
+def test_impossible_settings_are_refused(tmp_path, settings, message):
+    with pytest.raises(InputError, match=message):
+        prepare(tmp_path / "out", PrepareSettings("installed-docs", **settings))
