@@ -14,10 +14,12 @@ A launcher reads:
 What a person mistypes raises `InputError` with one line; `main` prints it and exits with code 2.
 """
 
+import contextlib
 import difflib
 import pathlib
 import re
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 from absl import flags as absl_flags
@@ -109,15 +111,26 @@ def _check_config_file(argv: Sequence[str], default: str | None) -> None:
         raise InputError(f"--config={path}: no such file; there are: {', '.join(near)}")
 
 
+@contextlib.contextmanager
+def _quiet_loader():
+    """ml_collections loads config files by a function that newer Pythons warn of."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the load_module", DeprecationWarning)
+        yield
+
+
 def _read(argv: list[str], config_file: str | None, options: Mapping[str, str]):
     """(flag values, leftover words); every complaint of absl and ml_collections is told in our words."""
     values = absl_flags.FlagValues()
     for name, text in options.items():
         absl_flags.DEFINE_string(name, None, text, flag_values=values)
     try:
-        if config_file != "":  # a default file is read, and the overrides with it, in this very call
-            config_flags.DEFINE_config_file("config", config_file, flag_values=values, lock_config=True, sys_argv=argv)
-        rest = values(argv)[1:]
+        with _quiet_loader():
+            if config_file != "":  # a default file is read, and the overrides with it, in this very call
+                config_flags.DEFINE_config_file(
+                    "config", config_file, flag_values=values, lock_config=True, sys_argv=argv
+                )
+            rest = values(argv)[1:]
     except absl_flags.UnrecognizedFlagError as error:
         known = [*options, "help", *(["config"] if config_file != "" else [])]
         raise InputError(f"unknown option --{error.flagname}{_nearest(error.flagname, known, '--')}") from None
@@ -147,8 +160,9 @@ def _unknown_setting(argv: list[str], config_file: str | None) -> InputError:
     """The error for the first override that the config file does not have."""
     only_files = [argv[0], *(word for word in argv[1:] if re.match(r"--?config=", word))]
     values = absl_flags.FlagValues()
-    config_flags.DEFINE_config_file("config", config_file, flag_values=values, sys_argv=only_files)
-    values(only_files)
+    with _quiet_loader():
+        config_flags.DEFINE_config_file("config", config_file, flag_values=values, sys_argv=only_files)
+        values(only_files)
     known = list(flatten(values["config"].value))
     for name, _ in _overrides(argv):
         if name not in known and not any(other.startswith(name + ".") for other in known):

@@ -1,0 +1,152 @@
+import subprocess
+import sys
+
+import pytest
+
+from bert.errors import InputError
+from launch import flags
+
+CONFIG = """
+from ml_collections import ConfigDict, config_dict
+
+def get_config(size="small"):
+    if size not in ("small", "large"):
+        raise ValueError(f"size {size!r} must be small or large")
+    config = ConfigDict()
+    config.steps = 1  # optimizer steps
+    config.rate = 0.5
+    config.name = "a"
+    config.cased = config_dict.placeholder(bool)
+    config.data = ConfigDict()
+    config.data.batch_size = 8 if size == "small" else 64  # rows
+    return config
+"""
+
+
+@pytest.fixture
+def parse(tmp_path):
+    path = tmp_path / "x.py"
+    path.write_text(CONFIG)
+
+    def one(*words, config_file=str(path), **settings):
+        settings = {"options": {"out": "folder to write", "model": "model directory"}, **settings}
+        words = [word.replace("FILE", str(path)) for word in words]
+        return flags.parse(["prog", *words], doc="Does a thing.", config_file=config_file, **settings)
+
+    return one
+
+
+def test_settings_options_and_defaults(parse):
+    """Values given win, all others keep their defaults, and options that were not given are None."""
+    config, options = parse("--config.steps=7", "--config.data.batch_size", "16", "--out=there")
+    assert (config.steps, config.data.batch_size, config.rate, options.out, options.model) == (
+        7,
+        16,
+        0.5,
+        "there",
+        None,
+    )
+
+
+def test_settings_may_stand_before_the_file_and_the_last_one_wins(parse):
+    config, _ = parse("--config.steps=3", "--config=FILE:large", "--config.steps=4", config_file=None)
+    assert (config.steps, config.data.batch_size) == (4, 64)
+
+
+@pytest.mark.parametrize(
+    ("words", "cased"),
+    [(["--config.cased=true"], True), (["--config.cased", "False"], False), (["--noconfig.cased"], False), ([], None)],
+)
+def test_settings_that_may_be_left_open(parse, words, cased):
+    """A true/false setting takes every form of writing it, and stays open where nothing is said."""
+    assert parse(*words)[0].cased is cased
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--config.stepz=3"], r"unknown setting config.stepz; did you mean config.steps\?$"),
+        (
+            ["--config.data.batchsize=3"],
+            r"unknown setting config.data.batchsize; did you mean config.data.batch_size\?$",
+        ),
+        (["--config.batch_size=3"], r"unknown setting config.batch_size; did you mean config.data.batch_size\?$"),
+        (["--config.zzz=3"], "unknown setting config.zzz; known: config.cased, config.data.batch_size, config.name"),
+        (["--config.steps=many"], "--config.steps=many: invalid literal"),
+        (["--config.steps=1.5"], "--config.steps=1.5: "),
+        (["--config.data={'batch_size': 3}"], "config.data is a section; set its fields one by one"),
+        (["--config=FILE:huge"], "x.py:huge: size 'huge' must be small or large"),
+        (["--config=none.py"], "--config=none.py: no such file"),
+        (["--outt=x"], r"unknown option --outt; did you mean --out\?$"),
+        (["--help_me=x"], r"unknown option --help_me; "),
+        (["--out"], "Missing value for flag --out"),
+        (["there"], "'there' belongs to no option"),
+        (["--config", "--config.steps=3"], "--config=FILE is missing"),
+    ],
+)
+def test_what_is_mistyped_is_told_in_one_line_with_the_nearest_name(parse, words, message):
+    with pytest.raises(InputError, match=message) as caught:
+        parse(*words)
+    assert "\n" not in str(caught.value)
+
+
+def test_required_options_and_files(parse):
+    with pytest.raises(InputError, match=r"--out is missing \(folder to write\)"):
+        parse(required=("out",))
+    with pytest.raises(InputError, match="--out is missing"):
+        parse("--out=", required=("out",))
+    with pytest.raises(InputError, match="--config=FILE is missing"):
+        parse(config_file=None)
+
+
+def test_words_and_commands_without_config(parse):
+    """A command may take words, and may have no config at all; then --config is unknown."""
+    config, options = parse("--model=m", "a text", "another", config_file="", arguments="texts")
+    assert (options.arguments, options.model, dict(config)) == (["a text", "another"], "m", {})
+    with pytest.raises(InputError, match="unknown option --config"):
+        parse("--config=FILE", config_file="")
+
+
+def test_undeclared_options_are_a_mistake_of_the_launcher(parse):
+    with pytest.raises(AttributeError, match="option --input is not declared; declared: out, model"):
+        _ = parse()[1].input
+
+
+def test_the_config_is_locked(parse):
+    with pytest.raises(AttributeError):
+        parse()[0].new_field = 1
+
+
+def test_help_lists_options_and_settings(parse, capsys):
+    """--help shows what the command does, its options and each setting with its default and comment; exit code 0."""
+    with pytest.raises(SystemExit) as caught:
+        parse("--help", required=("out",))
+    assert caught.value.code == 0
+    text = capsys.readouterr().out
+    assert "Does a thing." in text
+    assert "folder to write (required)" in text
+    assert "steps = 1  # optimizer steps" in text
+    assert "data.batch_size = 8" in text
+
+
+def test_resolved_settings_can_be_pasted_back(parse, capsys):
+    """What is shown, given as a command line, gives the same settings."""
+    config, options = parse("--config.steps=9", "--config.name=b c", "--out=x")
+    flags.show(config, options)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "(not set)" not in line]
+    assert "--config.steps=9" in lines
+    again, chosen = parse(*lines)
+    assert again.to_dict() == config.to_dict()
+    assert chosen == options
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "error"), [("pass", 0, ""), ("raise InputError('bad file')", 2, "error: bad file\n")]
+)
+def test_exit_codes(body, code, error):
+    """0 when done; 2 and one line for bad input."""
+    program = (
+        f"from launch import flags\nfrom bert.errors import InputError\ndef run(argv):\n    {body}\nflags.main(run)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, error)
