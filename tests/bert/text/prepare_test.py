@@ -3,12 +3,13 @@ import json
 import pathlib
 import random
 import shutil
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from bert.errors import InputError
-from bert.text import layout
+from bert.text import files, layout, store_writer
 from bert.text import prepare as prepare_module
 from bert.text.prepare import PrepareSettings, prepare
 from bert.text.store import Store
@@ -287,3 +288,20 @@ def test_a_tokenizer_folder_serves_as_vocabulary(write, vocab, tmp_path):
 def test_impossible_settings_are_refused(tmp_path, settings, message):
     with pytest.raises(InputError, match=message):
         prepare(tmp_path / "out", PrepareSettings("installed-docs", **settings))
+
+
+def test_memory_does_not_grow_with_the_text(write, vocab, tmp_path, monkeypatch):
+    """Twice the text takes no more memory at its peak: with all buffers made small, nothing of the text is kept."""
+    monkeypatch.setattr(prepare_module, "TASK_BYTES", 1 << 14)
+    monkeypatch.setattr(files, "BLOCK", 1 << 14)
+    monkeypatch.setattr(store_writer, "WAITING_TOKENS", 1 << 12)
+    peaks = []
+    for count in (0, 1500, 3000):  # the first one pays for imports and caches
+        corpus = write(f"text/{count}.txt", stories(count + 1))
+        settings = PrepareSettings(str(corpus), vocab, shard_tokens=10_000)
+        tracemalloc.start()
+        report = prepare(tmp_path / str(count), settings).report
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert report.text_bytes > 700_000
+    assert peaks[2] < 1.3 * peaks[1]
