@@ -95,6 +95,14 @@ def test_epochs_differ(store, examples_of):
     assert np.mean([one != other for one, other in pairs]) > 0.95
 
 
+def test_epochs_cut_and_pair_the_text_anew(store, examples_of):
+    """Few examples of the second epoch hold the same text as one of the first."""
+    batches = Batches(store, SETTINGS)
+    found = [example.text for i in range(batches.steps_for(2)) for example in examples_of(batches(i))]
+    first, second = set(found[: batches.report.rows]), found[batches.report.rows :]
+    assert np.mean([text in first for text in second]) < 0.5
+
+
 def test_rows_are_shuffled(store, one_epoch):
     """Neighbouring rows come from all over the text, and not by length."""
     rows = one_epoch(store, SETTINGS)
@@ -103,10 +111,13 @@ def test_rows_are_shuffled(store, one_epoch):
 
 
 def test_seeds(store):
-    """Same seed: the same bytes. Another seed: another batch."""
+    """Same seed: the same bytes. Another seed: another batch, in another order even where the examples are the same."""
     one, again, other = (Batches(store, change(PACKED, seed=seed))(0) for seed in (1, 1, 2))
     equal(one, again)
     assert (one["token_ids"] != other["token_ids"]).mean() > 0.5
+    whole = change(SETTINGS, objective="none", max_length=4096, short_probability=0.0)
+    one, other = (Batches(store, change(whole, seed=seed))(0) for seed in (1, 2))
+    assert (one["example_ids"].sum(axis=1) != other["example_ids"].sum(axis=1)).any()
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, PACKED])
