@@ -19,9 +19,11 @@ batches are the case E = 1; fine-tuning uses the same keys with targets of its o
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import math
 import threading
+from concurrent import futures
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -115,8 +117,10 @@ class Batches:
     """Training batches without end: the rows of epoch 0, of epoch 1, and so on, cut into batches.
 
     `batches(i)` is the global batch i; `batches(i, slice(8, 16))` its rows 8 to 15, all that one host needs. A
-    batch may hold the end of an epoch and the start of the next; no row is left out or repeated. Epochs are planned
-    when they are reached, at most two are held, and calls from several threads are safe.
+    batch may hold the end of an epoch and the start of the next; no row is left out or repeated. The next
+    epoch is planned in a thread while the current one is read, and no other is held. An epoch's number of rows is known
+    only from its plan, so the first batch of a resumed run plans each epoch before it, once. Calls from several threads
+    are safe.
     """
 
     def __init__(self, store: Store, settings: BatchSettings):
@@ -125,8 +129,9 @@ class Batches:
         self.settings = settings
         _check_vocabulary(store, settings)
         self._store = store
-        self._plans: dict[int, _Plan] = {}
+        self._plans: dict[int, futures.Future[_Plan]] = {}
         self._first_rows = [0]  # first row of epoch 0, 1, ...; grows as epochs are planned
+        self._planner = futures.ThreadPoolExecutor(1, "plan")
         self._lock = threading.Lock()
         self.report = self._plan(0).report
 
@@ -162,23 +167,27 @@ class Batches:
     def _plan_of_row(self, row: int) -> tuple[_Plan, int]:
         """The epoch that holds a row of the stream, and the number of its first row."""
         with self._lock:
-            epoch = 0
+            epoch = max(0, bisect.bisect_right(self._first_rows, row) - 1)
             while True:
-                if epoch + 1 == len(self._first_rows) or row < self._first_rows[epoch + 1]:
-                    plan = self._plan(epoch)
-                    if row < self._first_rows[epoch + 1]:
-                        return plan, self._first_rows[epoch]
+                plan, first = self._plan(epoch), self._first_rows[epoch]
+                if epoch + 1 == len(self._first_rows):
+                    self._first_rows.append(first + len(plan.rows))
+                if row < first + len(plan.rows):
+                    break
                 epoch += 1
+            if row - first > len(plan.rows) // 2:
+                self._start_plan(epoch + 1)  # ready when the epoch ends
+            return plan, first
 
     def _plan(self, epoch: int) -> _Plan:
-        """The plan of an epoch; every one before it has been planned once."""
+        self._start_plan(epoch)
+        return self._plans[epoch].result()
+
+    def _start_plan(self, epoch: int) -> None:
         if epoch not in self._plans:
             while len(self._plans) > 1:
                 del self._plans[min(self._plans)]
-            plan = self._plans[epoch] = _Plan(self._store, self.settings, epoch)
-            if epoch + 1 == len(self._first_rows):
-                self._first_rows.append(self._first_rows[-1] + len(plan.rows))
-        return self._plans[epoch]
+            self._plans[epoch] = self._planner.submit(_Plan, self._store, self.settings, epoch)
 
 
 class EvaluationBatches:

@@ -33,6 +33,7 @@ _COMPARED_TOKENS = 8
 class PairCounts:
     """What a plan holds; `str()` is the line for the user."""
 
+    objective: Objective
     documents: int
     one_sentence_documents: int
     examples: int
@@ -44,12 +45,16 @@ class PairCounts:
         return self.examples - self.true_pairs - self.other_pairs
 
     def __str__(self) -> str:
+        examples = f"{self.examples:,} examples of {self.documents:,} documents"
+        if self.objective == "none":
+            return examples
         labelled = self.true_pairs + self.other_pairs
         share = f" ({self.true_pairs / labelled:.1%} of the pairs)" if labelled else ""
+        other = "random" if self.objective == "nsp" else "swapped"
         return (
-            f"{self.examples:,} examples: {self.true_pairs:,} true pairs{share}, {self.other_pairs:,} others, "
-            f"{self.without_label:,} without label; {self.one_sentence_documents:,} of {self.documents:,} documents "
-            "unusable for true pairs (one sentence)"
+            f"{examples}: {self.true_pairs:,} true pairs{share}, {self.other_pairs:,} {other}, {self.without_label:,} "
+            f"without label; {self.one_sentence_documents:,} of {self.documents:,} documents unusable for true pairs "
+            "(one sentence)"
         )
 
 
@@ -131,7 +136,7 @@ def plan_epoch(
         for of_a, of_b in ((0, 2), (1, 3)):
             parts[of_a][swapped], parts[of_b][swapped] = parts[of_b][swapped], parts[of_a][swapped]
     true, other = (int(np.count_nonzero(label_N == label)) for label in (IS_NEXT, RANDOM))
-    counts = PairCounts(int(documents[-1]), one_sentence, len(label_N), true, other)
+    counts = PairCounts(objective, int(documents[-1]), one_sentence, len(label_N), true, other)
     a_start, a_length, b_start, b_length = parts
     return Examples(a_start, a_length, b_start, b_length, label_N, counts)
 
@@ -161,7 +166,7 @@ def cut_documents(
     part = 1 + np.floor(rng.random(len(cut)) * (length_N[cut] - 1)).astype(np.int64)
     length_N[cut] -= part
     length_N, document_N = np.append(length_N, part), np.append(document_N, document_N[cut])
-    return np.cumsum(length_N[np.argsort(document_N + rng.random(len(document_N)))])
+    return np.cumsum(length_N[np.argsort(document_N + rng.random(len(document_N)), kind="stable")])
 
 
 def split_chunks(chunk_ends_N: np.ndarray, sentence_ends: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -247,9 +252,13 @@ def _without_copies(store, left, right, b_start, b_length, wanted) -> tuple[np.n
     kept_left, kept_right, block = [left[:0]], [right[:0]], 1 << 18
     for start in range(0, len(left), block):
         one, two = left[start : start + block], right[start : start + block]
-        length = np.minimum(np.minimum(b_length[one], b_length[two]), _COMPARED_TOKENS)
-        differs = store.read(b_start[one], length) != store.read(b_start[two], length)
-        keep = np.add.reduceat(differs, np.cumsum(length) - length, dtype=np.int64) > 0
+        ones = np.ones(len(one), np.int64)
+        keep = store.read(b_start[one], ones) != store.read(b_start[two], ones)
+        same = np.flatnonzero(~keep)  # few: only these are read further
+        if len(same):
+            length = np.minimum(np.minimum(b_length[one[same]], b_length[two[same]]), _COMPARED_TOKENS)
+            differs = store.read(b_start[one[same]], length) != store.read(b_start[two[same]], length)
+            keep[same] = np.logical_or.reduceat(differs, np.cumsum(length) - length)
         keep &= np.cumsum(keep) <= wanted
         kept_left.append(one[keep])
         kept_right.append(two[keep])

@@ -105,6 +105,26 @@ def test_boundaries_move_inside_one_long_document(make_store):
     assert len(starts[0] & starts[1]) < 0.7 * len(starts[0])
 
 
+def test_boundaries_move_without_short_examples(make_store):
+    """The rest of a document stands at a random place among its full chunks."""
+    store = make_store(lines(103))
+    plans = [plan(store, 52, "none", epoch=epoch, short_probability=0) for epoch in range(30)]
+    assert {tuple(sorted(one.lengths.tolist())) for one in plans} == {(17, *[52] * 10)}
+    assert len({tuple(one.a_start.tolist()) for one in plans}) > 5
+
+
+def test_a_book_among_leaflets_is_no_partner_of_itself(make_store):
+    """With most of the text in one document, fewer pairs are random; none has its B from the same document."""
+    store = make_store(lines(400, 12, 9, 20))
+    documents = documents_of(store)
+    for epoch in range(5):
+        found = plan(store, epoch=epoch)
+        random = found.label == 1
+        assert 6 <= random.sum() < (found.label == 0).sum()
+        of_a = np.searchsorted(documents, found.a_start[random], "right")
+        assert (of_a != np.searchsorted(documents, found.b_start[random], "right")).all()
+
+
 def test_short_examples(make_store):
     """Without short ones there are as few chunks as can be; else about the share asked for is short."""
     store = make_store(lines(*[1000] * 4))
