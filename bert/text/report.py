@@ -66,9 +66,10 @@ class Report:
         """One line for each thing that somebody should know before training on this."""
         found = []
         if self.one_sentence >= 0.1 * self.kept:
+            by_blank_lines = any(group["one document is"].startswith("a block") for group in self.sources)
             found.append(
                 f"{self.one_sentence} of {self.kept} documents have one sentence and are unusable for true pairs; NSP "
-                "needs two. If blank lines do not separate documents here, set --config.documents=file"
+                "needs two" + by_blank_lines * ". If blank lines are not the ends of documents: --config.documents=file"
             )
         if self.kept == 1:
             found.append("there is one document; the random partner of a next-sentence pair needs a second one")

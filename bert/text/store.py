@@ -100,10 +100,13 @@ class Store:
             )
         return found
 
-    @property
+    @functools.cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the checksums of all files of the prepared folder: equal where the data are equal."""
-        return hashlib.sha256(json.dumps(self.manifest["files"], sort_keys=True).encode()).hexdigest()
+        """SHA-256 over the tokens and boundaries of all splits and the tokenizer: equal where the data are equal."""
+        data = sorted(
+            f"{name} {noted['sha256']}" for name, noted in self.manifest["files"].items() if "json" not in name
+        )
+        return hashlib.sha256("\n".join([self.manifest["tokenizer"], *data]).encode()).hexdigest()
 
     @property
     def has_word_boundaries(self) -> bool:

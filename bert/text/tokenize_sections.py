@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,9 @@ import numpy as np
 from bert.text.layout import split_sentences
 from bert.text.store import token_dtype
 from bert.text.tokenizer import Tokenizer
+
+MAX_KNOWN = 1 << 18  # words remembered, about 40 MB
+MAX_WORD = 32  # characters; longer ones (all text in scripts without blanks) hardly ever come again
 
 
 class Piece(NamedTuple):
@@ -40,10 +43,41 @@ class Pieces:
             token, sentence = end, sentence + count
 
 
+class WordCache:
+    """Ids of texts, word by word, with the words that were met before remembered.
+
+    No rule of the tokenizer looks across a blank, so a text's ids are those of its blank-separated parts; and most
+    parts of any text were seen before. On English prose this is four times as fast as giving whole sentences to the
+    library. Parts are stored as the bytes of their ids.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, special_in_text: bool):
+        self._tokenizer = tokenizer
+        self._special_in_text = special_in_text
+        self._dtype = token_dtype(tokenizer.vocab_size)
+        self._known: dict[str, bytes] = {}
+        # A protected "new york" does look across a blank.
+        self._whole = any(len(word.split()) != 1 for word in tokenizer.settings.protected)
+
+    def parts(self, sentences: Sequence[str]) -> list[list[bytes]]:
+        """For each sentence (single blanks between words) the ids of each word; a word may have none."""
+        words = [[sentence] if self._whole else sentence.split(" ") for sentence in sentences]
+        new = list(set(itertools.chain.from_iterable(words)).difference(self._known))
+        for word, ids in zip(new, self._tokenizer.encode_ids(new, special_in_text=self._special_in_text), strict=True):
+            self._known[word] = np.array(ids, self._dtype).tobytes()
+        found = [list(map(self._known.__getitem__, sentence)) for sentence in words]
+        for word in new:
+            if len(word) > MAX_WORD:
+                del self._known[word]
+        if len(self._known) > MAX_KNOWN:
+            self._known.clear()
+        return found
+
+
 class _Worker(NamedTuple):
+    words: WordCache
     tokenizer: Tokenizer
     language: str
-    special_in_text: bool
     word_boundaries: bool
 
 
@@ -52,38 +86,32 @@ _worker: _Worker | None = None  # of this process; set once by start_tokenizing
 
 def start_tokenizing(tokenizer: Tokenizer, language: str, special_in_text: bool, word_boundaries: bool) -> None:
     global _worker
-    _worker = _Worker(tokenizer, language, special_in_text, word_boundaries)
+    _worker = _Worker(WordCache(tokenizer, special_in_text), tokenizer, language, word_boundaries)
 
 
 def tokenize_sections(sections: Sequence[tuple[str, str]]) -> Pieces:
     """Tokens of (text, layout) pairs, by the tokenizer that `start_tokenizing` gave to this process."""
     assert _worker is not None
+    dtype = token_dtype(_worker.tokenizer.vocab_size)
     sentences = [split_sentences(text, layout, _worker.language) for text, layout in sections]
-    flat = list(itertools.chain.from_iterable(sentences))
-    ids, continues = _encode(_worker, flat)
-    lengths = np.fromiter(map(len, ids), np.int64, len(ids))
-    tokens = np.fromiter(
-        itertools.chain.from_iterable(ids), token_dtype(_worker.tokenizer.vocab_size), int(lengths.sum())
-    )
+    parts = _worker.words.parts(list(itertools.chain.from_iterable(sentences)))
+    joined = [b"".join(words) for words in parts]
+    tokens = np.frombuffer(b"".join(joined), dtype)
+    lengths = np.fromiter(map(len, joined), np.int64, len(joined)) // dtype.itemsize
     # Sentences without a token (of zero-width characters, say) are left out of the counts.
     section_of = np.repeat(np.arange(len(sections)), [len(found) for found in sentences])
     counts = np.bincount(section_of[lengths > 0], minlength=len(sections))
+    continues = (
+        _continues(itertools.chain.from_iterable(parts), dtype, len(tokens)) if _worker.word_boundaries else None
+    )
     unknown = int((tokens == _worker.tokenizer.unk_id).sum())
     return Pieces(tokens, lengths[lengths > 0], counts, continues, unknown)
 
 
-def _encode(worker: _Worker, sentences: list[str]) -> tuple[list[list[int]], np.ndarray | None]:
-    if not worker.word_boundaries:
-        return worker.tokenizer.encode_ids(sentences, special_in_text=worker.special_in_text), None
-    found = worker.tokenizer.encode_batch(sentences, special_in_text=worker.special_in_text)
-    flags = [_continues(text, one.offsets) for text, one in zip(sentences, found, strict=True)]
-    return [one.ids for one in found], np.concatenate([*flags, np.zeros(0, bool)])
-
-
-def _continues(sentence: str, offsets: Sequence[tuple[int, int]]) -> np.ndarray:
-    """bool [tokens]; True where no blank stands between a token and the one before it."""
-    blank = np.array([character == " " for character in sentence] + [False])
-    blanks_before = np.concatenate([[0], np.cumsum(blank)])  # [i] = blanks among the first i characters
-    spans = np.array(offsets, np.int64).reshape(-1, 2)
-    starts, ends = blanks_before[spans[:, 0]], blanks_before[spans[:, 1]]
-    return np.concatenate([[False], starts[1:] == ends[:-1]])[: len(spans)]
+def _continues(words: Iterable[bytes], dtype: np.dtype, num_tokens: int) -> np.ndarray:
+    """bool [tokens]; True for the tokens of a word after its first."""
+    lengths = np.fromiter(map(len, words), np.int64) // dtype.itemsize
+    starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+    flags = np.ones(num_tokens, bool)
+    flags[starts] = False
+    return flags

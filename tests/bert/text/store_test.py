@@ -87,6 +87,25 @@ def test_the_tokenizer_travels_with_the_tokens(folder, tokenizer):
         _ = Store.open(folder).tokenizer
 
 
+def test_fingerprint_follows_the_data_and_nothing_else(tmp_path, tokenizer):
+    """The same tokens in another folder have the same fingerprint; one other token, boundary or rule has not."""
+    other = Tokenizer.from_vocab([*SPECIAL, "a", "##a"], max_word_chars=7)
+    moved = [[[5], [6, 5]], *DOCUMENTS[1:]]
+    changed = [[[5, 5], [5]], *DOCUMENTS[1:]]
+    made = [
+        (tokenizer, DOCUMENTS),
+        (tokenizer, DOCUMENTS),
+        (tokenizer, moved),
+        (tokenizer, changed),
+        (other, DOCUMENTS),
+    ]
+    for number, (rules, documents) in enumerate(made):
+        write_store(tmp_path / str(number), rules, {"train": documents})
+    first, second, *others = (Store.open(tmp_path / str(number)).fingerprint for number in range(len(made)))
+    assert first == second
+    assert len({first, *others}) == 4
+
+
 def test_label_convention_is_recorded_and_another_is_refused(folder):
     """0 = is_next and 1 = random stand in the manifest; data with flipped labels must not be trained on."""
     path = folder / "manifest.json"
