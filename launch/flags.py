@@ -23,10 +23,10 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 from absl import flags as absl_flags
-from absl import logging
 from ml_collections import ConfigDict, config_flags
 
-from bert.errors import InputError
+from bert.errors import InputError, RunError
+from launch import console
 
 
 class Options(dict):
@@ -227,13 +227,19 @@ def _help(doc: str, config_path: str | None, options: Mapping[str, str], require
 
 
 def main(run: Callable[[list[str]], object]) -> None:
-    """Runs a command and ends the process: 0 done, 2 bad input (one ``error:`` line), 130 stopped by Ctrl-C."""
-    logging.set_verbosity(logging.INFO)
+    """Runs a command and ends the process.
+
+    Exit codes: 0 done, 1 a run that cannot go on, 2 bad input (both with one ``error:`` line), 130 stopped by Ctrl-C.
+    """
+    console.plain_logging()
     try:
         run(sys.argv)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
+    except RunError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         print("error: stopped by the keyboard", file=sys.stderr)
         sys.exit(130)
