@@ -98,7 +98,7 @@ def make_train_step(setup: Setup, target: TrainState) -> Callable[[TrainState, B
         key = jax.random.fold_in(root, state.step)
         grads, sums = _accumulate(micro_loss, state.params, batch, counts, key, setup.micro_batches)
         loss = sum(losses.ratio(sums[name], count) for name, count in counts.items())
-        norm = optax.global_norm(grads)
+        norm = optax.tree.norm(grads)
         direction, opt_state = transformation.update(grads, state.opt_state, state.params)
         used_rate = rate(state.step)
         params = jax.tree.map(lambda p, d: p - used_rate * d, state.params, direction)

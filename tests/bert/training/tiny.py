@@ -13,6 +13,7 @@ from bert.training.pretraining import Pretraining
 from bert.training.step import Setup, TrainState, abstract_state, init_state, make_train_step
 from bert.training.train import LoopSettings, Run
 
+GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
 VOCAB, ROWS, LENGTH, MASKED = 128, 8, 16, 4
 
 
@@ -41,7 +42,9 @@ def batch(number: int = 0, rows: int = ROWS, labels: list[int] | None = None) ->
     }
 
 
-def setup(*, devices: int = 1, mode: str = "dp", model_devices: int = 1, micro_batches: int = 1, **changes: Any) -> Setup:
+def setup(
+    *, devices: int = 1, mode: str = "dp", model_devices: int = 1, micro_batches: int = 1, **changes: Any
+) -> Setup:
     """A pretraining set-up on some of the virtual devices; changes go to the model's config or the optimizer."""
     model_names = BertConfig.__dataclass_fields__.keys()
     of_model = {name: value for name, value in changes.items() if name in model_names}

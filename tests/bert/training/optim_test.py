@@ -1,0 +1,117 @@
+"""Optimizers and schedules against their definitions; whole runs against references are in step_test.py."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from bert.errors import InputError
+from bert.training import optim
+from tests.bert.training import tiny
+
+
+def settings(**changes) -> optim.OptimizerSettings:
+    return optim.OptimizerSettings(**({"total_steps": 100, "learning_rate": 1e-4, "warmup_steps": 10} | changes))
+
+
+def test_the_linear_schedule_starts_at_zero_peaks_after_the_warm_up_and_ends_at_zero():
+    """Rates of updates 0, 9, 10, 55, 99, 100 for peak 1e-4, 10 warm-up steps of 100; never below 0."""
+    rate = optim.schedule(settings())
+    wanted = [0, 9e-5, 1e-4, 5e-5, 1.1111e-6, 0, 0]
+    np.testing.assert_allclose([rate(s) for s in (0, 9, 10, 55, 99, 100, 250)], wanted, rtol=1e-4, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["hf", "google"])
+def test_schedules_equal_the_closed_forms(name):
+    """Linear as in Hugging Face, and as in google-research/bert, where the decay counts from step 0."""
+    wanted = json.loads((tiny.GOLDEN / "hand_examples.json").read_text())["closed_forms"][f"linear_schedule_{name}"]
+    kind = {"hf": "linear", "google": "google"}[name]
+    made = settings(
+        schedule=kind, learning_rate=wanted["peak"], warmup_steps=wanted["warmup"], total_steps=wanted["total"]
+    )
+    steps = range(len(wanted["lr_at_step"]))
+    np.testing.assert_allclose([optim.schedule(made)(s) for s in steps], wanted["lr_at_step"], atol=1e-6)
+
+
+def test_other_schedules():
+    """A square-root decay half-way is above the linear one; "constant" stays at the peak; no warm-up starts there."""
+    assert float(optim.schedule(settings(schedule="polynomial", power=0.5))(55)) == pytest.approx(1e-4 * 0.5**0.5)
+    assert float(optim.schedule(settings(schedule="constant"))(100)) == pytest.approx(1e-4)
+    assert float(optim.schedule(settings(warmup_steps=0))(0)) == pytest.approx(1e-4)
+
+
+def params() -> dict:
+    made = tiny.setup()
+    return jax.device_get(made.model.init(jax.random.key(0), tiny.batch())["params"])
+
+
+def test_weight_decay_reaches_kernels_and_embeddings_only():
+    """With zero gradients, rate 0.1 and decay 0.1, one update scales kernels and tables by 0.99 and leaves the rest.
+
+    Also where arrays are stacked over layers (their biases have two axes), in the pooler and in the MLM head.
+    """
+    start = jax.tree.map(lambda x: x + 1.0, params())
+    made = optim.transformation(settings(weight_decay=0.1))
+    direction, _ = made.update(jax.tree.map(jnp.zeros_like, start), made.init(start), start)
+    for path, after in jax.tree_util.tree_leaves_with_path(jax.tree.map(lambda p, d: p - 0.1 * d, start, direction)):
+        before = _at(start, path)
+        factor = 0.99 if path[-1].key in ("kernel", "embedding") else 1.0
+        np.testing.assert_allclose(after, before * factor, rtol=1e-6, err_msg=jax.tree_util.keystr(path))
+
+
+def _at(tree: dict, path) -> np.ndarray:
+    for key in path:
+        tree = tree[key.key]
+    return tree
+
+
+def test_the_decay_of_each_parameter_can_be_listed():
+    """The listing names every parameter of the model once, with stacked blocks under one name."""
+    listing = optim.decay_listing(params())
+    assert listing["encoder/blocks/attention/query/kernel"]
+    assert listing["encoder/embeddings/token/embedding"]
+    assert not listing["encoder/blocks/attention_norm/scale"]
+    assert not listing["head/mlm/bias"]
+    assert len(listing) == len(jax.tree.leaves(params()))
+
+
+def test_lamb_takes_one_trust_ratio_for_each_layer_of_a_stack():
+    """Stacked layers of very different size move as they would one by one under optax.lamb."""
+    layers = [jax.random.normal(jax.random.key(i), (4, 4)) * 10.0**i for i in range(3)]
+    grads = [jax.random.normal(jax.random.key(9 + i), (4, 4)) * 10.0**i for i in range(3)]
+    made = optim.transformation(settings(name="lamb", clip_norm=0.0))
+    stacked = {"blocks": {"kernel": jnp.stack(layers)}}
+    ours, _ = made.update({"blocks": {"kernel": jnp.stack(grads)}}, made.init(stacked), stacked)
+    reference = optax.lamb(1.0, weight_decay=0.01)
+    theirs, _ = reference.update(grads, reference.init(layers), layers)
+    np.testing.assert_allclose(-ours["blocks"]["kernel"], jnp.stack(theirs), rtol=1e-5)
+
+
+def test_adam_corrects_its_bias_and_googles_does_not():
+    """A first constant gradient moves a parameter by the rate with correction, by 0.1 / sqrt(0.001) of it without."""
+    one = {"bias": jnp.ones(3)}
+    first = lambda name: optim.transformation(settings(name=name, clip_norm=0.0, eps=1e-12))  # noqa: E731
+    moved = [
+        float(made.update(one, made.init(one), one)[0]["bias"][0]) for made in map(first, ("adamw", "google_adamw"))
+    ]
+    np.testing.assert_allclose(moved, [1.0, 0.1 / 0.001**0.5], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"name": "adam"}, "optimizer name is 'adam'; it must be one of adamw, google_adamw, lamb"),
+        ({"schedule": "cosine"}, "optimizer schedule is 'cosine'"),
+        ({"total_steps": 0}, "total_steps is 0; training needs at least 1"),
+        ({"warmup_steps": 101}, "warmup_steps is 101; it must lie between 0 and total_steps 100"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0; it must be above 0"),
+        ({"weight_decay": -0.1}, "weight_decay is -0.1; it must be at least 0"),
+        ({"b2": 1.0}, "b2 is 1.0; it must be at least 0 and below 1"),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name_and_value(change, said):
+    with pytest.raises(InputError, match=said.replace("(", r"\(")):
+        settings(**change)
