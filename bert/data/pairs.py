@@ -97,7 +97,7 @@ def plan_epoch(
 ) -> Examples:
     """The examples of an epoch, in the order of the text; a function of the arguments alone.
 
-    Memory: about 80 bytes an example at the peak, 25 afterwards; the tokens themselves stay on disk.
+    Memory: at most 150 bytes an example while planning, 25 afterwards; the tokens themselves stay on disk.
 
     Args:
       max_length: tokens in an example with [CLS] and [SEP].

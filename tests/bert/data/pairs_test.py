@@ -191,6 +191,17 @@ def test_two_full_documents_still_get_random_pairs(make_store):
     assert labels.count(1) >= 5
 
 
+def test_b_of_nearly_equal_length_before_cuts(make_store):
+    """Lengths are all different, and half of the examples are full: the others exchange, and nothing is cut."""
+    full = [[[6 + i] * (10 + i), [60 + i] * (50 - i)] for i in range(20)]
+    loose = [[[120 + i] * 5, [180 + i] * (2 + i)] for i in range(20)]
+    store = make_store(full + loose)
+    for epoch in range(5):
+        found = plan(store, max_length=63, epoch=epoch, short_probability=0)
+        assert len(found) == 40
+        assert found.counts.other_pairs == 20
+
+
 def test_an_empty_store_is_refused(make_store):
     """Nothing to train on is an error with its cause, not a run of zero steps."""
     with pytest.raises(InputError, match="no tokens"):
