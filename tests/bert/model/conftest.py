@@ -30,12 +30,12 @@ class TinyModel:
     params: dict
 
     def outputs(self, batch: dict, *, key=None, **changes) -> dict:
-        """The head's outputs, with dropout if there is a key."""
+        """The head's outputs and the encoder's ``hidden`` [B, T, D], with dropout if there is a key."""
         return self._compiled("outputs", **changes)(self.params, batch, key)
 
-    def hidden(self, batch: dict, *, key=None, **changes):
-        """Hidden states [B, T, D]."""
-        return self._compiled("hidden", **changes)(self.params, batch, key)
+    def hidden(self, batch: dict, *, key=None, **changes) -> np.ndarray:
+        """Hidden states float32 [B, T, D]."""
+        return np.asarray(self.outputs(batch, key=key, **changes)["hidden"], np.float32)
 
     def loss_and_gradients(self, batch: dict, *, key=None, **changes) -> tuple:
         """Mean masked-word loss plus mean next-sentence loss, in nats, and its gradients."""
@@ -51,16 +51,21 @@ def _compiled(what: str, config: BertConfig) -> Callable:
     model = Model(config, task.head(config))
 
     def outputs(params, batch, key):
-        return model.apply({"params": params}, batch, train=key is not None, rngs=_rngs(key))
-
-    def hidden(params, batch, key):
-        return Encoder(config).apply({"params": params["encoder"]}, batch, train=key is not None, rngs=_rngs(key))
+        values, inside = model.apply(
+            {"params": params},
+            batch,
+            train=key is not None,
+            rngs=_rngs(key),
+            capture_intermediates=lambda module, _: isinstance(module, Encoder),
+        )
+        return values | {"hidden": inside["intermediates"]["encoder"]["__call__"][0]}
 
     def loss(params, batch, key):
-        sums, counts = task.sums(outputs(params, batch, key), batch), task.counts(batch)
+        values = model.apply({"params": params}, batch, train=key is not None, rngs=_rngs(key))
+        sums, counts = task.sums(values, batch), task.counts(batch)
         return sum(ratio(sums[name], counts[name]) for name in counts)
 
-    return jax.jit({"outputs": outputs, "hidden": hidden, "loss_and_gradients": jax.value_and_grad(loss)}[what])
+    return jax.jit({"outputs": outputs, "loss_and_gradients": jax.value_and_grad(loss)}[what])
 
 
 def _rngs(key) -> dict:
@@ -70,19 +75,24 @@ def _rngs(key) -> dict:
 @pytest.fixture(scope="session")
 def tiny(make_batch) -> TinyModel:
     config = BertConfig(
-        vocab_size=64, hidden_size=16, num_layers=3, num_heads=2, intermediate_size=32, max_position_embeddings=64
+        vocab_size=64,
+        hidden_size=16,
+        num_layers=2,
+        num_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=48,
+        layer_loop="scan",  # compiles in half the time
     )
-    params = Model(config, Pretraining().head(config)).init(jax.random.key(0), make_batch([[[2, 9, 3]]], 8))["params"]
-    leaves, tree = jax.tree.flatten(params)
-    keys = jax.random.split(jax.random.key(1), len(leaves))
-    return TinyModel(
-        config, tree.unflatten([x + 0.3 * jax.random.normal(k, x.shape) for x, k in zip(leaves, keys, strict=True)])
-    )
+    model = Model(config, Pretraining().head(config))
+    params = jax.jit(model.init)(jax.random.key(0), make_batch([[]], 16))["params"]
+    rng = np.random.default_rng(1)
+    return TinyModel(config, jax.tree.map(lambda x: x + 0.3 * rng.standard_normal(x.shape, np.float32), params))
 
 
 @pytest.fixture(scope="session")
 def make_batch() -> Callable[[Sequence[Row], int], dict]:
-    """``make_batch(rows, length)``: the batch that holds these examples, filled up with padding (token id 0).
+    """``make_batch(rows, length)``: the batch that holds these examples, at most three a row, filled up with padding
+    (token id 0). Tests keep to few shapes, for each compiles anew.
 
     In each example the first token is its [CLS], the second half is segment B, positions 1 and -1 are to be predicted,
     and the next-sentence label is the parity of its token ids, so that an example carries its labels wherever it lies.
@@ -91,7 +101,7 @@ def make_batch() -> Callable[[Sequence[Row], int], dict]:
 
 
 def _make_batch(rows: Sequence[Row], length: int) -> dict:
-    B, E = len(rows), max([1, *(len(row) for row in rows)])
+    B, E = len(rows), 3
     batch = {k: np.zeros((B, length), np.int32) for k in ("token_ids", "type_ids", "position_ids", "example_ids")}
     batch |= {k: np.zeros((B, E), np.int32) for k in ("cls_positions", "next_sentence_labels")}
     batch |= {k: np.zeros((B, 2 * E), np.int32) for k in ("masked_positions", "masked_ids")}
