@@ -89,6 +89,11 @@ def test_equal_short_lengths_share_rows():
     assert sorted(plan_packs(counts, 8)) == [((10,), 1), ((10, 10, 10), 2)]
 
 
+def test_an_example_goes_into_the_fullest_row_with_room():
+    """6 + 4 and 5 + 3 + 2 fill two rows of 10; into the emptiest row first, there would be three."""
+    assert len(pack(np.array([2, 3, 4, 5, 6]), capacity=10, max_examples=5, seed=0)) == 2
+
+
 def test_lengths_outside_the_row_are_refused():
     with pytest.raises(ValueError, match="lengths 1 to 9 must lie in 1 to the capacity 8"):
         pack(np.array([1, 9]), capacity=8, max_examples=1, seed=0)

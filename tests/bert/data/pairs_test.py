@@ -62,6 +62,9 @@ def test_labels_say_what_stands_in_the_example(store):
         assert (of_a != np.searchsorted(documents, found.b_start[random], "right")).all()
         assert (found.b_length[true | random] > 0).all()
         assert (found.b_length[single] == 0).all()
+    first_sentences = sentences[np.searchsorted(sentences, np.append(0, documents[:-1]), "right")]
+    assert found.counts.one_sentence_documents == (first_sentences == documents).sum() > 10
+    assert found.counts.documents == store.num_documents
 
 
 def test_half_of_the_pairs_are_random_and_their_lengths_tell_nothing(make_store, random_documents):
@@ -161,6 +164,12 @@ def test_copies_of_a_document_are_no_random_partners(make_store):
             own = store.read(np.array([a_end]), np.array([min(length, rest)]))
             assert foreign.tolist() != own.tolist()
     assert max(labels) > 0.4
+
+
+def test_a_common_beginning_makes_no_copy(make_store):
+    """Sentences that all begin with the same words can still be random partners."""
+    store = make_store([[[6, 7, 8, 9], [50, 51, 52, 60 + n]] for n in range(100)])
+    assert plan(store, short_probability=0).counts.other_pairs == 50
 
 
 def test_one_sentence_documents(make_store):
