@@ -117,8 +117,8 @@ class Batches:
     """Training batches without end: the rows of epoch 0, of epoch 1, and so on, cut into batches.
 
     `batches(i)` is the global batch i; `batches(i, slice(8, 16))` its rows 8 to 15, for one host of several. A batch
-    may hold the end of an epoch and the start of the next; no row is left out or repeated. The next epoch is planned in a
-    thread while the current one is read; no other is held. How many rows an epoch has is known from its plan only, so
+    may hold the end of an epoch and the start of the next; no row is left out or repeated. The next epoch is planned in
+    a thread while the current one is read; no other is held. How many rows an epoch has is known from its plan only, so
     the first batch of a resumed run plans every epoch before it, once. Calls from several threads are safe.
     """
 
