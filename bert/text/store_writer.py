@@ -66,7 +66,7 @@ class StoreWriter:
         if self.word_boundaries:
             assert continues is not None
             shard.continues.append(continues.astype(np.uint8))
-        shard.sentence_ends.append(shard.length + np.cumsum(sentence_lengths, dtype=np.int64))
+        shard.sentence_ends.append(shard.length + np.cumsum(sentence_lengths, dtype="<i8"))
         shard.length += len(tokens)
         shard.waiting += len(tokens)
         shard.sentences_in_document += len(sentence_lengths)
@@ -94,18 +94,21 @@ class StoreWriter:
         return self.shards
 
     def _append(self, shard: _OpenShard) -> None:
-        parts = {"tokens": shard.tokens, "words": shard.continues} if self.word_boundaries else {"tokens": shard.tokens}
-        for ending, arrays in parts.items():
+        """Moves what waits to the shard's files; all of them exist from the first time on."""
+        ends = np.array(shard.document_ends, "<i8")
+        waiting = {"tokens": shard.tokens, "sentences": shard.sentence_ends, "documents": [ends]}
+        if self.word_boundaries:
+            waiting["words"] = shard.continues
+        for ending, arrays in waiting.items():
             with open(self.folder / f"{shard.name}.{ending}", "ab") as handle:
-                handle.write(np.concatenate(arrays).data)
+                for array in arrays:
+                    handle.write(array.data)
             arrays.clear()
+        shard.document_ends.clear()
         shard.waiting = 0
 
     def _end_shard(self, shard: _OpenShard) -> None:
-        if shard.waiting:
-            self._append(shard)
-        (self.folder / f"{shard.name}.sentences").write_bytes(np.concatenate(shard.sentence_ends).astype("<i8").data)
-        (self.folder / f"{shard.name}.documents").write_bytes(np.array(shard.document_ends, "<i8").data)
+        self._append(shard)
         self.shards.append(shard.name)
         self._open = None
 

@@ -1,5 +1,6 @@
 import gzip
 import json
+import os
 
 import pytest
 
@@ -158,7 +159,7 @@ def test_folders_patterns_lists_and_names(write, tmp_path):
     assert sentences_of(tmp_path) == [["One."], ["Two."], ["Four."]]
     assert sentences_of(f"{tmp_path}/b/*") == [["Two."], ["Three."]]
     assert sentences_of(f"{tmp_path}/**/*.txt") == [["One."], ["Two."], ["Four."]]
-    assert sentences_of(f"{tmp_path}/b/2.txt, {tmp_path}/*.txt") == [["Two."], ["One."], ["Four."]]
+    assert sentences_of(f"{tmp_path}/b/2.txt, {tmp_path}/**/*.txt") == [["Two."], ["One."], ["Four."]]
     assert sentences_of(tmp_path / "c,d.txt") == [["Four."]]
 
 
@@ -200,7 +201,7 @@ def test_signature_follows_the_files(write, tmp_path):
     assert Corpus(str(tmp_path)).signature() in seen
     write("b.txt", "Two.\n")
     seen.add(Corpus(str(tmp_path)).signature())
-    write("b.txt", "Three.\n")
+    os.utime(write("b.txt", "Six.\n"), (1, 1))  # as long as before
     seen.add(Corpus(str(tmp_path)).signature())
     (tmp_path / "b.txt").rename(tmp_path / "c.txt")
     seen.add(Corpus(str(tmp_path)).signature())

@@ -5,11 +5,19 @@ def test_notices_tell_what_will_hurt():
     """One-sentence documents, a single document, no validation part, and many unknown tokens are each told."""
     report = Report(read=8, kept=8, one_sentence=6, sentences=26, tokens=100, unknown_tokens=2)
     first, second, third = report.notices(0.01)
-    assert first.startswith("6 of 8 documents have one sentence and are unusable for true pairs")
+    assert first == "6 of 8 documents have one sentence and are unusable for true pairs; NSP needs two"
     assert "no document fell into the validation part" in second
     assert "2.0 % of the tokens are unknown" in third
     (only,) = Report(kept=1, tokens=9).notices(0.0)
     assert "there is one document" in only
+
+
+def test_the_way_out_of_one_sentence_documents_is_named_where_there_is_one():
+    """Where blank lines made the documents, another rule may help; where rows or docstrings did, it cannot."""
+    blocks = group_sources({"a.txt": {"bytes": 1, "documents": 6, "one document is": "a block between blank lines"}})
+    rows = group_sources({"a.jsonl": {"bytes": 1, "documents": 6, "one document is": "a row"}})
+    told = [Report(kept=6, one_sentence=6, tokens=9, sources=sources).notices(0)[0] for sources in (blocks, rows)]
+    assert [notice.endswith("--config.documents=file") for notice in told] == [True, False]
 
 
 def test_no_notice_where_all_is_well():
