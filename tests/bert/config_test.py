@@ -70,6 +70,19 @@ def test_sizes_are_those_of_the_released_models(shared, model):
     assert BertConfig.of_size(model.split("-")[1], vocab_size=released.vocab_size) == released
 
 
+@pytest.mark.parametrize(
+    ("size", "millions"),
+    [("tiny", 4.386), ("mini", 11.171), ("small", 28.764), ("medium", 41.373), ("base", 109.482), ("large", 335.142)],
+)
+def test_released_models_have_these_many_parameters(size, millions):
+    """Encoder and pooler with the English uncased vocabulary, as the papers and model cards count them."""
+    config = BertConfig.of_size(size, vocab_size=30522)
+    batch = {k: jnp.zeros((1, 8), jnp.int32) for k in ("token_ids", "type_ids", "position_ids", "example_ids")}
+    encoder = jax.eval_shape(Encoder(config).init, jax.random.key(0), batch)
+    pooler = config.hidden_size**2 + config.hidden_size
+    assert sum(x.size for x in jax.tree.leaves(encoder)) + pooler == pytest.approx(1e6 * millions, abs=500)
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_every_head_is_64_wide_and_the_feed_forward_four_times_the_hidden_width(size):
     """What the released sizes have in common."""
