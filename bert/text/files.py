@@ -76,7 +76,8 @@ def _sources_of(part: str) -> list[Source]:
     if (path / "dataset_dict.json").is_file():
         splits = sorted(p.parent.name for p in path.glob("*/state.json"))
         if len(splits) != 1:
-            raise InputError(f"{path}: holds the splits {', '.join(splits)}; name one, such as {path / splits[0]}")
+            example = f"such as {path / splits[0]}" if splits else "there is none"
+            raise InputError(f"{path}: holds the splits {', '.join(splits)}; name one, {example}")
         return [Source(path / splits[0], "saved")]
     if (path / "state.json").is_file() and (path / "dataset_info.json").is_file():
         return [Source(path, "saved")]

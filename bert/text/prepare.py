@@ -4,21 +4,20 @@ One process reads and writes, several split and tokenize; the bytes written do n
 """
 
 import collections
-import contextlib
 import dataclasses
-import fcntl
 import hashlib
 import pathlib
 import shutil
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bert.errors import InputError
 from bert.text import pool
 from bert.text.corpus import Corpus, CorpusSettings
 from bert.text.digests import SeenDigests, fraction
+from bert.text.prepared_folder import is_finished, partial_folder, report_of
 from bert.text.report import Report, group_sources
-from bert.text.store import MANIFEST, SPLITS, check_files, read_manifest
+from bert.text.store import SPLITS
 from bert.text.store_writer import StoreWriter, finish
 from bert.text.tokenize_sections import start_tokenizing, tokenize_sections
 from bert.text.tokenizer import Tokenizer
@@ -98,9 +97,9 @@ def prepare(
     corpus = Corpus(settings.corpus, settings.reading(), workers=workers)
     given = _given_tokenizer(settings) if settings.vocab else None
     noted = dataclasses.asdict(settings) | {"texts": corpus.signature()}
-    if _is_finished(folder, noted, given, overwrite):
-        return Prepared(folder, _report_of(folder), True)
-    with _partial_folder(folder) as partial:
+    if is_finished(folder, noted, given, overwrite):
+        return Prepared(folder, report_of(folder), True)
+    with partial_folder(folder) as partial:
         tokenizer = given or _train_tokenizer(corpus, settings, progress)
         report = Report()
         writers = _write_shards(partial, corpus, tokenizer, settings, workers, report, progress)
@@ -152,55 +151,6 @@ def _train_tokenizer(corpus: Corpus, settings: PrepareSettings, progress: Progre
         strip_accents=settings.strip_accents,
         source=f"corpus {settings.corpus!r}",
     )
-
-
-def _is_finished(folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | None, overwrite: bool) -> bool:
-    """Whether the folder holds just this; raises InputError where it holds something else."""
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return False
-    if not (folder / MANIFEST).is_file():
-        raise InputError(f"{folder}: is not empty and not a prepared folder; give another --out")
-    manifest = read_manifest(folder)
-    was = manifest["settings"]
-    differing = [
-        "the texts have changed" if name == "texts" else f"{name} was {was.get(name)!r}, now {value!r}"
-        for name, value in noted.items()
-        if was.get(name) != value
-    ]
-    if given is not None and given.fingerprint != manifest["tokenizer"]:
-        differing.append("the vocabulary has changed")
-    if differing and overwrite:
-        return False
-    if differing:
-        raise InputError(
-            f"{folder}: was prepared otherwise: {'; '.join(differing)}; give another --out, or --config.overwrite=True"
-        )
-    check_files(folder, manifest, checksums=False)
-    return True
-
-
-def _report_of(folder: pathlib.Path) -> Report:
-    stored = read_manifest(folder)["report"]
-    return Report(**{field.name: stored[field.name] for field in dataclasses.fields(Report)})
-
-
-@contextlib.contextmanager
-def _partial_folder(folder: pathlib.Path) -> Iterator[pathlib.Path]:
-    """An empty folder beside the final one; removed again unless it was renamed. Locked against a second writer."""
-    partial = folder.with_name(folder.name + ".partial")
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    with open(partial.with_name(partial.name + ".lock"), "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{folder}: another prepare is writing this folder; wait for it") from None
-        shutil.rmtree(partial, ignore_errors=True)  # left by a run that was killed
-        partial.mkdir()
-        try:
-            yield partial
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-            pathlib.Path(lock.name).unlink(missing_ok=True)
 
 
 class _Task(NamedTuple):

@@ -1,9 +1,10 @@
-"""WordPiece: text -> token ids with offsets into the original text. The only importer of `tokenizers`.
+"""Text -> token ids with offsets into the original text.
 
 The pieces are those of google-research/bert, tokenization.py, except where the `tokenizers` library differs from it:
 words of 101 to 200 characters are unknown (`max_word_chars=200` gives Google's answer), private-use characters are
 dropped, and a Greek capital sigma at a word's end becomes the plain small one. Text is never put into Unicode normal
-form: "a" + U+0301 and "á" are different entries of a cased vocabulary. Vocabulary files are checked in vocabulary.py.
+form: "a" + U+0301 and "á" are different entries of a cased vocabulary. The rules are in wordpiece.py, vocabulary
+files in vocabulary.py.
 """
 
 import dataclasses
@@ -16,11 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import tokenizers
 from absl import logging
-from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from bert.errors import InputError
+from bert.text import wordpiece
 from bert.text.vocabulary import (
     SPECIAL_TOKENS,
     check_vocab,
@@ -28,6 +28,7 @@ from bert.text.vocabulary import (
     read_vocab_file,
     upper_case_entries,
 )
+from bert.text.wordpiece import Backend, TokenizerSettings
 
 
 class Encoding(NamedTuple):
@@ -40,18 +41,6 @@ class Encoding(NamedTuple):
     ids: list[int]
     offsets: list[tuple[int, int]]
     word_ids: list[int]
-
-
-@dataclasses.dataclass(frozen=True)
-class TokenizerSettings:
-    """All that decides the ids of a text, beside the vocabulary."""
-
-    lower_case: bool
-    strip_accents: bool
-    split_chinese: bool = True
-    max_word_chars: int = 100  # characters after lower-casing; tokenizers' default, Google's is 200
-    special_tokens: tuple[tuple[str, str], ...] = tuple(SPECIAL_TOKENS.items())
-    protected: tuple[str, ...] = ()  # words that are never split
 
 
 class Tokenizer:
@@ -138,19 +127,10 @@ class Tokenizer:
             raise InputError(f"vocab_size {vocab_size} must be above {len(SPECIAL_TOKENS)}, the special tokens")
         accents = lower_case if strip_accents is None else strip_accents
         settings = TokenizerSettings(lower_case, accents, split_chinese)
-        backend = _backend(list(SPECIAL_TOKENS.values()), settings)
-        trainer = trainers.WordPieceTrainer(
-            vocab_size=vocab_size,
-            min_frequency=min_frequency,
-            special_tokens=list(SPECIAL_TOKENS.values()),
-            limit_alphabet=_alphabet_size(vocab_size),
-            show_progress=False,
-        )
-        backend.train_from_iterator(texts, trainer)
-        ids = backend.get_vocab(with_added_tokens=True)
-        if len(ids) == len(SPECIAL_TOKENS):
+        vocab = wordpiece.learn(texts, settings, vocab_size=vocab_size, min_frequency=min_frequency)
+        if len(vocab) == len(SPECIAL_TOKENS):
             raise InputError(f"{source}: the texts hold no word, so no vocabulary can be learnt from them")
-        return cls(sorted(ids, key=ids.__getitem__), settings, model_max_length)
+        return cls(vocab, settings, model_max_length)
 
     @classmethod
     def load(cls, directory: str | pathlib.Path) -> "Tokenizer":
@@ -233,7 +213,7 @@ class Tokenizer:
     def encode_batch(self, texts: Sequence[str], *, special_in_text: bool = False) -> list[Encoding]:
         """Pieces of several texts, on all cores."""
         backend = self._keep if special_in_text else self._split
-        found = backend.encode_batch([_clean(text) for text in texts], add_special_tokens=False)
+        found = backend.encode_batch([wordpiece.clean(text) for text in texts], add_special_tokens=False)
         return [
             Encoding(one.ids, one.offsets, [-1 if word is None else word for word in one.word_ids]) for one in found
         ]
@@ -241,21 +221,23 @@ class Tokenizer:
     def encode_ids(self, texts: Sequence[str], *, special_in_text: bool = False) -> list[list[int]]:
         """Only the ids of `encode_batch`; a third faster."""
         backend = self._keep if special_in_text else self._split
-        return [one.ids for one in backend.encode_batch_fast([_clean(t) for t in texts], add_special_tokens=False)]
+        return [
+            one.ids for one in backend.encode_batch_fast([wordpiece.clean(t) for t in texts], add_special_tokens=False)
+        ]
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = False) -> str:
         """Text with the pieces joined and the blanks before punctuation taken out; letter case is not restored."""
         return self._keep.decode([int(i) for i in ids], skip_special_tokens=skip_special)
 
     @functools.cached_property
-    def _keep(self) -> tokenizers.Tokenizer:
+    def _keep(self) -> Backend:
         """Takes special tokens in the text for what they name."""
-        return _backend(self.vocab, self.settings)
+        return wordpiece.build(self.vocab, self.settings)
 
     @functools.cached_property
-    def _split(self) -> tokenizers.Tokenizer:
+    def _split(self) -> Backend:
         """Splits special tokens in the text like any other text. The switch is state, hence two backends."""
-        backend = _backend(self.vocab, self.settings)
+        backend = wordpiece.build(self.vocab, self.settings)
         backend.encode_special_tokens = True
         return backend
 
@@ -264,45 +246,3 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         return f"Tokenizer(vocab_size={self.vocab_size}, lower_case={self.lower_case})"
-
-
-def _alphabet_size(vocab_size: int) -> int:
-    """Characters that a learnt vocabulary may hold; the rarest are left to [UNK].
-
-    A character can take two entries (x and ##x). An eighth of BERT's 30,522 covers Chinese; small vocabularies need
-    their 256 most frequent ones, or half of what they hold.
-    """
-    return max(vocab_size // 8, min(256, (vocab_size - len(SPECIAL_TOKENS)) // 2), 1)
-
-
-def _backend(vocab: Sequence[str], settings: TokenizerSettings) -> tokenizers.Tokenizer:
-    """The `tokenizers` object of a vocabulary; [CLS] and [SEP] are for others that read the saved file."""
-    ids = {entry: index for index, entry in enumerate(vocab)}
-    special = dict(settings.special_tokens)
-    made = tokenizers.Tokenizer(
-        models.WordPiece(ids, unk_token=special["unk"], max_input_chars_per_word=settings.max_word_chars)
-    )
-    made.normalizer = normalizers.BertNormalizer(
-        clean_text=True,
-        handle_chinese_chars=settings.split_chinese,
-        strip_accents=settings.strip_accents,
-        lowercase=settings.lower_case,
-    )
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.decoder = decoders.WordPiece(prefix="##", cleanup=True)
-    cls_token, sep_token = special["cls"], special["sep"]
-    made.post_processor = processors.TemplateProcessing(
-        single=[cls_token, "$A", sep_token],
-        pair=[cls_token, "$A", sep_token, "$B:1", f"{sep_token}:1"],
-        special_tokens=[(cls_token, ids[cls_token]), (sep_token, ids[sep_token])],
-    )
-    made.add_special_tokens([AddedToken(special[name], normalized=False, special=True) for name in SPECIAL_TOKENS])
-    # single_word: "graft" must not be cut out of "grafting"; marks such as [E1] may touch other text.
-    whole = [AddedToken(word, normalized=True, single_word=word.isalnum()) for word in settings.protected]
-    made.add_tokens(whole)
-    return made
-
-
-def _clean(text: str) -> str:
-    """The text with lone surrogates, which are no characters and which Rust refuses, replaced one for one."""
-    return text if text.isascii() else re.sub("[\ud800-\udfff]", "\ufffd", text)
