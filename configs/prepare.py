@@ -11,9 +11,7 @@ def get_config() -> ConfigDict:
     config.corpus = "installed-docs"
     config.encoding = ""  # '' = UTF-8; a name (latin-1); or 'GLOB=NAME,GLOB=NAME' for some of the files
     config.text_column = "text"  # column of .jsonl, .parquet and saved data sets; a text or a list of sentences
-    config.documents = (
-        "auto"  # .txt: blank_lines (Google's format) or file; auto = the first where lines are sentences
-    )
+    config.documents = "auto"  # .txt: blank_lines (Google's format), file, or auto = the first if lines are sentences
     config.sentences = "auto"  # lines, split, or auto = lines unless they are wrapped or hold several sentences
     config.language = "en"  # two letters, for abbreviations when sentences are split
     config.word_boundaries = ""  # 'whitespace' = blanks in the text bound words for whole-word masking (Chinese)

@@ -210,19 +210,19 @@ def show(config: ConfigDict, options: Options) -> None:
 
 
 def _help(doc: str, config_path: str | None, options: Mapping[str, str], required: Sequence[str], words: str) -> str:
-    width = max(len(name) for name in [*options, "config"]) + 10
+    width = max(len(name) for name in [*options, "config.NAME"]) + 10
     lines = [doc.strip(), "", "Options:"]
     if config_path != "":
         lines.append(f"  {'--config=FILE':<{width}}file with the settings (now: {config_path or 'must be named'})")
-        lines.append(f"  {'--config.NAME=VALUE':<{width}} changes one of them")
+        lines.append(f"  {'--config.NAME=VALUE':<{width}}changes one of them")
     for name, text in options.items():
         lines.append(f"  {f'--{name}=TEXT':<{width}}{text}{' (required)' if name in required else ''}")
     if words:
         lines.append(f"  {'WORDS':<{width}}{words}")
     if config_path and pathlib.Path(config_path).is_file():
         source = pathlib.Path(config_path).read_text(encoding="utf-8")
-        fields = re.findall(r"^ +(?:config|c)\.(\w[\w.]* = .*)$", source, re.MULTILINE)
-        lines += ["", f"Settings in {config_path}:", *(f"  {field}" for field in fields)]
+        fields = re.findall(r"^ {4}(?:config\.(\w[\w.]* = .*)|(# .*))$", source, re.MULTILINE)
+        lines += ["", f"Settings in {config_path}:", *(f"  {field or comment}" for field, comment in fields)]
     return "\n".join(lines)
 
 

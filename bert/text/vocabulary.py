@@ -35,7 +35,7 @@ def read_vocab_file(path: str | pathlib.Path) -> list[str]:
         lines.pop()
     entries = [line.removesuffix("\r") for line in lines]
     for number, entry in enumerate(entries, 1):
-        if not entry.strip():
+        if not entry:  # an odd blank is an entry: line 344 of bert-base-chinese is U+200A
             raise InputError(f"{path}, line {number}: empty; each line must hold one entry, remove the line")
     return entries
 
