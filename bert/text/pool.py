@@ -6,6 +6,7 @@ import concurrent.futures.process
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -64,4 +65,13 @@ def ordered_map(
 def _start(setup: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the first process, which stops the others
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core a worker
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     setup(*arguments)
+
+
+def _end_with_parent() -> None:
+    """A first process that is killed outright cannot stop its workers, which would wait for tasks for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

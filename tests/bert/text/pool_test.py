@@ -1,5 +1,9 @@
 import os
+import pathlib
 import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -55,3 +59,40 @@ def test_a_killed_process_is_told_in_one_line():
 def test_an_error_in_a_task_reaches_the_caller():
     with pytest.raises(TypeError):
         list(pool.ordered_map(add, ["x"], workers=2, setup=set_up, setup_arguments=(0,)))
+
+
+def wait_long(_):
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+
+
+PROGRAM = """
+from bert.text import pool
+from {module} import set_up, wait_long
+if __name__ == "__main__":
+    list(pool.ordered_map(wait_long, range(2), workers=2, setup=set_up, setup_arguments=(0,)))
+"""
+
+
+def test_workers_end_with_the_process_that_started_them(tmp_path):
+    """After kill -9 of the first process, no worker stays behind."""
+    here = pathlib.Path(__file__)
+    (tmp_path / "program.py").write_text(PROGRAM.format(module=here.stem))
+    paths = os.pathsep.join([str(here.parent), str(here.parents[3])])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    program = [sys.executable, str(tmp_path / "program.py")]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=environment) as started:
+        workers = [int(started.stdout.readline()) for _ in range(2)]
+        started.kill()
+        deadline = time.monotonic() + 60
+        while any(is_running(worker) for worker in workers):
+            assert time.monotonic() < deadline, "a worker is still there"
+            time.sleep(0.05)
+
+
+def is_running(process):
+    try:
+        state = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
