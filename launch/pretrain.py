@@ -15,6 +15,7 @@ from ml_collections import ConfigDict
 
 from bert import inference
 from bert.config import BertConfig
+from bert.data import masking
 from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
 from bert.errors import InputError
@@ -80,6 +81,8 @@ def build(
     examples = BatchSettings(
         batch_size=config.batch_size, max_length=config.max_length, seed=config.seed, **{**config.examples, **unset}
     )
+    if examples.whole_words and masking.share_of_split_words(store) == 0:
+        runtime.say("notice: no word has two pieces, so whole words are single tokens here; see config.word_boundaries")
     batches, rows = Batches(store, examples), sharding.host_rows(config.batch_size)
     runtime.say(f"training: {batches.report}; {batches.steps_per_epoch:,.0f} steps an epoch")
     evaluation = None

@@ -1,5 +1,6 @@
 """Evaluation: every row exactly once, sums and counts until the very end, no randomness."""
 
+import collections
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -41,7 +42,7 @@ def evaluate(
       step: from ``make_evaluation_step``.
       batches: this process's rows of each batch; the last is filled with rows of weight 0.
     """
-    totals: dict[str, float] = {}
+    totals: dict[str, float] = collections.defaultdict(float)  # without any batch all are 0
     waiting: Batch | None = None
     for batch in batches:
         result = step(params, sharding.place(batch, mesh))

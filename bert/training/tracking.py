@@ -124,6 +124,15 @@ class Progress:
         self.restart(step)
         return {"tokens_per_second": rate, "seconds_per_step": seconds / max(1, steps), "peak_share": share}
 
+    def told(self, step: int, rates: dict[str, Any]) -> dict[str, str]:
+        """The rates in words: tokens/s, share of the devices' peak, time left."""
+        share = rates["peak_share"]
+        left = round(rates["seconds_per_step"] * (self._total - step))
+        hours, minutes, seconds = left // 3600, left // 60 % 60, left % 60
+        clock = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+        words = {"tokens/s": f"{rates['tokens_per_second']:,.0f}", "left": clock}
+        return words if share is None else {"of peak": f"{share:.0%}"} | words
+
     def report(self, step: int, label: str, values: dict[str, Any]) -> None:
         """One line for people: the step, the label and the values."""
         if not self._active:
@@ -143,12 +152,6 @@ def _short(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3g}" if abs(value) < 0.01 else f"{value:,.4f}" if abs(value) < 100 else f"{value:,.0f}"
     return str(value)
-
-
-def time_left(seconds: float) -> str:
-    """``1:02:03`` or ``2:03``."""
-    hours, rest = divmod(round(seconds), 3600)
-    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
 def training_flops_per_token(config: BertConfig, length: int, predictions: int) -> float:

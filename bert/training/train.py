@@ -174,8 +174,7 @@ class _Loop:
             }
             rates = self.progress.rates(step)
             self.file.write(step, "train", logged | {"tokens": tokens} | rates)
-            left = rates["seconds_per_step"] * (self.run.settings.total_steps - step)
-            self.progress.report(step, "train", logged | rates | {"left": tracking.time_left(left)})
+            self.progress.report(step, "train", logged | self.progress.told(step, rates))
             self._totals = {}
 
     def evaluate(self, step: int, state: TrainState) -> dict[str, float | None]:

@@ -19,7 +19,7 @@ VOCAB, ROWS, LENGTH, MASKED = 128, 8, 16, 4
 
 def config(**changes) -> BertConfig:
     sizes = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 64, "max_position_embeddings": 64}
-    return BertConfig(vocab_size=VOCAB, **(sizes | {"hidden_dropout": 0.0, "attention_dropout": 0.0} | changes))
+    return BertConfig(**({"vocab_size": VOCAB} | sizes | {"hidden_dropout": 0.0, "attention_dropout": 0.0} | changes))
 
 
 def batch(number: int = 0, rows: int = ROWS, labels: list[int] | None = None) -> dict[str, np.ndarray]:

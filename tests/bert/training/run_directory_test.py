@@ -1,0 +1,52 @@
+"""The run directory: the same settings go on, others are refused by name, foreign folders are left alone."""
+
+import json
+
+import pytest
+
+from bert.errors import InputError
+from bert.text.tokenizer import Tokenizer
+from bert.training import run_directory
+
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello"]
+SETTINGS = {"total_steps": 10, "seed": 0, "probes": ("a", "b"), "mesh.mode": "dp"}
+
+
+@pytest.fixture
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_vocab(VOCABULARY, source="a test")
+
+
+def open_run(workdir, tokenizer, **changes) -> bool:
+    return run_directory.open_run(workdir, SETTINGS | changes, tokenizer, may_change=("total_steps", "mesh."))
+
+
+def test_the_same_settings_go_on_and_every_value_is_on_disk(tmp_path, tokenizer):
+    assert not open_run(tmp_path / "run", tokenizer)
+    assert open_run(tmp_path / "run", tokenizer)
+    assert json.loads((tmp_path / "run" / "config.json").read_text()) == {**SETTINGS, "probes": ["a", "b"]}
+    assert Tokenizer.load(tmp_path / "run").fingerprint == tokenizer.fingerprint
+
+
+def test_other_settings_are_refused_with_both_values(tmp_path, tokenizer):
+    """A changed seed would silently train something else; a longer run and another mesh may go on."""
+    open_run(tmp_path / "run", tokenizer)
+    with pytest.raises(InputError, match="started with other settings: seed was 0, is 1; give the same ones"):
+        open_run(tmp_path / "run", tokenizer, seed=1)
+    assert open_run(tmp_path / "run", tokenizer, total_steps=20, **{"mesh.mode": "fsdp"})
+    assert run_directory.read(tmp_path / "run")["total_steps"] == 20
+
+
+def test_a_folder_with_other_files_is_not_taken_for_a_run(tmp_path, tokenizer):
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(InputError, match="holds files but no run"):
+        open_run(tmp_path, tokenizer)
+
+
+def test_a_damaged_config_is_told_by_file_and_line(tmp_path, tokenizer):
+    open_run(tmp_path, tokenizer)
+    (tmp_path / "config.json").write_text('{"seed": 0,')
+    with pytest.raises(InputError, match=r"config\.json:1: not JSON"):
+        open_run(tmp_path, tokenizer)
+    with pytest.raises(InputError, match="no run here"):
+        run_directory.read(tmp_path / "elsewhere")

@@ -1,0 +1,220 @@
+"""The loop: resuming, stopping, evaluating, logging; and that nothing is lost when a run is killed."""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from bert.errors import InputError, RunError
+from bert.training import train
+from bert.training.train import fit
+from tests.bert.training import tiny
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def lines(workdir: pathlib.Path) -> list[dict]:
+    """metrics.jsonl without what depends on the clock."""
+    clock = ("tokens_per_second", "seconds_per_step", "peak_share")
+    rows = [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in row.items() if name not in clock} for row in rows]
+
+
+def assert_equal_states(one, other) -> None:
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+class Crash(Exception):
+    """Stands for a kill: nothing in the loop catches it."""
+
+
+def crashing(run: train.Run, at: int) -> train.Run:
+    def batch(number: int):
+        if number == at:
+            raise Crash
+        return tiny.batch(number)
+
+    return train.Run(**{**run.__dict__, "train_batch": batch})
+
+
+def test_a_run_that_crashed_twice_equals_one_that_never_did(tmp_path):
+    """20 updates at once, and with crashes at 7 and 14 (between saves, between logs), dropout and accumulation on.
+
+    Parameters, optimizer state and logged values are bit-equal; the batches' order follows, for batch i is number i.
+    """
+    made = tiny.setup(hidden_dropout=0.1, attention_dropout=0.1, micro_batches=2)
+    whole = fit(tiny.run(tmp_path / "whole", made, held_out=2))
+    for at in (7, 14):
+        with pytest.raises(Crash):
+            fit(crashing(tiny.run(tmp_path / "parts", made, held_out=2), at))
+    parts = fit(tiny.run(tmp_path / "parts", made, held_out=2))
+    assert_equal_states(whole.state, parts.state)
+    assert lines(tmp_path / "whole") == lines(tmp_path / "parts")
+    assert whole.metrics == parts.metrics
+
+
+def test_a_checkpoint_of_eight_devices_goes_on_with_two_and_with_one(tmp_path):
+    """Saved with fsdp on eight devices at step 8: the last steps on 8, 2 and 1 devices agree to 1e-5."""
+    ends = []
+    for devices, mode in ((8, "fsdp"), (2, "dp"), (1, "dp")):
+        workdir = tmp_path / str(devices)
+        with pytest.raises(Crash):
+            fit(crashing(tiny.run(workdir, tiny.setup(devices=8, mode="fsdp"), total_steps=12), 9))
+        ends.append(fit(tiny.run(workdir, tiny.setup(devices=devices, mode=mode), total_steps=12)).state)
+    for other in ends[1:]:
+        for a, b in zip(jax.tree.leaves(ends[0].params), jax.tree.leaves(other.params), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+def test_a_truncated_newest_checkpoint_falls_back_to_the_one_before(tmp_path, caplog):
+    """One data file of the newest checkpoint cut in half: told, set aside, and the run ends as an unharmed one."""
+    whole = fit(tiny.run(tmp_path / "whole", total_steps=12))
+    with pytest.raises(Crash):
+        fit(crashing(tiny.run(tmp_path / "cut", total_steps=12), 9))
+    newest = tmp_path / "cut" / "checkpoints" / "8" / "state" / "d"
+    largest = max(newest.iterdir(), key=lambda path: path.stat().st_size)
+    largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
+    with caplog.at_level("WARNING"):
+        cut = fit(tiny.run(tmp_path / "cut", total_steps=12))
+    assert "checkpoint 8 cannot be read and is set aside" in caplog.text
+    assert (tmp_path / "cut" / "checkpoints.damaged" / "8").is_dir()
+    assert_equal_states(whole.state, cut.state)
+
+
+def test_checkpoints_that_are_all_damaged_are_an_error_and_not_a_new_start(tmp_path):
+    """Random weights must not silently replace a run whose checkpoints cannot be read."""
+    fit(tiny.run(tmp_path, total_steps=4))
+    for file in (tmp_path / "checkpoints" / "4" / "state" / "d").iterdir():
+        file.write_bytes(b"")
+    with pytest.raises(RunError, match=r"none of the checkpoints \[4\] can be read"):
+        fit(tiny.run(tmp_path, total_steps=8))
+
+
+def test_a_checkpoint_of_another_model_is_refused_and_kept(tmp_path):
+    """A run directory of a smaller model: one line that says so, and the checkpoint stays where it is."""
+    fit(tiny.run(tmp_path, tiny.setup(), total_steps=4))
+    with pytest.raises(InputError, match="saved by a run with other parameters"):
+        fit(tiny.run(tmp_path, tiny.setup(num_layers=3), total_steps=8))
+    assert (tmp_path / "checkpoints" / "4").is_dir()
+
+
+def test_a_loss_that_stays_bad_stops_the_run_and_keeps_the_good_checkpoint(tmp_path):
+    """NaN weights from step 6 on: skipped, then stopped after 3 in a row; the newest checkpoint is finite."""
+
+    def batch(number: int):
+        made = tiny.batch(number)
+        if number >= 6:
+            made["masked_weights"][:] = np.inf
+        return made
+
+    run = tiny.run(tmp_path, stop_after_skips=3)
+    with pytest.raises(RunError, match="step 9: loss or gradient was not finite 3 times in a row"):
+        fit(train.Run(**{**run.__dict__, "train_batch": batch}))
+    good = fit(tiny.run(tmp_path, total_steps=8)).state
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(good.params))
+
+
+def test_seeds_decide_and_the_same_seed_repeats(tmp_path):
+    """The same seed twice gives the same log; another seed another one."""
+    logs = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        made = tiny.setup(hidden_dropout=0.1)
+        made = type(made)(**{**made.__dict__, "seed": seed})
+        fit(tiny.run(tmp_path / name, made, total_steps=6, log_every=2))
+        logs.append(lines(tmp_path / name))
+    assert logs[0] == logs[1] != logs[2]
+
+
+def test_a_finished_run_that_is_started_again_only_evaluates(tmp_path):
+    """Same metrics again, no step made, no line twice in the log."""
+    first = fit(tiny.run(tmp_path, held_out=2, total_steps=6, evaluate_every=3))
+    before = [line for line in lines(tmp_path) if line["step"] <= 6]
+    again = fit(crashing(tiny.run(tmp_path, held_out=2, total_steps=6, evaluate_every=3), 6))
+    assert again.metrics == first.metrics
+    assert_equal_states(first.state, again.state)
+    assert [line for line in lines(tmp_path) if line["split"] == "train"] == [
+        x for x in before if x["split"] == "train"
+    ]
+
+
+def test_log_files_hold_plain_lines(tmp_path, capfd):
+    """Off a terminal: no carriage return, one line every log_every updates with step, loss and rate."""
+    fit(tiny.run(tmp_path, total_steps=12, log_every=3))
+    said = capfd.readouterr().err
+    assert "\r" not in said
+    told = [line for line in said.splitlines() if " train " in line]
+    assert [line.split()[1] for line in told] == ["3/12", "6/12", "9/12", "12/12"]
+    assert all("loss" in line and "tokens/s" in line and "left" in line for line in told)
+    assert "compiling" in said
+
+
+@pytest.mark.parametrize("name", ["total_steps", "log_every", "evaluate_every", "save_every", "stop_after_skips"])
+def test_intervals_below_one_are_refused(name):
+    with pytest.raises(InputError, match=f"{name} is 0; it must be at least 1"):
+        train.LoopSettings(**({"total_steps": 1} | {name: 0}))
+
+
+# --- real processes ---------------------------------------------------------------------------------------------
+
+
+def start(workdir: pathlib.Path) -> subprocess.Popen:
+    environment = {**os.environ, "XLA_FLAGS": ""}
+    command = [sys.executable, "-m", "tests.bert.training.killed_run", str(workdir)]
+    return subprocess.Popen(command, cwd=CHECKOUT, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def finish(workdir: pathlib.Path) -> list[np.ndarray]:
+    process = start(workdir)
+    _, said = process.communicate()
+    assert process.returncode == 0, said
+    return list(np.load(workdir / "result.npz").values())
+
+
+def kill_after(process: subprocess.Popen, seconds: float, number: int) -> None:
+    """Sends a signal some seconds after the first step was made (or when it was made already)."""
+    for line in process.stderr:
+        if "first step" in line:
+            break
+    time.sleep(seconds)
+    process.send_signal(number)
+    process.communicate()
+
+
+def test_sigterm_saves_and_the_next_start_goes_on_exactly(tmp_path):
+    """SIGTERM at some step, between two saves or not: exit code 143, and the run ends bit-equal to one in one go."""
+    process = start(tmp_path / "stopped")
+    kill_after(process, 0.1, signal.SIGTERM)
+    assert process.returncode == 128 + signal.SIGTERM
+    stopped_at = max(int(path.name) for path in (tmp_path / "stopped" / "checkpoints").iterdir())
+    assert 1 <= stopped_at < 40
+    stopped, whole = finish(tmp_path / "stopped"), finish(tmp_path / "whole")
+    for a, b in zip(stopped, whole, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert lines(tmp_path / "stopped") == lines(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_twenty_kills_change_nothing(tmp_path):
+    """SIGKILL at 20 random moments, during saves too, each followed by a start: parameters, optimizer state and log
+    bit-equal to an uninterrupted run's."""
+    rng = random.Random(5)
+    kills = 0
+    while kills < 20:
+        process = start(tmp_path / "killed")
+        kill_after(process, rng.uniform(0.0, 0.15), signal.SIGKILL)
+        kills += process.returncode == -signal.SIGKILL
+        if process.returncode == 0:  # it was done first: start anew, the kills counted so far stay
+            (tmp_path / "killed").rename(tmp_path / f"killed {kills}")
+    killed, whole = finish(tmp_path / "killed"), finish(tmp_path / "whole")
+    for a, b in zip(killed, whole, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert lines(tmp_path / "killed") == lines(tmp_path / "whole")
