@@ -149,6 +149,7 @@ def _train_tokenizer(corpus: Corpus, settings: PrepareSettings, progress: Progre
         vocab_size=settings.vocab_size,
         lower_case=settings.lower_case is not False,
         strip_accents=settings.strip_accents,
+        max_word_chars=settings.max_word_chars,
         source=f"corpus {settings.corpus!r}",
     )
 
@@ -176,8 +177,8 @@ def _tasks(corpus: Corpus, settings: PrepareSettings, report: Report) -> Iterato
         digest = hashlib.blake2b(data, digest_size=8).digest()
         report.read += section.first
         report.text_bytes += len(data)
-        # The first document always trains: a corpus of one document must not end up held out.
-        first_digest = first_digest or digest
+        # The first document with text always trains: a corpus of one document must not end up held out.
+        first_digest = first_digest or (digest if data else None)
         held_out = digest != first_digest and fraction(digest, settings.seed) < settings.validation_share
         split = "validation" if held_out else "train"
         if seen is not None and data and not seen.add(digest):

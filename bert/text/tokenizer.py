@@ -111,6 +111,7 @@ class Tokenizer:
         lower_case: bool = True,
         strip_accents: bool | None = None,
         split_chinese: bool = True,
+        max_word_chars: int = 100,
         min_frequency: int = 2,
         model_max_length: int = 512,
         source: str = "trained vocabulary",
@@ -126,7 +127,7 @@ class Tokenizer:
         if vocab_size < len(SPECIAL_TOKENS) + 1:
             raise InputError(f"vocab_size {vocab_size} must be above {len(SPECIAL_TOKENS)}, the special tokens")
         accents = lower_case if strip_accents is None else strip_accents
-        settings = TokenizerSettings(lower_case, accents, split_chinese)
+        settings = TokenizerSettings(lower_case, accents, split_chinese, max_word_chars)
         vocab = wordpiece.learn(texts, settings, vocab_size=vocab_size, min_frequency=min_frequency)
         if len(vocab) == len(SPECIAL_TOKENS):
             raise InputError(f"{source}: the texts hold no word, so no vocabulary can be learnt from them")

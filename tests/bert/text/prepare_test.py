@@ -125,13 +125,15 @@ def test_a_long_document_is_cut_where_a_part_is_held_out(write, vocab, tmp_path,
 
 
 def test_a_single_document_is_never_held_out(write, vocab, tmp_path):
-    """A one-sentence file gives something to train on, whatever the share and the seed."""
-    corpus = write("text/a.txt", "The keeper climbed stairs.\n")
-    for seed in range(5):
-        out = tmp_path / f"out{seed}"
-        report = prepare(out, PrepareSettings(str(corpus), vocab, validation_share=0.99, seed=seed)).report
-        assert (report.kept, report.validation_documents) == (1, 0)
-        assert Store.open(out).num_tokens == 5
+    """A one-sentence file, or row after empty rows, gives something to train on, whatever the share and the seed."""
+    text = write("text/a.txt", "The keeper climbed stairs.\n")
+    rows = write("text/a.jsonl", '{"text": ""}\n{"text": null}\n{"text": "The keeper climbed stairs."}\n')
+    for corpus, empty in ((text, 0), (rows, 2)):
+        for seed in range(5):
+            out = tmp_path / f"{corpus.suffix}{seed}"
+            report = prepare(out, PrepareSettings(str(corpus), vocab, validation_share=0.99, seed=seed)).report
+            assert (report.kept, report.validation_documents, report.empty) == (1, 0, empty)
+            assert Store.open(out).num_tokens == 5
 
 
 def test_one_sentence_documents_are_counted(write, vocab, tmp_path):
@@ -261,8 +263,10 @@ def test_a_vocabulary_is_learnt_where_none_is_given(write, tmp_path):
     tokenizer = Store.open(tmp_path / "out").tokenizer
     assert tokenizer.lower_case
     assert "keeper" in tokenizer.vocab
-    prepare(tmp_path / "cased", PrepareSettings(corpus, vocab_size=300, lower_case=False))
-    assert any(entry[:1].isupper() for entry in Store.open(tmp_path / "cased").tokenizer.vocab)
+    prepare(tmp_path / "cased", PrepareSettings(corpus, vocab_size=300, lower_case=False, max_word_chars=5))
+    cased = Store.open(tmp_path / "cased").tokenizer
+    assert any(entry[:1].isupper() for entry in cased.vocab)
+    assert cased.encode("keepers").ids == [cased.unk_id]
 
 
 def test_a_tokenizer_folder_serves_as_vocabulary(write, vocab, tmp_path):
