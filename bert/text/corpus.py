@@ -107,12 +107,13 @@ class Corpus:
 
     def _sections_of(self, source: Source, note: dict[str, Any]) -> Iterator[Section]:
         if source.kind == INSTALLED_DOCS:
-            if self._installed is None:  # read once: the vocabulary and the tokens both need it
-                self._installed = list(installed_docs.documents(self.workers))
             note["layout"], note["one document is"] = WRAPPED, "a docstring"
-            note["bytes"] = sum(len(text.encode()) for _, text in self._installed)
-            for name, text in self._installed:
+            read: list[tuple[str, str]] = []
+            for name, text in self._installed or installed_docs.documents(self.workers):
+                note["bytes"] += len(text.encode("utf-8", "surrogatepass"))
+                read.append((name, text))
                 yield Section(name, text, WRAPPED, True)
+            self._installed = read  # for the second reading: the vocabulary and the tokens both need it
             return
         encoding = files.encoding_of(source.path, self.settings.encoding)
         note["encoding"] = encoding.removesuffix("-sig")

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from bert.errors import InputError
+from bert.text import installed_docs
 from bert.text.corpus import Corpus, CorpusSettings, read_documents
 
 
@@ -216,3 +217,21 @@ def test_notes_say_how_each_file_was_read(write, tmp_path):
     first, second = corpus.notes.values()
     assert (first["encoding"], first["layout"], first["documents"]) == ("iso8859-1", "sentences", 2)
     assert (second["encoding"], second["one document is"], second["documents"]) == ("utf-8", "a row", 1)
+
+
+def test_installed_documentation_is_read_once(monkeypatch):
+    """The second reading, for which the first is kept, gives the same; a reading that was broken off is not kept."""
+    calls = []
+
+    def documents(workers):
+        calls.append(workers)
+        yield from [("a:1", "One text."), ("b:1", "Another text.")]
+
+    monkeypatch.setattr(installed_docs, "documents", documents)
+    corpus = Corpus("installed-docs", workers=3)
+    next(corpus.sections())
+    first, second = list(corpus.sections()), list(corpus.sections())
+    assert [section.text for section in first] == ["One text.", "Another text."]
+    assert first == second
+    assert calls == [3, 3]
+    assert corpus.notes["installed-docs"]["bytes"] == len("One text.Another text.")
