@@ -108,12 +108,12 @@ class Corpus:
     def _sections_of(self, source: Source, note: dict[str, Any]) -> Iterator[Section]:
         if source.kind == INSTALLED_DOCS:
             note["layout"], note["one document is"] = WRAPPED, "a docstring"
-            read: list[tuple[str, str]] = []
+            kept: list[tuple[str, str]] = []
             for name, text in self._installed or installed_docs.documents(self.workers):
                 note["bytes"] += len(text.encode("utf-8", "surrogatepass"))
-                read.append((name, text))
+                kept.append((name, text))
                 yield Section(name, text, WRAPPED, True)
-            self._installed = read  # for the second reading: the vocabulary and the tokens both need it
+            self._installed = kept  # for the second reading: the vocabulary and the tokens both need it
             return
         encoding = files.encoding_of(source.path, self.settings.encoding)
         note["encoding"] = encoding.removesuffix("-sig")
