@@ -136,6 +136,7 @@ def test_from_json_of_transformers():
         "initializer_range": None,
         "id2label": {"0": "no", "1": "yes"},
         "pad_token_id": 0,
+        "dtype": "float16",  # of the weights in the file
         "transformers_version": "5.24.0",
     }
     config = BertConfig.from_json(values)
@@ -187,6 +188,7 @@ def test_json_round_trip():
 def test_json_does_not_say_how_to_compute():
     """dtype, loop and recomputation belong to a run, not to a model: a loaded model has their defaults."""
     config = BertConfig(**TINY, dtype="bfloat16", layer_loop="scan", remat=True)
+    assert not {"dtype", "layer_loop", "remat"} & set(config.to_json())
     assert BertConfig.from_json(config.to_json()) == BertConfig(**TINY)
 
 

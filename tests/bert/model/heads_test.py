@@ -74,11 +74,15 @@ def test_without_next_sentence(tiny, make_batch, examples):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_outputs_are_float32(tiny, make_batch, dtype):
-    """Whatever the products run in, losses and users get float32."""
-    outputs = tiny.outputs(make_batch([[[2, 9, 3]], [], [], []], 16), dtype=dtype)
+def test_outputs_are_float32(tiny, make_batch, examples, dtype):
+    """Whatever the products run in, losses and users get float32, and word scores with all of its digits."""
+    params = jax.tree.map(lambda x: x, tiny.params)
+    params["head"]["mlm"]["bias"] *= 0  # added in float32, it would hide a sum that was rounded before
+    outputs = dataclasses.replace(tiny, params=params).outputs(make_batch([[e] for e in examples[:4]], 16), dtype=dtype)
     for name in ("mlm_logits", "pooled_output", "nsp_logits"):
         assert outputs[name].dtype == jnp.float32, name
+    logits_BPV = outputs["mlm_logits"]
+    assert (logits_BPV != logits_BPV.astype("bfloat16").astype("float32")).mean() > 0.9
 
 
 def test_head_uses_the_activation_of_the_config(tiny, make_batch, examples):
