@@ -36,7 +36,7 @@ MAY_CHANGE = (
 )  # fmt: skip
 
 
-def main(argv: list[str]) -> None:
+def run(argv: list[str]) -> None:
     config, options = flags.parse(
         argv,
         doc=__doc__ or "",
@@ -178,4 +178,4 @@ def show_scores(metrics: dict[str, float | None], baseline: dict[str, float]) ->
 
 
 if __name__ == "__main__":
-    flags.main(main)
+    flags.main(run)

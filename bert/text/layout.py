@@ -8,6 +8,7 @@ Three layouts, told apart by `layout_of`:
 """
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import sentencex
@@ -17,6 +18,7 @@ LAYOUTS = (SENTENCES, PARAGRAPHS, WRAPPED)
 SAMPLE_CHARS = 1 << 18  # the layout is decided on the beginning of a text
 SECTION_CHARS = 100_000  # long documents are handled, and held out, in pieces of about this size
 MAX_WRAP_WIDTH = 120  # characters; longer lines are not broken by a fixed width
+SENTENCE_END = re.compile(r"[.!?…。！？]\W*$")
 LONG_WORD = 15  # characters of a next word that count; more would make lists of long words look filled
 
 
@@ -24,8 +26,9 @@ def layout_of(text: str, language: str = "en") -> str:
     """Layout of a text, decided on its first 262,144 characters.
 
     "wrapped": at least 4 lines have a line below them, and 60 % of those are filled: the first word below would not
-    have fitted into the width that 95 % of the lines keep to, which is at most 120 characters. Else "paragraphs":
-    more than half of the text is in lines that hold two sentences or more. Else "sentences".
+    have fitted into the width that 95 % of the lines keep to, which is at most 120 characters, and at most half of the
+    lines end as sentences do. Else "paragraphs": more than half of the text is in lines that hold two sentences or
+    more. Else "sentences".
     """
     lines = [line.strip() for line in text[:SAMPLE_CHARS].split("\n")]
     if _is_wrapped(lines):
@@ -44,7 +47,8 @@ def resolve_layout(wanted: str, sample: str, language: str) -> str:
 
 def _is_wrapped(lines: Sequence[str]) -> bool:
     pairs = [(line, below) for line, below in itertools.pairwise(lines) if line and below]
-    if len(pairs) < 4:
+    # Where most lines end as sentences do, they are sentences, however alike in length.
+    if len(pairs) < 4 or sum(SENTENCE_END.search(line) is not None for line, _ in pairs) > 0.5 * len(pairs):
         return False
     lengths = sorted(len(line) for line, _ in pairs)
     width = lengths[int(0.95 * (len(lengths) - 1))]

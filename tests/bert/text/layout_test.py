@@ -1,4 +1,5 @@
 import gzip
+import random
 import textwrap
 
 import pytest
@@ -83,3 +84,11 @@ def test_text_without_any_line_end_is_cut_all_the_same():
     sections = list(cut_sections(pieces, WRAPPED))
     assert "".join(sections) == "".join(pieces)
     assert max(map(len, sections)) <= 2 * SECTION_CHARS + 1000
+
+
+def test_sentences_of_like_length_are_not_taken_for_wrapped_text():
+    """Forty lines of 26 to 30 characters, each one sentence: a line is a sentence, blank lines separate documents."""
+    rng = random.Random(0)
+    words = ["keeper", "lamp", "stairs", "sea", "storm", "night", "ship", "rock", "wind", "light"]
+    lines = [f"the {rng.choice(words)} the {rng.choice(words)} {rng.choice(words)} ." for _ in range(40)]
+    assert layout_of("\n".join(lines)) == SENTENCES

@@ -67,7 +67,7 @@ def test_six_steps_equal_the_reference_optimizers(reference, rule, files):
                 ours = dict(weight_names.from_params(jax.device_get(state.params), config))
                 for name, tensor in ours.items():
                     # A key bias has no influence on the output: its gradient is rounding noise that Adam scales up.
-                    # Elsewhere an entry whose gradient is 1000 times the rounding may move 0.1 % of a step (1e-2) apart.
+                    # Elsewhere a gradient of 1000 times the rounding may move an entry 0.1 % of a step (1e-2) apart.
                     if not name.endswith("key.bias"):
                         np.testing.assert_allclose(tensor, stored[name], atol=2e-5, err_msg=name)
 

@@ -1,0 +1,155 @@
+"""The pretraining command: from prepared text to a model directory that answers; what it refuses before training."""
+
+import json
+import pathlib
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import bert
+from bert.errors import InputError
+from bert.text.prepare import PrepareSettings, prepare
+from launch import pretrain
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+WORDS = ["keeper", "lamp", "stairs", "sea", "storm", "night", "ship", "rock", "wind", "light", "gull", "rope", "sail"]
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", ".", *WORDS]
+TINY = (
+    "--config=configs/pretrain.py:tiny",
+    "--config.total_steps=6",
+    "--config.batch_size=8",
+    "--config.max_length=32",
+    "--config.model.max_position_embeddings=64",
+    "--config.optimizer.warmup_steps=2",
+    "--config.log_every=2",
+    "--config.evaluate_every=3",
+    "--config.save_every=2",
+    "--config.allocator=system",
+)
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory) -> pathlib.Path:
+    """Forty documents of made-up sentences over twenty tokens, prepared, a tenth of them held out."""
+    folder = tmp_path_factory.mktemp("text")
+    rng = random.Random(0)
+    sentence = lambda: f"the {rng.choice(WORDS)} the {rng.choice(WORDS)} {rng.choice(WORDS)} ."  # noqa: E731
+    documents = ["\n".join(sentence() for _ in range(rng.randint(2, 9))) for _ in range(40)]
+    (folder / "a.txt").write_text("\n\n".join(documents))
+    (folder / "vocab.txt").write_text("\n".join(VOCABULARY))
+    settings = PrepareSettings(corpus=str(folder / "a.txt"), vocab=str(folder / "vocab.txt"), validation_share=0.1)
+    return prepare(folder / "prepared", settings).directory
+
+
+def run(*words) -> None:
+    pretrain.run(["pretrain", *map(str, words)])
+
+
+def test_a_run_ends_with_a_model_scores_and_answers_and_goes_on_when_it_is_longer(prepared, tmp_path, capsys):
+    """Six steps, then the same command with ten: the log holds each step once, and the model answers."""
+    workdir, probe = tmp_path / "run", "--config.probes=('the [MASK] .',)"
+    run(*TINY, f"--config.data={prepared}", f"--workdir={workdir}", probe)
+    said = capsys.readouterr().out
+    assert "before" in said
+    assert "after" in said
+    assert "nsp_accuracy" in said
+    assert f"wrote {workdir}/model/" in said
+    first = bert.load(workdir).params["encoder"]["embeddings"]["token"]["embedding"]
+    run(*TINY, f"--config.data={prepared}", f"--workdir={workdir}", probe, "--config.total_steps=10")
+    said = capsys.readouterr().out
+    assert "before" not in said  # a run that goes on did not start from random weights
+    rows = [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows if row["split"] == "train"] == [2, 4, 6, 8, 10]
+    model = bert.load(workdir)
+    assert model.extra["pretraining"] == {"step": 10, "objective": "nsp"}
+    assert len(model.fill_mask("the [MASK] .", top=3)[0]) == 3
+    assert not np.array_equal(first, model.params["encoder"]["embeddings"]["token"]["embedding"])
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "vocab.txt", "tokenizer_config.json"):
+        assert (workdir / "model" / name).is_file()
+
+
+def test_a_run_starts_from_the_weights_of_another(prepared, tmp_path, capsys):
+    """`init_from`: at rate almost 0 the first run's weights come out again; sizes are those of the first."""
+    run(*TINY, f"--config.data={prepared}", f"--workdir={tmp_path / 'one'}", "--config.total_steps=2")
+    words = (f"--config.data={prepared}", f"--workdir={tmp_path / 'two'}", f"--config.init_from={tmp_path / 'one'}")
+    run(*TINY, *words, "--config.optimizer.learning_rate=1e-30", "--config.model.size=mini")
+    one, two = (bert.load(tmp_path / name).params["encoder"]["blocks"] for name in ("one", "two"))
+    np.testing.assert_array_equal(one["attention"]["query"]["kernel"], two["attention"]["query"]["kernel"])
+
+
+@pytest.mark.parametrize("objective", ["none", "sop"])
+def test_other_objectives_train(prepared, tmp_path, capsys, objective):
+    """Sentence order has two losses; without pairs there is one, and the model has no next-sentence head."""
+    run(
+        *TINY,
+        f"--config.data={prepared}",
+        f"--workdir={tmp_path / 'run'}",
+        f"--config.examples.objective={objective}",
+        "--config.total_steps=2",
+    )
+    assert ("next_sentence" in bert.load(tmp_path / "run").parts) == (objective == "sop")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--config.max_length=65",), "config.max_length is 65, but the model has 64 positions"),
+        (("--config.total_steps=0",), "total_steps is 0"),
+        (("--config.batch_size=6", "--config.micro_batches=4"), "batch_size is 6; it must be a multiple of"),
+        (("--config.model.size=tinny",), "size is 'tinny'; it must be one of tiny, .*did you mean 'tiny'"),
+        (("--config.examples.mask_share=0.9", "--config.examples.random_share=0.3"), "0.9.*0.3"),
+        (("--config.optimizer.name=adam",), "optimizer name is 'adam'"),
+        (("--config.totl_steps=3",), "unknown setting config.totl_steps; did you mean config.total_steps"),
+        (("--config.data=",), "config.data is missing"),
+        (("--config.allocator=jemalloc",), "config.allocator is 'jemalloc'"),
+        (("--coordinator=localhost:1",), "--num_processes is missing"),
+        (("--config.init_from=nowhere",), "nowhere: no such directory"),
+    ],
+)
+def test_bad_settings_are_refused_before_training(prepared, tmp_path, words, said):
+    """Each in one line that names the setting, its value and the rule; nothing is trained or exported."""
+    with pytest.raises(InputError, match=said) as error:
+        run(*TINY, f"--config.data={prepared}", f"--workdir={tmp_path / 'run'}", *words)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "run" / "checkpoints").exists()
+
+
+def test_the_command_line_ends_with_code_2_and_one_line(tmp_path):
+    """As a person runs it: no traceback, one line of error on standard error."""
+    command = [sys.executable, "-m", "launch.pretrain", *TINY, "--config.data=nowhere", f"--workdir={tmp_path}/run"]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")] == done.stderr.splitlines()
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_two_processes_train_as_one_does(prepared, tmp_path):
+    """Two local processes over Gloo end with the weights of one process; each builds its half of every batch."""
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    def start(workdir, *words):
+        command = [sys.executable, "-m", "launch.pretrain", *TINY, f"--config.data={prepared}", f"--workdir={workdir}"]
+        environment = {"PATH": "/usr/bin:/bin", "JAX_PLATFORMS": "cpu", "HOME": str(tmp_path)}
+        return subprocess.Popen([*command, *words], cwd=CHECKOUT, env=environment, stderr=subprocess.PIPE, text=True)
+
+    alone = start(tmp_path / "one")
+    assert alone.communicate()[1] is not None
+    assert alone.returncode == 0
+    both = [
+        start(tmp_path / "two", f"--coordinator=127.0.0.1:{port}", "--num_processes=2", f"--process_id={i}")
+        for i in range(2)
+    ]
+    for process in both:
+        said = process.communicate(timeout=300)[1]
+        assert process.returncode == 0, said
+    one, two = (bert.load(tmp_path / name).params["encoder"]["blocks"] for name in ("one", "two"))
+    for name in ("query", "key", "value"):
+        np.testing.assert_allclose(one["attention"][name]["kernel"], two["attention"][name]["kernel"], atol=1e-5)
