@@ -26,7 +26,7 @@ from bert.text.store import Store
 from bert.text.tokenizer import Tokenizer
 from bert.training import optim, run_directory, sharding, tracking, train
 from bert.training.pretraining import Pretraining, baselines
-from bert.training.step import Setup
+from bert.training.step import Setup, draw_params
 from launch import flags, runtime
 
 # Settings that do not change what is trained. Of these total_steps moves the schedule, which is told.
@@ -56,7 +56,10 @@ def run(argv: list[str]) -> None:
     if jax.process_index() == 0:
         flags.show(config, options)
     run = build(config, task, model_config, store, held_out, workdir)
-    before = [] if goes_on else answers(config, run, init_params, store.tokenizer)
+    before = []
+    if config.probes and not goes_on and jax.process_count() == 1:
+        init_params = init_params or jax.device_get(jax.jit(lambda: draw_params(run.setup, run.train_batch(0)))())
+        before = answers(config, run, init_params, store.tokenizer)
     outcome = train.fit(run, init_params)
     finish(config, run, outcome, before, store.tokenizer)
 
@@ -149,13 +152,8 @@ def finish(config: ConfigDict, run: train.Run, outcome: train.Outcome, before: l
     print(f"wrote {model}/ (the model), {run.workdir / 'metrics.jsonl'} and {run.workdir / 'tensorboard'}/")
 
 
-def answers(config: ConfigDict, run: train.Run, params: Params | None, tokenizer: Tokenizer) -> list[str]:
-    """For each probe, the five likeliest words of its first mask; with random weights where ``params`` is None."""
-    if not config.probes or jax.process_count() > 1:
-        return []
-    if params is None:
-        example = {name: rows[:1] for name, rows in run.train_batch(0).items()}
-        params = jax.device_get(run.setup.model.init(jax.random.key(config.seed), example)["params"])
+def answers(config: ConfigDict, run: train.Run, params: Params, tokenizer: Tokenizer) -> list[str]:
+    """For each probe, the five likeliest words of its first mask."""
     model = inference.from_params(run.setup.model.config, params, tokenizer)
     return [", ".join(f"{token} {p:.2f}" for token, p in model.fill_mask(text)[0]) for text in config.probes]
 

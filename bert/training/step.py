@@ -70,10 +70,14 @@ def init_state(setup: Setup, target: TrainState, batch: Batch, params: dict | No
     return jax.jit(lambda p: _fresh_state(setup, batch, p), out_shardings=shards)(params)
 
 
+def draw_params(setup: Setup, batch: Batch) -> dict:
+    """Random parameters, a function of the seed alone; of ``batch`` only the shapes of its first row are read."""
+    row = {name: jnp.asarray(x[:1]) for name, x in batch.items()}
+    return setup.model.init(jax.random.key(setup.seed), row)["params"]
+
+
 def _fresh_state(setup: Setup, batch: Batch, params: dict | None) -> TrainState:
-    if params is None:
-        shapes = {name: jnp.asarray(x[:1]) for name, x in batch.items()}
-        params = setup.model.init(jax.random.key(setup.seed), shapes)["params"]
+    params = draw_params(setup, batch) if params is None else params
     zero = jnp.zeros((), jnp.int32)
     return TrainState(zero, params, optim.transformation(setup.optimizer).init(params), zero, zero)
 
