@@ -29,14 +29,7 @@ def build(vocab: Sequence[str], settings: TokenizerSettings) -> Backend:
     """The `tokenizers` object of a vocabulary; [CLS] and [SEP] are for others that read the saved file."""
     ids = {entry: index for index, entry in enumerate(vocab)}
     special = dict(settings.special_tokens)
-    made = Backend(models.WordPiece(ids, unk_token=special["unk"], max_input_chars_per_word=settings.max_word_chars))
-    made.normalizer = normalizers.BertNormalizer(
-        clean_text=True,
-        handle_chinese_chars=settings.split_chinese,
-        strip_accents=settings.strip_accents,
-        lowercase=settings.lower_case,
-    )
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made = _bare(ids, settings)
     made.decoder = decoders.WordPiece(prefix="##", cleanup=True)
     cls_token, sep_token = special["cls"], special["sep"]
     made.post_processor = processors.TemplateProcessing(
@@ -51,10 +44,25 @@ def build(vocab: Sequence[str], settings: TokenizerSettings) -> Backend:
     return made
 
 
+def _bare(ids: dict[str, int], settings: TokenizerSettings) -> Backend:
+    """Normalization, words and pieces alone; special tokens mean nothing yet."""
+    unknown = dict(settings.special_tokens)["unk"]
+    made = Backend(models.WordPiece(ids, unk_token=unknown, max_input_chars_per_word=settings.max_word_chars))
+    made.normalizer = normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=settings.split_chinese,
+        strip_accents=settings.strip_accents,
+        lowercase=settings.lower_case,
+    )
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return made
+
+
 def learn(texts: Iterable[str], settings: TokenizerSettings, *, vocab_size: int, min_frequency: int) -> list[str]:
     """Entries of a vocabulary for these texts, special tokens first; only those if the texts hold no word."""
     special = [token for _, token in settings.special_tokens]
-    made = build(special, settings)
+    # Without added tokens: a literal [CLS] in the text must be lower-cased and split as any other word.
+    made = _bare({token: index for index, token in enumerate(special)}, settings)
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocab_size,
         min_frequency=min_frequency,

@@ -294,3 +294,11 @@ def test_fingerprint_depends_on_everything_that_decides_ids(entries):
     ]
     assert len({one.fingerprint for one in made}) == len(made)
     assert Tokenizer.from_vocab(entries, model_max_length=64).fingerprint == made[0].fingerprint
+
+
+def test_a_learnt_vocabulary_has_no_entry_that_lower_casing_could_never_meet():
+    """Texts that name special tokens, as documentation does: their upper-case letters are no entries."""
+    texts = ["the [CLS] token and the [MASK] token", "pads are [PAD] and [PAD]"] * 5
+    learnt = Tokenizer.train(texts, vocab_size=60)
+    assert not [entry for entry in learnt.vocab[5:] if entry != entry.lower()]
+    assert "c" in learnt.vocab
