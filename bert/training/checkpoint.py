@@ -24,34 +24,22 @@ class Checkpoints:
     Args:
       directory: made if missing.
       keep: this many newest ones stay (at least 1).
-      best: name of a metric whose best checkpoint also stays; None keeps the newest only.
-      smaller_is_better: how ``best`` is read.
     """
 
-    def __init__(
-        self, directory: pathlib.Path, *, keep: int = 2, best: str | None = None, smaller_is_better: bool = True
-    ):
+    def __init__(self, directory: pathlib.Path, *, keep: int = 2):
         if keep < 1:
             raise InputError(f"keep_checkpoints is {keep}; at least 1 must stay to go on from")
         self.directory = pathlib.Path(directory).absolute()
-        metric = lambda values: values[best]  # noqa: E731
-        mode = "min" if smaller_is_better else "max"
-        policies: list[Any] = [checkpoint_managers.LatestN(keep)]
-        if best:
-            policies.append(checkpoint_managers.BestN(get_metric_fn=metric, n=1, reverse=smaller_is_better))
         self._manager = ocp.CheckpointManager(
             self.directory,
             item_handlers={"state": ocp.StandardCheckpointHandler(), "meta": ocp.JsonCheckpointHandler()},
             options=ocp.CheckpointManagerOptions(
                 cleanup_tmp_directories=True,
-                # Never "max_to_keep" with "best_fn": together they delete the newest when its metric is bad.
-                preservation_policy=checkpoint_managers.AnyPreservationPolicy(policies),
-                best_fn=metric if best else None,
-                best_mode=mode,
+                preservation_policy=checkpoint_managers.LatestN(keep),
             ),
         )
 
-    def save(self, step: int, state: Any, meta: dict[str, Any], metrics: dict[str, float] | None = None) -> None:
+    def save(self, step: int, state: Any, meta: dict[str, Any]) -> None:
         """Starts saving; returns when the arrays are copied, before the files are written.
 
         Args:
@@ -62,7 +50,7 @@ class Checkpoints:
         if step in self._manager.all_steps():
             return
         args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(meta))
-        self._manager.save(step, args=args, metrics=metrics, force=True)
+        self._manager.save(step, args=args, force=True)
 
     def restore(self, target: Any) -> tuple[int, Any, dict[str, Any]] | None:
         """Step, state and meta of the newest checkpoint that can be read; None where there is none.

@@ -65,7 +65,7 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """How ``fit`` ended: the state, the newest metrics of the held-out part, and the signal that stopped it, if any."""
+    """How ``fit`` ended: the state, the last metrics of the held-out part, the signal that stopped it early."""
 
     state: TrainState
     metrics: dict[str, float | None]
@@ -110,8 +110,9 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
         if step < total:
             loop.save(step, state)
         elif run.evaluation_batches and evaluated_at != step:  # a finished run that was started again
-            metrics = loop.evaluate(step, state)
-        return Outcome(state, metrics, stop[0] if stop else (signal.SIGTERM if step < total else None))
+            metrics = loop.evaluate(step, state, write=False)
+        stopped_by = None if step == total else stop[0] if stop else signal.SIGTERM
+        return Outcome(state, metrics, stopped_by)
 
 
 class _Loop:
@@ -177,11 +178,12 @@ class _Loop:
             self.progress.report(step, "train", logged | self.progress.told(step, rates))
             self._totals = {}
 
-    def evaluate(self, step: int, state: TrainState) -> dict[str, float | None]:
+    def evaluate(self, step: int, state: TrainState, *, write: bool = True) -> dict[str, float | None]:
         assert self.run.evaluation_batches is not None
         setup, batches = self.run.setup, self.run.evaluation_batches()
         metrics = evaluate.evaluate(self._evaluation_step, state.params, batches, setup.task, setup.mesh)
-        self.file.write(step, "validation", metrics)
+        if write:
+            self.file.write(step, "validation", metrics)
         self.progress.report(step, "validation", metrics)
         self.progress.restart(step)
         return metrics
