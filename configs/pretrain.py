@@ -24,6 +24,7 @@ def get_config(size: str = "base") -> ConfigDict:
     config.model.hidden_dropout = 0.1  # BERT appendix A.2
     config.model.attention_dropout = 0.1
     config.model.max_position_embeddings = 512
+    config.model.initializer_range = 0.02  # standard deviation of random weights; BERT appendix A.2
     config.model.dtype = "float32"  # of matrix products; bfloat16 is faster on accelerators, and rounds
     config.model.layer_loop = "auto"  # scan (one block compiled), unroll, or auto: unroll on CPU
     config.model.remat = False  # compute blocks again in the backward pass: less memory, a third more arithmetic

@@ -126,7 +126,7 @@ def starting_point(config: ConfigDict, store: Store, task: Pretraining) -> tuple
         )
     runtime.say(f"weights and sizes from {config.init_from}")
     head = {part: found.params["head"][part] for part in needed}
-    for fixed in ("max_position_embeddings", "hidden_act"):
+    for fixed in ("max_position_embeddings", "hidden_act", "initializer_range"):
         del computing[fixed]
     return dataclasses.replace(found.config, **computing), {"encoder": found.params["encoder"], "head": head}
 
