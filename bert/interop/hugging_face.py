@@ -225,8 +225,8 @@ def save_model_directory(
     Raises:
       InputError: a parameter without a Hugging Face name, or an existing directory that holds other files.
     """
+    check_replaceable(directory)
     target = pathlib.Path(directory).resolve()
-    _check_replaceable(target)
     tensors = dict(weight_names.from_params(params, config))
     aside = target.with_name(f".{target.name}.unfinished")  # a killed run leaves it; the next save clears it away
     shutil.rmtree(aside, ignore_errors=True)
@@ -267,8 +267,15 @@ def architecture(parts: Sequence[str]) -> str:
     return "BertForMaskedLM" if "mlm" in parts else "BertModel"
 
 
-def _check_replaceable(target: pathlib.Path) -> None:
-    """Refuses to replace a directory that is not purely a model directory: nobody's files are deleted."""
+def check_replaceable(directory: str | os.PathLike) -> None:
+    """Refuses a directory that `save_model_directory` would not write to: nobody's files are deleted.
+
+    A long run asks this before it starts.
+
+    Raises:
+      InputError: it is a file, or holds other files than a model directory's.
+    """
+    target = pathlib.Path(directory).resolve()
     if not target.exists():
         return
     if not target.is_dir():

@@ -130,6 +130,16 @@ def test_a_directory_with_other_files_is_never_replaced(tiny, tmp_path):
     assert (folder / "thesis.tex").read_text() == "years of work"
     with pytest.raises(InputError, match=r"thesis.tex: is a file; choose a directory"):
         save(tiny, folder / "thesis.tex")
+    with pytest.raises(InputError, match="home: holds other files"):
+        hugging_face.check_replaceable(str(folder))
+
+
+def test_what_may_be_replaced_can_be_asked_before(tiny, tmp_path):
+    """Nothing there, an empty directory, an older export: no objection, and nothing is touched."""
+    hugging_face.check_replaceable(tmp_path / "new")
+    hugging_face.check_replaceable(tmp_path)
+    hugging_face.check_replaceable(str(save(tiny, tmp_path / "out")))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_tree_that_cannot_be_written_leaves_nothing(tiny, tmp_path):
