@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 Objective = Literal["nsp", "sop", "none"]
 OBJECTIVES = ("nsp", "sop", "none")
-IS_NEXT, RANDOM, NO_LABEL = 0, 1, -1  # 0 and 1 as in Google's released weights; with sop, 1 means swapped
+# What the two classes of a pair are called, by objective; a name's place is its label. Those of nsp are as in Google's
+# released weights, and what a prepared folder says of itself (LABELS in bert/text/store.py).
+CLASS_NAMES = {"nsp": ("is_next", "random"), "sop": ("in_order", "swapped")}
+IS_NEXT, RANDOM, NO_LABEL = 0, 1, -1  # named after nsp; the same places with sop
 # A foreign B whose first tokens equal those of the true one may be the true one (copied documents): not used.
 _COMPARED_TOKENS = 8
 
@@ -38,7 +41,7 @@ class PairCounts:
     one_sentence_documents: int
     examples: int
     true_pairs: int
-    other_pairs: int  # random (nsp) or swapped (sop)
+    other_pairs: int  # the second of CLASS_NAMES
 
     @property
     def without_label(self) -> int:
@@ -50,7 +53,7 @@ class PairCounts:
             return examples
         labelled = self.true_pairs + self.other_pairs
         share = f" ({self.true_pairs / labelled:.1%} of the pairs)" if labelled else ""
-        other = "random" if self.objective == "nsp" else "swapped"
+        other = CLASS_NAMES[self.objective][RANDOM]
         return (
             f"{examples}: {self.true_pairs:,} true pairs{share}, {self.other_pairs:,} {other}, {self.without_label:,} "
             f"without label; {self.one_sentence_documents:,} of {self.documents:,} documents unusable for true pairs "
@@ -62,8 +65,8 @@ class PairCounts:
 class Examples:
     """N examples as ranges of the store's global token positions.
 
-    a_start int64, a_length int32 (at least 1), b_start int64, b_length int32 (0: one segment), label int8
-    (0 is_next, 1 random or swapped, -1 none), all [N].
+    a_start int64, a_length int32 (at least 1), b_start int64, b_length int32 (0: one segment), label int8 (a place in
+    CLASS_NAMES, or NO_LABEL), all [N].
     """
 
     a_start: np.ndarray

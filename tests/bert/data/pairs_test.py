@@ -5,6 +5,7 @@ import pytest
 
 from bert.data import pairs
 from bert.errors import InputError
+from bert.text.store import LABELS
 
 
 def documents_of(store):
@@ -65,6 +66,17 @@ def test_labels_say_what_stands_in_the_example(store):
     first_sentences = sentences[np.searchsorted(sentences, np.append(0, documents[:-1]), "right")]
     assert found.counts.one_sentence_documents == (first_sentences == documents).sum() > 10
     assert found.counts.documents == store.num_documents
+
+
+def test_classes_have_the_names_of_the_stored_convention(store):
+    """What a prepared folder calls label 0 and 1 is what they are called here; the counts name the second class."""
+    assert dict(enumerate(pairs.CLASS_NAMES["nsp"])) == {
+        int(label): name for label, name in LABELS["next_sentence"].items()
+    }
+    assert (pairs.CLASS_NAMES["nsp"][pairs.IS_NEXT], pairs.CLASS_NAMES["nsp"][pairs.RANDOM]) == ("is_next", "random")
+    for objective, names in pairs.CLASS_NAMES.items():
+        counts = plan(store, objective=objective).counts
+        assert f"{counts.other_pairs:,} {names[1]}, " in str(counts)
 
 
 def test_half_of_the_pairs_are_random_and_their_lengths_tell_nothing(make_store, random_documents):
