@@ -4,6 +4,8 @@ A mean of means is wrong as soon as two batches hold unequal weights, so nothing
 Axes: C class (or vocabulary entry).
 """
 
+from collections.abc import Mapping
+
 import jax
 import jax.numpy as jnp
 
@@ -15,13 +17,16 @@ def label_nats(logits_C: Array, labels: Array) -> Array:
 
     Args:
       logits_C: float [..., C].
-      labels: int [...]; a negative label is ignored: its loss and its gradient are exactly 0.
+      labels: int [...]; a negative label is ignored: its loss and its gradient are exactly 0. A label of C or more
+        has loss NaN, so that a training step with it is skipped and counted; whatever reads data refuses it before.
     """
     logits_C = logits_C.astype(jnp.float32)
+    classes = logits_C.shape[-1]
     # A comparison instead of an index: no scatter in the gradient, and no clamping of a wrong label.
-    hit_C = labels[..., None] == jnp.arange(logits_C.shape[-1])
+    hit_C = labels[..., None] == jnp.arange(classes)
     picked = jnp.where(hit_C, logits_C, 0.0).sum(-1)
-    return jnp.where(labels >= 0, jax.nn.logsumexp(logits_C, axis=-1) - picked, 0.0)
+    nats = jnp.where(labels < classes, jax.nn.logsumexp(logits_C, axis=-1) - picked, jnp.nan)
+    return jnp.where(labels >= 0, nats, 0.0)
 
 
 def soft_nats(logits_C: Array, target_C: Array) -> Array:
@@ -29,9 +34,11 @@ def soft_nats(logits_C: Array, target_C: Array) -> Array:
 
     Args:
       logits_C: float [..., C].
-      target_C: float [..., C], each row sums to 1 (a hard label is a row with one 1).
+      target_C: float [..., C], each row sums to 1 (a hard label is a row with one 1). A class of target 0 costs
+        nothing, even where its logit is -inf.
     """
-    return -(target_C * jax.nn.log_softmax(logits_C.astype(jnp.float32), axis=-1)).sum(-1)
+    log_C = jax.nn.log_softmax(logits_C.astype(jnp.float32), axis=-1)
+    return -(target_C * jnp.where(target_C != 0, log_C, 0.0)).sum(-1)
 
 
 def weighted_sum(values: Array, weights: Array) -> Array:
@@ -42,3 +49,8 @@ def weighted_sum(values: Array, weights: Array) -> Array:
 def ratio(total: Array, count: Array) -> Array:
     """``total / count``, and 0 (with gradient 0) where nothing was counted."""
     return jnp.where(count > 0, total / jnp.where(count > 0, count, 1.0), 0.0)
+
+
+def total(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> Array:
+    """The loss that is trained: the sum over loss names of summed nats / summed weight."""
+    return jnp.asarray(sum(ratio(sums[name], count) for name, count in counts.items()))

@@ -57,6 +57,29 @@ def test_ignored_labels_cost_nothing():
     np.testing.assert_array_equal(gradient[1], 0)
 
 
+@pytest.mark.parametrize("label", [3, 30522])
+def test_a_label_beyond_the_classes_is_loud(label):
+    """Three classes, label 3 or more: NaN, so that the step is skipped; hidden by weight 0, its gradient, too."""
+    labels = jnp.array([2, label])
+    nats = label_nats(jnp.zeros((2, 3)), labels)
+    np.testing.assert_allclose(nats, [np.log(3), np.nan], atol=1e-6)
+
+    def total(logits):
+        return weighted_sum(label_nats(logits, labels), jnp.array([1.0, 0.0]))
+
+    loss, gradient = jax.value_and_grad(total)(jnp.zeros((2, 3)))
+    assert float(loss) == pytest.approx(np.log(3), abs=1e-6)
+    np.testing.assert_array_equal(gradient[1], 0)
+
+
+def test_an_impossible_class_without_a_vote_costs_nothing():
+    """Logits 0, 0, -inf and votes 1/2, 1/2, 0: ln 2, with gradient 0; 0 times -inf is not a number."""
+    loss, gradient = jax.value_and_grad(soft_nats)(jnp.array([0.0, 0.0, -np.inf]), jnp.array([0.5, 0.5, 0.0]))
+    assert float(loss) == pytest.approx(np.log(2), abs=1e-6)
+    np.testing.assert_allclose(gradient, 0, atol=1e-7)
+    assert float(soft_nats(jnp.array([0.0, -np.inf]), jnp.array([0.0, 1.0]))) == np.inf
+
+
 def test_class_0_is_a_class_like_any_other():
     """Nothing takes label 0 for "no label"."""
     loss, gradient = jax.value_and_grad(label_nats)(jnp.array([0.0, 1.0]), jnp.int32(0))
