@@ -63,8 +63,11 @@ class Encoder(nn.Module):
         """Parameters of all blocks, stacked on a leading axis L."""
         x_BTD = jnp.zeros((1, 1, self.config.hidden_size), self.config.dtype)
         allowed_B1TS = jnp.ones((1, 1, 1, 1), bool)
-        init = lambda k: Block(self.config, parent=None).init(k, x_BTD, allowed_B1TS, None)["params"]  # noqa: E731
-        return jax.vmap(init)(jax.random.split(key, self.config.num_layers))
+
+        def init_one(key: Array) -> dict:
+            return Block(self.config, parent=None).init(key, x_BTD, allowed_B1TS, None)["params"]
+
+        return jax.vmap(init_one)(jax.random.split(key, self.config.num_layers))
 
     def __call__(self, batch: dict[str, Array], *, train: bool = False) -> Array:
         return self._run(batch, train)[0]
@@ -81,10 +84,12 @@ class Encoder(nn.Module):
 
     def _run(self, batch: dict[str, Array], train: bool, look_inside: bool = False):
         config = self.config
-        # Keys by depth: 0 for the embeddings, i + 1 for block i.
         root = self.make_rng("dropout") if train else None
-        key_at = lambda depth: None if root is None else jax.random.fold_in(root, depth)  # noqa: E731
         allowed_B1TS = allowed_pairs(batch["example_ids"])
+
+        def key_at(depth) -> Array | None:
+            """Dropout key: depth 0 for the embeddings, i + 1 for block i."""
+            return None if root is None else jax.random.fold_in(root, depth)
 
         def step(x_BTD, layer):
             params, depth = layer

@@ -48,19 +48,24 @@ class PretrainingHead(nn.Module):
     def setup(self):
         self.mlm = MaskedWords(self.config)
         if self.with_next_sentence:
-            self.pooler = Dense(self.config, self.config.hidden_size)
-            self.next_sentence = Dense(self.config, 2)
+            self.pooler = Dense(self.config, self.config.hidden_size, float32_result=True)
+            self.next_sentence = Dense(self.config, 2, float32_result=True)
 
     def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
         del train  # no dropout in this head, as in the references
         outputs = {"mlm_logits": self.mlm(pick(hidden_BTD, batch["masked_positions"]), token_table_VD)}
         if self.with_next_sentence:
-            pooled_BED = jnp.tanh(self.pooler(pick(hidden_BTD, batch["cls_positions"])))
-            outputs |= {
-                "pooled_output": pooled_BED.astype(jnp.float32),
-                "nsp_logits": self.next_sentence(pooled_BED).astype(jnp.float32),
-            }
+            pooled_BED = self.pooled(pick(hidden_BTD, batch["cls_positions"]))
+            outputs |= {"pooled_output": pooled_BED, "nsp_logits": self.next_sentence_logits(pooled_BED)}
         return outputs
+
+    def pooled(self, first_D: Array) -> Array:
+        """float32 [..., D]: the pooler's output for hidden states at [CLS], [..., D]."""
+        return jnp.tanh(self.pooler(first_D))
+
+    def next_sentence_logits(self, pooled_D: Array) -> Array:
+        """float32 [..., 2] for the pooler's output; class 0: B follows A."""
+        return self.next_sentence(pooled_D)
 
 
 class Model(nn.Module):

@@ -30,10 +30,14 @@ ACTIVATION_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 
 
 class Dense(nn.Module):
-    """``x @ kernel + bias`` in ``config.dtype``; kernel float32 [in, out], bias float32 [out]."""
+    """``x @ kernel + bias`` in ``config.dtype``; kernel float32 [in, out], bias float32 [out].
+
+    ``float32_result``: the product still runs in ``config.dtype``, but its sums are never rounded to it.
+    """
 
     config: BertConfig
     features: int
+    float32_result: bool = False
 
     @nn.compact
     def __call__(self, x: Array) -> Array:
@@ -41,7 +45,9 @@ class Dense(nn.Module):
         init = nn.initializers.truncated_normal(self.config.initializer_range)
         kernel = self.param("kernel", init, (x.shape[-1], self.features), jnp.float32)
         bias = self.param("bias", nn.initializers.zeros, (self.features,), jnp.float32)
-        return x.astype(dtype) @ kernel.astype(dtype) + bias.astype(dtype)
+        result = jnp.float32 if self.float32_result else dtype
+        product = jnp.matmul(x.astype(dtype), kernel.astype(dtype), preferred_element_type=result)
+        return product + bias.astype(result)
 
 
 class LayerNorm(nn.Module):
@@ -86,13 +92,18 @@ def allowed_pairs(example_ids_BT: Array) -> Array:
     return (((query_BT1 == key_B1S) | (query_BT1 == 0)) & (key_B1S != 0))[:, None]
 
 
+def attention_scores(q_BTNH: Array, k_BSNH: Array) -> Array:
+    """float32 [B, N, T, S]: ``q . k / sqrt(H)``."""
+    scores_BNTS = jnp.einsum("BTNH,BSNH->BNTS", q_BTNH, k_BSNH, preferred_element_type=jnp.float32)
+    return scores_BNTS * (q_BTNH.shape[-1] ** -0.5)
+
+
 def attention_weights(q_BTNH: Array, k_BSNH: Array, allowed_B1TS: Array) -> Array:
-    """float32 [B, N, T, S]: softmax over S of ``q . k / sqrt(H)``, 0 where a pair is not allowed.
+    """float32 [B, N, T, S]: softmax over S of the scores, 0 where a pair is not allowed.
 
     A row without any allowed key (all padding) gets equal weights: finite, and read by no loss.
     """
-    scores_BNTS = jnp.einsum("BTNH,BSNH->BNTS", q_BTNH, k_BSNH, preferred_element_type=jnp.float32)
-    scores_BNTS = scores_BNTS * (q_BTNH.shape[-1] ** -0.5)
+    scores_BNTS = attention_scores(q_BTNH, k_BSNH)
     # One finite constant instead of an added mask: adding two masks overflows to -inf in low precision.
     return jax.nn.softmax(jnp.where(allowed_B1TS, scores_BNTS, -1e30), axis=-1)
 
@@ -117,13 +128,21 @@ class SelfAttention(nn.Module):
     def heads(self, x_BTD: Array) -> tuple[Array, Array, Array]:
         """Queries, keys and values, each [B, T, N, H]."""
         B, T, _ = x_BTD.shape
-        split = lambda projected_BTD: projected_BTD.reshape(B, T, self.config.num_heads, -1)  # noqa: E731
+
+        def split(projected_BTD: Array) -> Array:
+            return projected_BTD.reshape(B, T, self.config.num_heads, -1)
+
         return split(self.query(x_BTD)), split(self.key(x_BTD)), split(self.value(x_BTD))
 
     def __call__(self, x_BTD: Array, allowed_B1TS: Array, key: Array | None) -> Array:
         q, k, v = self.heads(x_BTD)
         mixed_BTNH = attention(q, k, v, allowed_B1TS, rate=self.config.attention_dropout, key=key)
         return self.output(mixed_BTNH.reshape(x_BTD.shape))
+
+    def scores(self, x_BTD: Array) -> Array:
+        """Scores before the softmax, float32 [B, N, T, S]."""
+        q, k, _ = self.heads(x_BTD)
+        return attention_scores(q, k)
 
     def weights(self, x_BTD: Array, allowed_B1TS: Array) -> Array:
         """Attention weights float32 [B, N, T, S], without dropout."""

@@ -75,14 +75,26 @@ def test_without_next_sentence(tiny, make_batch, examples):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_outputs_are_float32(tiny, make_batch, examples, dtype):
-    """Whatever the products run in, losses and users get float32, and word scores with all of its digits."""
+    """Whatever the products run in, losses and users get float32 with all of its digits."""
     params = jax.tree.map(lambda x: x, tiny.params)
-    params["head"]["mlm"]["bias"] *= 0  # added in float32, it would hide a sum that was rounded before
+    # Added in float32, a bias would hide a sum that was rounded before.
+    for biased in (params["head"]["mlm"], params["head"]["pooler"], params["head"]["next_sentence"]):
+        biased["bias"] *= 0
     outputs = dataclasses.replace(tiny, params=params).outputs(make_batch([[e] for e in examples[:4]], 16), dtype=dtype)
     for name in ("mlm_logits", "pooled_output", "nsp_logits"):
         assert outputs[name].dtype == jnp.float32, name
-    logits_BPV = outputs["mlm_logits"]
-    assert (logits_BPV != logits_BPV.astype("bfloat16").astype("float32")).mean() > 0.9
+        assert (outputs[name] != outputs[name].astype("bfloat16").astype("float32")).mean() > 0.9, name
+
+
+def test_the_tanh_of_the_pooler_keeps_float32_digits(tiny):
+    """tanh of sums that bfloat16 cannot tell apart differs, with bfloat16 products, too."""
+    head = PretrainingHead(dataclasses.replace(tiny.config, dtype="bfloat16"))
+    kernel = {"kernel": np.full((16, 16), 1 / 16, np.float32), "bias": np.zeros(16, np.float32)}
+    first_ED = np.ones((2, 16), np.float32)
+    first_ED[1, 0] = 1 + 2**-7  # one bfloat16 step: the sum of 16 such terms moves by a sixteenth of one
+    one, other = head.apply({"params": {"pooler": kernel}}, first_ED, method="pooled")[:, 0]
+    assert float(one) == pytest.approx(np.tanh(1), abs=1e-6)
+    assert float(other) == pytest.approx(np.tanh(1 + 2**-11), abs=1e-6)
 
 
 def test_head_uses_the_activation_of_the_config(tiny, make_batch, examples):
