@@ -4,13 +4,12 @@ import dataclasses
 import json
 import os
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from bert.errors import InputError
-from bert.text.store import FORMAT, LABELS, MANIFEST, SPLITS, sha256, token_dtype
+from bert.text.store import FORMAT, LABELS, MANIFEST, sha256, token_dtype
 from bert.text.tokenizer import Tokenizer
 
 
@@ -146,46 +145,3 @@ def finish(
     }
     write_manifest(folder, manifest)
     return manifest
-
-
-def write_store(
-    folder: str | pathlib.Path,
-    tokenizer: Tokenizer,
-    splits: Mapping[str, Iterable[Sequence[Sequence[int]]]],
-    *,
-    continues: Mapping[str, Iterable[Sequence[Sequence[bool]]]] | None = None,
-    shard_tokens: int = 1 << 26,
-) -> None:
-    """Prepared folder of token ids that somebody has already.
-
-    Args:
-      folder: new or empty.
-      splits: "train" and possibly "validation" -> documents -> sentences -> ids, without [CLS] and [SEP].
-      continues: the same, with True where a token continues the word before it; None = the ## pieces do.
-      shard_tokens: tokens after which a new shard begins.
-
-    Raises:
-      InputError: the folder holds files, or an id is not in the vocabulary.
-    """
-    path = pathlib.Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    if any(path.iterdir()):
-        raise InputError(f"{path}: is not empty; give a new folder")
-    writers = {}
-    for split in SPLITS:
-        writer = writers[split] = StoreWriter(
-            path,
-            split,
-            vocab_size=tokenizer.vocab_size,
-            word_boundaries=continues is not None,
-            shard_tokens=shard_tokens,
-        )
-        flags = iter(continues.get(split, ())) if continues is not None else None
-        for number, document in enumerate(splits.get(split, ())):
-            ids = np.array([token for sentence in document for token in sentence], np.int64)
-            if len(ids) and not 0 <= ids.min() <= ids.max() < tokenizer.vocab_size:
-                raise InputError(f"{split} document {number}: ids must be from 0 to {tokenizer.vocab_size - 1}")
-            words = np.array([flag for sentence in next(flags) for flag in sentence], bool) if flags else None
-            writer.add(ids, np.array([len(sentence) for sentence in document if len(sentence)], np.int64), words)
-            writer.end_document()
-    finish(path, tokenizer, writers, settings={}, report={})

@@ -7,8 +7,8 @@ import pytest
 
 from bert.data.batches import Batches
 from bert.text.store import Store
-from bert.text.store_writer import write_store
 from bert.text.tokenizer import Tokenizer
+from tests.bert.text.builders import write_store
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = 400  # ids 6 to 405; the pieces that continue a word come after them

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.bert.text.builders import SPECIAL, WORDS
+
 # Look-alikes are written as escapes: composed and decomposed characters are different entries.
 ENTRIES = """
     [PAD] [UNK] [CLS] [SEP] [MASK] hello world ! ' , . [ ] mask un ##aff ##able naive na\u00efve cafe one two line note
@@ -27,3 +29,8 @@ def write(tmp_path):
         return path
 
     return one
+
+
+@pytest.fixture
+def vocab(write):
+    return str(write("vocab/vocab.txt", "\n".join([*SPECIAL, *WORDS, "."])))

@@ -5,10 +5,10 @@ import pytest
 
 from bert.errors import InputError
 from bert.text.store import Store
-from bert.text.store_writer import StoreWriter, finish, write_store
+from bert.text.store_writer import StoreWriter, finish
 from bert.text.tokenizer import Tokenizer
+from tests.bert.text.builders import SPECIAL, write_store
 
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 DOCUMENTS = [[[5, 6], [5]], [[6, 6, 6], [5, 5]], [[]], [[5]]]
 
 
@@ -190,13 +190,3 @@ def test_wide_ids_for_large_vocabularies(tmp_path):
     store = Store.open(tmp_path, verify=True)
     assert store.shards[0].tokens.dtype == np.uint32
     assert store.read([0], [2]).tolist() == [70_000, 5]
-
-
-def test_writing_refuses_full_folders_and_foreign_ids(tmp_path, tokenizer):
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "letter.txt").write_text("mine")
-    with pytest.raises(InputError, match="is not empty"):
-        write_store(tmp_path / "full", tokenizer, {"train": DOCUMENTS})
-    with pytest.raises(InputError, match="train document 1: ids must be from 0 to 6"):
-        write_store(tmp_path / "new", tokenizer, {"train": [[[5]], [[7]]]})
-    assert not (tmp_path / "new" / "manifest.json").exists()
