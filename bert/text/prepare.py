@@ -7,15 +7,14 @@ import collections
 import dataclasses
 import hashlib
 import pathlib
-import shutil
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bert.errors import InputError
 from bert.text import pool
 from bert.text.corpus import Corpus, CorpusSettings
 from bert.text.digests import SeenDigests, fraction
-from bert.text.prepared_folder import is_finished, partial_folder, report_of
+from bert.text.prepared_folder import is_finished, partial_folder, put_in_place, report_of, settle
 from bert.text.report import Report, group_sources
 from bert.text.store import SPLITS
 from bert.text.store_writer import StoreWriter, finish
@@ -83,35 +82,50 @@ def prepare(
 ) -> Prepared:
     """Writes a prepared folder, or finds it finished already.
 
-    Everything is written into OUT.partial, which becomes OUT when it is complete.
+    Everything is written into OUT.partial, which becomes OUT when it is complete (prepared_folder.py).
 
     Args:
-      out: the folder; new, empty, or one that an earlier call with the same settings finished.
+      out: the folder, or a link to it; new, empty, or one that an earlier call with the same settings finished.
       workers: processes that split and tokenize.
       overwrite: replace a finished folder that differs.
 
     Raises:
-      InputError: bad texts or settings; a folder with other settings, other texts or other files in it; no text.
+      InputError: bad texts or settings; a folder with other settings, other texts or other files in it, or one that
+        nothing can take the place of; no text.
+      RunError: all is written, but the file system refuses to put it in place; or a worker was killed.
     """
-    folder = pathlib.Path(out)
+    folder = pathlib.Path(out).resolve()
     corpus = Corpus(settings.corpus, settings.reading(), workers=workers)
     given = _given_tokenizer(settings) if settings.vocab else None
     noted = dataclasses.asdict(settings) | {"texts": corpus.signature()}
+    settle(folder)
     if is_finished(folder, noted, given, overwrite):
-        return Prepared(folder, report_of(folder), True)
-    with partial_folder(folder) as partial:
-        tokenizer = given or _train_tokenizer(corpus, settings, progress)
-        report = Report()
-        writers = _write_shards(partial, corpus, tokenizer, settings, workers, report, progress)
-        _count_kept(report, writers)
-        if not report.tokens:
-            raise InputError(f"corpus {settings.corpus!r}: no text in {report.read} documents; nothing was written")
-        report.sources = group_sources(corpus.notes)
-        finish(partial, tokenizer, writers, settings=noted, report=report.as_dict())
-        if folder.exists():
-            shutil.rmtree(folder)
-        partial.rename(folder)
-    return Prepared(folder, report, False)
+        return Prepared(pathlib.Path(out), report_of(folder), True)
+    with partial_folder(folder, noted, given) as (partial, done):
+        if not done:
+            _write(partial, corpus, given, settings, noted, workers, progress)
+        put_in_place(folder)
+    return Prepared(pathlib.Path(out), report_of(folder), done)
+
+
+def _write(
+    folder: pathlib.Path,
+    corpus: Corpus,
+    given: Tokenizer | None,
+    settings: PrepareSettings,
+    noted: dict[str, Any],
+    workers: int,
+    progress: Progress,
+) -> None:
+    """Fills an empty folder; `noted` goes into its manifest."""
+    tokenizer = given or _train_tokenizer(corpus, settings, progress)
+    report = Report()
+    writers = _write_shards(folder, corpus, tokenizer, settings, workers, report, progress)
+    _count_kept(report, writers)
+    if not report.tokens:
+        raise InputError(f"corpus {settings.corpus!r}: no text in {report.read} documents; nothing was written")
+    report.sources = group_sources(corpus.notes)
+    finish(folder, tokenizer, writers, settings=noted, report=report.as_dict())
 
 
 def _given_tokenizer(settings: PrepareSettings) -> Tokenizer:

@@ -1,14 +1,20 @@
-"""The folder that `prepare` writes: is it finished already, and how it becomes so in one step."""
+"""The folder that `prepare` writes: is it finished already, and how it becomes so without a moment of loss.
+
+Three names stand beside each other. OUT.partial is being written; OUT.replaced is a finished folder that OUT.partial
+takes the place of, until it has; OUT.partial.lock keeps a second writer away. A kill at any time leaves a whole old
+folder, a whole new one, or both, and the next run goes on from there.
+"""
 
 import contextlib
 import dataclasses
 import fcntl
+import os
 import pathlib
 import shutil
 from collections.abc import Iterator
 from typing import Any
 
-from bert.errors import InputError
+from bert.errors import InputError, RunError
 from bert.text.report import Report
 from bert.text.store import MANIFEST, check_files, read_manifest
 from bert.text.tokenizer import Tokenizer
@@ -19,7 +25,7 @@ def is_finished(folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | 
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return False
     if not (folder / MANIFEST).is_file():
-        raise InputError(f"{folder}: is not empty and not a prepared folder; give another --out")
+        raise InputError(f"{folder}: is not empty and not a prepared folder; give another folder")
     manifest = read_manifest(folder)
     was = manifest["settings"]
     differing = [
@@ -33,7 +39,7 @@ def is_finished(folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | 
         return False
     if differing:
         raise InputError(
-            f"{folder}: was prepared otherwise: {'; '.join(differing)}; give another --out, or --config.overwrite=True"
+            f"{folder}: was prepared otherwise: {'; '.join(differing)}; give another folder, or set overwrite to True"
         )
     check_files(folder, manifest, checksums=False)
     return True
@@ -44,20 +50,91 @@ def report_of(folder: pathlib.Path) -> Report:
     return Report(**{field.name: stored[field.name] for field in dataclasses.fields(Report)})
 
 
+def partial_of(folder: pathlib.Path) -> pathlib.Path:
+    return folder.with_name(folder.name + ".partial")
+
+
+def _replaced_by(folder: pathlib.Path) -> pathlib.Path:
+    return folder.with_name(folder.name + ".replaced")
+
+
+def settle(folder: pathlib.Path) -> None:
+    """Clears what a run left that was killed while it replaced the folder: the old one goes, or comes back."""
+    if not _replaced_by(folder).exists():
+        return
+    with _locked(folder):
+        if folder.exists():
+            shutil.rmtree(_replaced_by(folder))
+        elif _replaced_by(folder).exists():
+            _replaced_by(folder).rename(folder)
+
+
 @contextlib.contextmanager
-def partial_folder(folder: pathlib.Path) -> Iterator[pathlib.Path]:
-    """An empty folder beside the final one; removed again unless it was renamed. Locked against a second writer."""
-    partial = folder.with_name(folder.name + ".partial")
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    with open(partial.with_name(partial.name + ".lock"), "w") as lock:
+def partial_folder(
+    folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | None
+) -> Iterator[tuple[pathlib.Path, bool]]:
+    """(the folder to write into, whether an earlier run finished just this but could not put it in place).
+
+    Empty unless finished. Locked against a second writer. Removed in the end unless it is finished by then.
+
+    Raises:
+      InputError: the final folder is a mount point, its parent cannot be written, or another run writes.
+    """
+    if os.path.ismount(folder):  # it could be neither renamed nor removed when all is done
+        raise InputError(f"{folder}: is a mount point, which nothing can take the place of; give a folder inside it")
+    with _locked(folder):
+        partial = partial_of(folder)
+        try:
+            done = is_finished(partial, noted, given, overwrite=True)
+        except InputError:  # left by a run that was killed
+            done = False
+        if not done:
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir()
+        try:
+            yield partial, done
+        finally:
+            if not (partial / MANIFEST).is_file():
+                shutil.rmtree(partial, ignore_errors=True)
+
+
+def put_in_place(folder: pathlib.Path) -> None:
+    """The finished partial folder becomes the folder; an old one is deleted last.
+
+    Raises:
+      RunError: the file system refuses; both folders are kept.
+    """
+    partial, replaced = partial_of(folder), _replaced_by(folder)
+    try:
+        if folder.exists():
+            folder.rename(replaced)
+        partial.rename(folder)
+    except OSError as error:
+        if replaced.exists() and not folder.exists():
+            replaced.rename(folder)
+        raise RunError(
+            f"{partial}: finished, but it could not take the place of {folder} ({error.strerror}); rename it by hand, "
+            "or run again when that is mended: nothing will be done twice"
+        ) from error
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(folder: pathlib.Path) -> Iterator[None]:
+    path = folder.with_name(folder.name + ".partial.lock")
+    with contextlib.ExitStack() as stack:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context(open(path, "w"))
+        except OSError as error:
+            raise InputError(
+                f"{folder}: its parent folder cannot be written ({error.strerror}); give a folder in one that can"
+            ) from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"{folder}: another prepare is writing this folder; wait for it") from None
-        shutil.rmtree(partial, ignore_errors=True)  # left by a run that was killed
-        partial.mkdir()
         try:
-            yield partial
+            yield
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
-            pathlib.Path(lock.name).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)

@@ -1,8 +1,5 @@
 import itertools
 import json
-import pathlib
-import random
-import shutil
 import tracemalloc
 
 import numpy as np
@@ -13,25 +10,7 @@ from bert.text import files, layout, store_writer
 from bert.text import prepare as prepare_module
 from bert.text.prepare import PrepareSettings, prepare
 from bert.text.store import Store
-
-TEXT = "the keeper climbed stairs and found his lamp where nobody had left it before spring came over rocks"
-WORDS = TEXT.split()
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-
-
-def story(seed, sentences):
-    """A document in Google's format: one sentence a line."""
-    rng = random.Random(seed)
-    return "".join(" ".join(rng.choices(WORDS, k=rng.randint(4, 12))).capitalize() + ".\n" for _ in range(sentences))
-
-
-def stories(count, sentences=6):
-    return "\n".join(story(seed, sentences) for seed in range(count))
-
-
-@pytest.fixture
-def vocab(write):
-    return str(write("vocab/vocab.txt", "\n".join([*SPECIAL, *WORDS, "."])))
+from tests.bert.text.builders import SPECIAL, WORDS, bytes_of, stories, story
 
 
 def documents_of(folder, split):
@@ -41,10 +20,6 @@ def documents_of(folder, split):
         starts = [0, *shard.document_ends[:-1]]
         found += [tuple(shard.tokens[s:e].tolist()) for s, e in zip(starts, shard.document_ends, strict=True)]
     return found
-
-
-def bytes_of(folder):
-    return {path.name: path.read_bytes() for path in pathlib.Path(folder).iterdir()}
 
 
 def test_tokens_are_those_of_the_sentences(write, vocab, tmp_path):
@@ -153,85 +128,6 @@ def test_no_text_is_an_error_that_leaves_nothing_behind(write, vocab, tmp_path):
     with pytest.raises(InputError, match="no text in 1 documents; nothing was written"):
         prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["text", "vocab"]
-
-
-def test_a_finished_folder_is_found_and_left_alone(write, vocab, tmp_path):
-    """The same call again does nothing; other settings, texts or vocabularies are told and refused."""
-    corpus = write("text/a.txt", stories(3))
-    settings = PrepareSettings(str(corpus), vocab)
-    first = prepare(tmp_path / "out", settings)
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
-    again = prepare(tmp_path / "out", settings)
-    assert (first.was_finished, again.was_finished) == (False, True)
-    assert again.report == first.report
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()} == before
-    with pytest.raises(
-        InputError, match=r"prepared otherwise: seed was 0, now 3; give another --out, or --config.overw"
-    ):
-        prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab, seed=3))
-    write("vocab/vocab.txt", "\n".join([*SPECIAL, *WORDS, ".", "!"]))
-    with pytest.raises(InputError, match="the vocabulary has changed"):
-        prepare(tmp_path / "out", settings)
-    write("text/b.txt", stories(1))
-    with pytest.raises(InputError, match="the texts have changed"):
-        prepare(tmp_path / "out", PrepareSettings(str(corpus.parent), vocab))
-    replaced = prepare(tmp_path / "out", PrepareSettings(str(corpus.parent), vocab), overwrite=True)
-    assert not replaced.was_finished
-    assert Store.open(tmp_path / "out", verify=True).manifest["settings"]["corpus"] == str(corpus.parent)
-
-
-def test_a_damaged_finished_folder_is_noticed(write, vocab, tmp_path):
-    corpus = write("text/a.txt", stories(3))
-    prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab))
-    (tmp_path / "out" / "train-00000.tokens").write_bytes(b"")
-    with pytest.raises(InputError, match=r"train-00000.tokens: 0 bytes long"):
-        prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab))
-
-
-def test_other_files_are_never_overwritten(write, vocab, tmp_path):
-    """A folder with somebody's files is not prepared text, and stays, whatever is asked."""
-    corpus = write("text/a.txt", stories(3))
-    for overwrite in (False, True):
-        with pytest.raises(InputError, match="is not empty and not a prepared folder"):
-            prepare(tmp_path / "text", PrepareSettings(str(corpus), vocab), overwrite=overwrite)
-    assert corpus.read_text() == stories(3)
-
-
-def test_a_run_that_dies_leaves_nothing_that_looks_finished(write, vocab, tmp_path, monkeypatch):
-    """After an error in the middle, or a killed run's remains, the folder is not there and the next run is complete."""
-    corpus = write("text/a.txt", stories(3))
-    settings = PrepareSettings(str(corpus), vocab)
-    prepare(tmp_path / "good", settings)
-
-    def dies(*_, **__):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(prepare_module, "finish", dies)
-        with pytest.raises(KeyboardInterrupt):
-            prepare(tmp_path / "out", settings)
-    assert not (tmp_path / "out").exists()
-    shutil.copytree(tmp_path / "good", tmp_path / "out.partial")
-    (tmp_path / "out.partial" / "train-00007.tokens").write_bytes(b"xx")
-    prepare(tmp_path / "out", settings)
-    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "good")
-    assert not (tmp_path / "out.partial").exists()
-
-
-def test_two_runs_into_one_folder_do_not_mix(write, vocab, tmp_path):
-    """While one run writes, a second one is told so."""
-    corpus = write("text/a.txt", stories(3))
-    settings = PrepareSettings(str(corpus), vocab)
-    seen = []
-
-    def second_run(step, done):
-        with pytest.raises(InputError, match="another prepare is writing this folder"):
-            prepare(tmp_path / "out", settings)
-        seen.append(step)
-
-    prepare(tmp_path / "out", settings, progress=second_run)
-    assert seen == ["tokens"]
-    assert Store.open(tmp_path / "out", verify=True).num_documents == 3
 
 
 def test_special_tokens_in_the_text_are_split_unless_asked_for(write, tmp_path):

@@ -1,0 +1,203 @@
+"""When a prepared folder is finished, what it takes the place of, and what a run that stops leaves behind."""
+
+import errno
+import pathlib
+import shutil
+import types
+
+import pytest
+
+from bert.errors import InputError, RunError
+from bert.text import prepare as prepare_module
+from bert.text import prepared_folder
+from bert.text.prepare import PrepareSettings, prepare
+from bert.text.store import Store
+from tests.bert.text.builders import SPECIAL, WORDS, bytes_of, stories
+
+
+def beside(folder):
+    """Names of the prepared folder and of all that runs put beside it."""
+    return sorted(path.name for path in folder.iterdir() if path.name.startswith("out"))
+
+
+def test_a_finished_folder_is_found_and_left_alone(write, vocab, tmp_path):
+    """The same call again does nothing; other settings, texts or vocabularies are told and refused."""
+    corpus = write("text/a.txt", stories(3))
+    settings = PrepareSettings(str(corpus), vocab)
+    first = prepare(tmp_path / "out", settings)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
+    again = prepare(tmp_path / "out", settings)
+    assert (first.was_finished, again.was_finished) == (False, True)
+    assert again.report == first.report
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()} == before
+    with pytest.raises(
+        InputError, match=r"prepared otherwise: seed was 0, now 3; give another folder, or set overwrite to True$"
+    ):
+        prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab, seed=3))
+    write("vocab/vocab.txt", "\n".join([*SPECIAL, *WORDS, ".", "!"]))
+    with pytest.raises(InputError, match="the vocabulary has changed"):
+        prepare(tmp_path / "out", settings)
+    write("text/b.txt", stories(1))
+    with pytest.raises(InputError, match="the texts have changed"):
+        prepare(tmp_path / "out", PrepareSettings(str(corpus.parent), vocab))
+    replaced = prepare(tmp_path / "out", PrepareSettings(str(corpus.parent), vocab), overwrite=True)
+    assert not replaced.was_finished
+    assert Store.open(tmp_path / "out", verify=True).manifest["settings"]["corpus"] == str(corpus.parent)
+
+
+def test_a_damaged_finished_folder_is_noticed(write, vocab, tmp_path):
+    corpus = write("text/a.txt", stories(3))
+    prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab))
+    (tmp_path / "out" / "train-00000.tokens").write_bytes(b"")
+    with pytest.raises(InputError, match=r"train-00000.tokens: 0 bytes long"):
+        prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab))
+
+
+def test_other_files_are_never_overwritten(write, vocab, tmp_path):
+    """A folder with somebody's files is not prepared text, and stays, whatever is asked."""
+    corpus = write("text/a.txt", stories(3))
+    for overwrite in (False, True):
+        with pytest.raises(InputError, match="is not empty and not a prepared folder"):
+            prepare(tmp_path / "text", PrepareSettings(str(corpus), vocab), overwrite=overwrite)
+    assert corpus.read_text() == stories(3)
+
+
+def test_a_run_that_dies_leaves_nothing_that_looks_finished(write, vocab, tmp_path, monkeypatch):
+    """After an error in the middle, or a killed run's remains, the folder is not there and the next run is complete."""
+    corpus = write("text/a.txt", stories(3))
+    settings = PrepareSettings(str(corpus), vocab)
+    prepare(tmp_path / "good", settings)
+
+    def dies(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare_module, "finish", dies)
+        with pytest.raises(KeyboardInterrupt):
+            prepare(tmp_path / "out", settings)
+    assert not (tmp_path / "out").exists()
+    shutil.copytree(tmp_path / "good", tmp_path / "out.partial")
+    (tmp_path / "out.partial" / "manifest.json").unlink()
+    (tmp_path / "out.partial" / "train-00007.tokens").write_bytes(b"xx")
+    prepare(tmp_path / "out", settings)
+    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "good")
+    assert not (tmp_path / "out.partial").exists()
+
+
+@pytest.mark.parametrize("fails", ["first rename", "second rename", "delete"])
+def test_a_kill_while_an_old_folder_is_replaced_loses_nothing(write, vocab, tmp_path, monkeypatch, fails):
+    """Killed between any two steps of the replacement, a whole folder is left, and the same command ends the work."""
+    corpus = str(write("text/a.txt", stories(3)))
+    old, new = PrepareSettings(corpus, vocab), PrepareSettings(corpus, vocab, seed=1)
+    prepare(tmp_path / "out", old)
+    prepare(tmp_path / "wanted", new)
+    before, renames, rename = bytes_of(tmp_path / "out"), [], pathlib.Path.rename
+
+    def counted(path, target):
+        if "out" in path.name:
+            renames.append(path)
+        if len(renames) == {"first rename": 1, "second rename": 2}.get(fails):
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    def kept(path, **_):
+        if fails == "delete" and path.name == "out.replaced":
+            raise KeyboardInterrupt
+        return shutil.rmtree(path, **_)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.Path, "rename", counted)
+        patch.setattr(prepared_folder, "shutil", types.SimpleNamespace(rmtree=kept))
+        with pytest.raises(KeyboardInterrupt):
+            prepare(tmp_path / "out", new, overwrite=True)
+    left = {name: bytes_of(tmp_path / name) for name in beside(tmp_path) if (tmp_path / name).is_dir()}
+    assert bytes_of(tmp_path / "wanted") in left.values()
+    assert fails == "delete" or before in left.values()
+    written = []
+    monkeypatch.setattr(prepare_module, "_write_shards", lambda *_: written.append(1) or 1 / 0)
+    prepare(tmp_path / "out", new, overwrite=True)
+    assert not written
+    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "wanted")
+    assert beside(tmp_path) == ["out"]
+
+
+def test_a_folder_that_was_moved_aside_comes_back(write, vocab, tmp_path):
+    """Killed after the old folder was moved, and asked for the old settings again: the old folder is found finished."""
+    settings = PrepareSettings(str(write("text/a.txt", stories(3))), vocab)
+    prepare(tmp_path / "out.replaced", settings)
+    assert prepare(tmp_path / "out", settings).was_finished
+    assert beside(tmp_path) == ["out"]
+
+
+def test_finished_work_is_kept_where_the_file_system_refuses(write, vocab, tmp_path, monkeypatch):
+    """An error in the last rename is told with both names; old and new folder stay, and nothing is done twice."""
+    corpus = str(write("text/a.txt", stories(3)))
+    old, new = PrepareSettings(corpus, vocab), PrepareSettings(corpus, vocab, seed=1)
+    prepare(tmp_path / "out", old)
+    before, rename = bytes_of(tmp_path / "out"), pathlib.Path.rename
+
+    def refused(path, target):
+        if path.name == "out.partial":
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.Path, "rename", refused)
+        with pytest.raises(RunError, match=r"out.partial: finished, but .* the place of .*out \(Invalid cross-device"):
+            prepare(tmp_path / "out", new, overwrite=True)
+    assert bytes_of(tmp_path / "out") == before
+    monkeypatch.setattr(prepare_module, "_write_shards", lambda *_: 1 / 0)
+    prepare(tmp_path / "out", new, overwrite=True)
+    assert Store.open(tmp_path / "out", verify=True).manifest["settings"]["seed"] == 1
+    assert beside(tmp_path) == ["out"]
+
+
+def test_finished_work_with_other_settings_is_not_taken_for_this(write, vocab, tmp_path):
+    corpus = str(write("text/a.txt", stories(3)))
+    prepare(tmp_path / "out.partial", PrepareSettings(corpus, vocab, seed=1))
+    assert not prepare(tmp_path / "out", PrepareSettings(corpus, vocab)).was_finished
+    assert Store.open(tmp_path / "out").manifest["settings"]["seed"] == 0
+    assert beside(tmp_path) == ["out"]
+
+
+def test_a_link_to_a_folder_stays_a_link(write, vocab, tmp_path):
+    """Where the link leads is prepared, and replaced; the link is left alone, also one that leads nowhere yet."""
+    corpus = str(write("text/a.txt", stories(3)))
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk" / "out")
+    for seed in (0, 1):
+        prepared = prepare(tmp_path / "link", PrepareSettings(corpus, vocab, seed=seed), overwrite=True)
+        assert prepared.directory == tmp_path / "link"
+        assert (tmp_path / "link").is_symlink()
+        assert Store.open(tmp_path / "disk" / "out", verify=True).manifest["settings"]["seed"] == seed
+        assert [path.name for path in (tmp_path / "disk").iterdir()] == ["out"]
+
+
+def test_places_that_cannot_be_replaced_are_refused_before_the_work(write, vocab, tmp_path, monkeypatch):
+    """A mount point, and a folder in one that cannot be written: told in one line, and nothing is tokenized."""
+    settings = PrepareSettings(str(write("text/a.txt", stories(3))), vocab)
+    monkeypatch.setattr(prepare_module, "_write_shards", lambda *_: 1 / 0)
+    (tmp_path / "out").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(prepared_folder.os.path, "ismount", lambda path: path == tmp_path / "out")
+        with pytest.raises(InputError, match=r"out: is a mount point, .*; give a folder inside it"):
+            prepare(tmp_path / "out", settings)
+    write("file", "")
+    with pytest.raises(InputError, match=r"its parent folder cannot be written \(.*\); give a folder in one that can"):
+        prepare(tmp_path / "file" / "out", settings)
+
+
+def test_two_runs_into_one_folder_do_not_mix(write, vocab, tmp_path):
+    """While one run writes, a second one is told so."""
+    corpus = write("text/a.txt", stories(3))
+    settings = PrepareSettings(str(corpus), vocab)
+    seen = []
+
+    def second_run(step, done):
+        with pytest.raises(InputError, match="another prepare is writing this folder"):
+            prepare(tmp_path / "out", settings)
+        seen.append(step)
+
+    prepare(tmp_path / "out", settings, progress=second_run)
+    assert seen == ["tokens"]
+    assert Store.open(tmp_path / "out", verify=True).num_documents == 3
