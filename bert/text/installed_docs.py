@@ -15,10 +15,13 @@ import re
 import sys
 import sysconfig
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+from bert.text import pool
 
 MIN_WORDS = 8  # shorter docstrings ("Return self.") teach little, and cannot hold two sentences
 MAX_FILE_BYTES = 4 << 20
+TASK_FILES = 32  # read by a worker at once
 SKIPPED = re.compile(
     r"(^|[/_.])(tests?|testing|_?vendor(ed)?|_vendor|third_party|externals?|site-packages|idlelib|lib2to3|__pycache__)"
     r"([/_.]|$)|(^|/)(conftest|test_\w+|\w+_test|\w+_pb2)\.py$"
@@ -54,7 +57,8 @@ def documents(workers: int = 1) -> Iterator[tuple[str, str]]:
     """
     found = source_files()
     seen: set[str] = set()
-    for texts in _in_order(found, workers):
+    tasks = [found[start : start + TASK_FILES] for start in range(0, len(found), TASK_FILES)]
+    for texts in pool.ordered_map(_read_files, tasks, workers=workers, setup=_start_reading, setup_arguments=()):
         for name, text in texts:
             key = " ".join(text.split())
             if key not in seen:
@@ -62,12 +66,13 @@ def documents(workers: int = 1) -> Iterator[tuple[str, str]]:
                 yield name, text
 
 
-def _in_order(found: list[tuple[str, pathlib.Path]], workers: int) -> Iterator[list[tuple[str, str]]]:
-    if workers <= 1:
-        yield from map(_read_file, found)
-        return
-    with multiprocessing.get_context("spawn").Pool(workers, gc.disable) as pool:  # trees have no cycles
-        yield from pool.imap(_read_file, found, chunksize=32)
+def _start_reading() -> None:
+    if multiprocessing.parent_process() is not None:  # a worker, which does nothing else: trees have no cycles
+        gc.disable()
+
+
+def _read_files(named: Sequence[tuple[str, pathlib.Path]]) -> list[tuple[str, str]]:
+    return [document for one in named for document in _read_file(one)]
 
 
 def _read_file(named: tuple[str, pathlib.Path]) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from bert.errors import InputError
+from bert.errors import RunError
 
 
 def usable_cores() -> int:
@@ -36,7 +36,7 @@ def ordered_map(
       setup: called once in each process, with `setup_arguments`.
 
     Raises:
-      InputError: a process was killed from outside, most often for want of memory.
+      RunError: a process was killed from outside, most often for want of memory.
     """
     if workers <= 1:
         setup(*setup_arguments)
@@ -54,9 +54,9 @@ def ordered_map(
         while waiting:
             yield waiting.popleft().result()
     except concurrent.futures.process.BrokenProcessPool:
-        raise InputError(
-            f"one of {workers} worker processes was killed, most often for want of memory; use fewer with "
-            "--config.workers=1"
+        raise RunError(
+            f"one of {workers} worker processes was killed, most often for want of memory; set workers to 1, or fewer "
+            "than now"
         ) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -1,7 +1,10 @@
+import gc
+import multiprocessing
 import sys
 
 import pytest
 
+from bert.errors import RunError
 from bert.text import installed_docs
 
 DOC = '''
@@ -92,6 +95,24 @@ def test_sources_are_sorted_and_without_tests_or_vendored_copies():
     assert any(name.startswith("numpy/") for name in names)
     assert not [name for name in names if "/tests/" in name or "/_vendor/" in name or "site-packages" in name]
     assert installed_docs.installed()[0].startswith("python 3.")
+
+
+def test_a_killed_worker_ends_the_reading(monkeypatch):
+    """For want of memory, say: an error, where a pool that starts another worker would wait for ever."""
+    many = installed_docs.source_files()[:400]
+    monkeypatch.setattr(installed_docs, "source_files", lambda: many)
+    found = installed_docs.documents(2)
+    next(found)
+    for worker in multiprocessing.active_children():
+        worker.kill()
+    with pytest.raises(RunError, match="one of 2 worker processes was killed"):
+        list(found)
+
+
+def test_the_process_itself_goes_on_collecting_garbage(package):
+    """Only workers, which end with the reading, do without."""
+    list(installed_docs.documents(1))
+    assert gc.isenabled()
 
 
 def test_workers_do_not_change_the_text(monkeypatch):
