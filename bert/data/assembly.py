@@ -10,6 +10,7 @@ import numpy as np
 from bert.data import masking
 from bert.data.pairs import NO_LABEL, Examples
 from bert.data.settings import BatchSettings
+from bert.text import ranges
 
 if TYPE_CHECKING:
     from bert.text.store import Store
@@ -106,7 +107,7 @@ def _write_tokens(batch, store: Store, examples: Examples, chosen_N, at: Layout,
     token_ids = batch["token_ids"].reshape(-1)
     token_ids[at.base] = store.tokenizer.cls_id
     token_ids[place_S + length_S] = store.tokenizer.sep_id
-    place_T = masking.ranges(place_S, length_S)
+    place_T = ranges.positions(place_S, length_S)
     token_ids[place_T] = store.read(start_S, length_S)
     if not whole_words:
         return None

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bert.text import ranges
+
 if TYPE_CHECKING:
     from bert.text.store import Store
 
@@ -49,11 +51,6 @@ def count_masks(maskable_N: np.ndarray, rate: float) -> np.ndarray:
     """int64 [N]: how many of the maskable tokens become targets: the rounded rate, at least 1 where there is one."""
     wanted_N = np.floor(rate * np.asarray(maskable_N) + 0.5).astype(np.int64)
     return np.minimum(np.maximum(wanted_N, 1), maskable_N)
-
-
-def ranges(start_N: np.ndarray, length_N: np.ndarray) -> np.ndarray:
-    """int64 [sum of lengths]: start, start + 1, ... of each range, one range after the other."""
-    return np.arange(int(length_N.sum())) + np.repeat(start_N - (np.cumsum(length_N) - length_N), length_N)
 
 
 def choose(
@@ -102,7 +99,7 @@ def choose(
     rank_BT.sort(axis=1)
     row_N, before_N = base_N // width, np.cumsum(maskable_N) - maskable_N
     first_N = np.arange(len(nth_N)) - nth_N
-    nearest = rank_X[ranges(row_N * width + before_N - before_N[first_N], wanted_N)]
+    nearest = rank_X[ranges.positions(row_N * width + before_N - before_N[first_N], wanted_N)]
     chosen_X = np.zeros(rows * width, bool)
     chosen_X[np.repeat(row_N * width, wanted_N) + (nearest & _COLUMN).astype(np.int64)] = True
     place_M = np.flatnonzero(chosen_X)
@@ -144,7 +141,7 @@ def _choose_words(rank_BT, row_N, nth_N, maskable_BT, wanted_N, words_BT) -> tup
         room_N -= np.bincount(example[inside], size[inside], len(room_N)).astype(np.int64)
         word, example = word[~inside], example[~inside]
     chosen_W = np.sort(np.concatenate(taken))
-    return ranges(start_W[chosen_W], size_W[chosen_W]), np.repeat(start_W[chosen_W], size_W[chosen_W])
+    return ranges.positions(start_W[chosen_W], size_W[chosen_W]), np.repeat(start_W[chosen_W], size_W[chosen_W])
 
 
 def replace(

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bert.errors import InputError
+from bert.text import ranges
 from bert.text.tokenizer import Tokenizer
 
 FORMAT = 1
@@ -121,7 +122,7 @@ class Store:
         """
         tokens = self._gather(starts_N, lengths_N, lambda shard: shard.tokens, np.int32)
         if len(tokens) and int(tokens.max()) >= self.vocab_size:
-            positions = _positions(starts_N, lengths_N)
+            positions = ranges.positions(np.asarray(starts_N, np.int64), np.asarray(lengths_N, np.int64))
             raise self._bad_id(int(positions[tokens >= self.vocab_size][0]))
         return tokens
 
@@ -132,14 +133,16 @@ class Store:
         return self.tokenizer.continues_word_V[self.read(starts_N, lengths_N)]
 
     def _gather(self, starts_N, lengths_N, field, dtype) -> np.ndarray:
-        positions = _positions(starts_N, lengths_N)
-        if len(self.shards) == 1:
-            return field(self.shards[0])[positions].astype(dtype)
-        out = np.empty(len(positions), dtype)
-        shard_of = np.searchsorted(self._token_starts, positions, side="right") - 1
-        for index in np.unique(shard_of):
-            here = shard_of == index
-            out[here] = field(self.shards[index])[positions[here] - self._token_starts[index]]
+        starts_N, lengths_N = np.asarray(starts_N, np.int64), np.asarray(lengths_N, np.int64)
+        if len(self.shards) == 1:  # six times as fast as placing the tokens
+            return field(self.shards[0])[ranges.positions(starts_N, lengths_N)].astype(dtype)
+        out = np.empty(int(lengths_N.sum()), dtype)
+        place_N = np.cumsum(lengths_N) - lengths_N
+        shard_N = np.searchsorted(self._token_starts, starts_N, side="right") - 1
+        for index in np.unique(shard_N[lengths_N > 0]):
+            here_N = shard_N == index
+            local = ranges.positions(starts_N[here_N] - self._token_starts[index], lengths_N[here_N])
+            out[ranges.positions(place_N[here_N], lengths_N[here_N])] = field(self.shards[index])[local]
         return out
 
     def _check_ids(self) -> None:
@@ -159,13 +162,6 @@ class Store:
             f"{shard.name}.tokens, document {document}, token {local}: id {int(shard.tokens[local])} is not below the "
             f"vocabulary's size {self.vocab_size}; the file is damaged, prepare the text again"
         )
-
-
-def _positions(starts_N, lengths_N) -> np.ndarray:
-    """int64 [sum of lengths]; every position of N ranges, one range after the other."""
-    starts, lengths = np.asarray(starts_N, np.int64), np.asarray(lengths_N, np.int64)
-    begins = np.cumsum(lengths) - lengths  # where each range begins in the result
-    return np.repeat(starts - begins, lengths) + np.arange(int(lengths.sum()))
 
 
 def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
