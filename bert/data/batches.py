@@ -13,7 +13,7 @@ batches are the case E = 1; fine-tuning uses the same keys with targets of its o
 | masked_positions | int32 [B, P] | places of the masked words, ascending; 0 in empty slots |
 | masked_ids | int32 [B, P] | the tokens that stood there; 0 in empty slots |
 | masked_weights | float32 [B, P] | 1 for each chosen place, whatever stands there now; 0 in empty slots |
-| next_sentence_labels | int32 [B, E] | 0 is_next, 1 random (nsp) or swapped (sop); 0 where there is none |
+| next_sentence_labels | int32 [B, E] | a place in `pairs.CLASS_NAMES`; 0 where there is none |
 | next_sentence_weights | float32 [B, E] | 1 where there is a label |
 """
 
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
-import math
 import threading
 from concurrent import futures
 from typing import TYPE_CHECKING
@@ -108,8 +107,8 @@ def _row_range(index: int, batch_size: int, rows: slice) -> tuple[int, int]:
 def _check_vocabulary(store: Store, settings: BatchSettings) -> None:
     if settings.random_share > 0 and not len(store.tokenizer.replacement_ids):
         raise InputError(
-            f"{pairs.store_name(store)}: the vocabulary has no ordinary token that a random replacement could draw; "
-            "set random_share to 0"
+            f"{store.directory}: the vocabulary has no ordinary token that a random replacement could draw; "
+            "set examples.random_share to 0"
         )
 
 
@@ -135,18 +134,9 @@ class Batches:
         self.report = self._plan(0).report
 
     @property
-    def tokens(self) -> int:
-        """Tokens in the first epoch with [CLS] and [SEP], without padding."""
-        return self.report.tokens
-
-    @property
     def steps_per_epoch(self) -> float:
         """Batches in the first epoch, not rounded; other epochs differ by a few rows."""
         return self.report.rows / self.settings.batch_size
-
-    def steps_for(self, epochs: float) -> int:
-        """Batches that show every row of so many epochs (each as long as the first), the last one included."""
-        return math.ceil(round(epochs * self.report.rows, 6) / self.settings.batch_size)
 
     def __call__(self, index: int, rows: slice = slice(None)) -> dict[str, np.ndarray]:
         """Batch `index` (0, 1, ...), or a range of its rows (step 1); keys as in the table above."""

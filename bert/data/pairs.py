@@ -274,25 +274,20 @@ def _without_copies(store, left, right, b_start, b_length, wanted) -> tuple[np.n
 def check_documents(store: Store, objective: Objective) -> None:
     """Raises InputError where no epoch of this store can give the labels that the objective needs."""
     if store.num_tokens == 0:
-        raise InputError(f"{store_name(store)}: no tokens; prepare a corpus that has text")
+        raise InputError(f"{store.directory}: no tokens; prepare a corpus that has text")
     if objective == "none":
         return
-    name, way_out = objective.upper(), "use --config.objective=none"
+    name, way_out = objective.upper(), "set examples.objective to none"
     by_document = [_sentences_by_document(shard.sentence_ends, shard.document_ends) for shard in store.shards]
     usable = sum(int(np.count_nonzero(sentences > 1)) for sentences in by_document)
     documents = sum(len(sentences) for sentences in by_document)
     if usable == 0:
         raise InputError(
-            f"{store_name(store)}: {documents:,} of {documents:,} documents have one sentence; {name} needs two "
+            f"{store.directory}: {documents:,} of {documents:,} documents have one sentence; {name} needs two "
             f"or more: remove blank lines between sentences (they separate documents), or {way_out}"
         )
     if objective == "nsp" and usable < 2:
         raise InputError(
-            f"{store_name(store)}: {usable} document of {documents:,} has two sentences or more; NSP needs two such "
+            f"{store.directory}: {usable} document of {documents:,} has two sentences or more; NSP needs two such "
             f"documents, for a random B comes from another one: {way_out} or sop"
         )
-
-
-def store_name(store: Store) -> str:
-    """Where the store is, for messages."""
-    return str(getattr(store, "directory", "prepared data"))

@@ -112,7 +112,6 @@ class Tokenizer:
         strip_accents: bool | None = None,
         split_chinese: bool = True,
         max_word_chars: int = 100,
-        min_frequency: int = 2,
         model_max_length: int = 512,
         source: str = "trained vocabulary",
     ) -> "Tokenizer":
@@ -128,7 +127,7 @@ class Tokenizer:
             raise InputError(f"vocab_size {vocab_size} must be above {len(SPECIAL_TOKENS)}, the special tokens")
         accents = lower_case if strip_accents is None else strip_accents
         settings = TokenizerSettings(lower_case, accents, split_chinese, max_word_chars)
-        vocab = wordpiece.learn(texts, settings, vocab_size=vocab_size, min_frequency=min_frequency)
+        vocab = wordpiece.learn(texts, settings, vocab_size=vocab_size)
         if len(vocab) == len(SPECIAL_TOKENS):
             raise InputError(f"{source}: the texts hold no word, so no vocabulary can be learnt from them")
         return cls(vocab, settings, model_max_length)

@@ -58,14 +58,14 @@ def _bare(ids: dict[str, int], settings: TokenizerSettings) -> Backend:
     return made
 
 
-def learn(texts: Iterable[str], settings: TokenizerSettings, *, vocab_size: int, min_frequency: int) -> list[str]:
+def learn(texts: Iterable[str], settings: TokenizerSettings, *, vocab_size: int) -> list[str]:
     """Entries of a vocabulary for these texts, special tokens first; only those if the texts hold no word."""
     special = [token for _, token in settings.special_tokens]
     # Without added tokens: a literal [CLS] in the text must be lower-cased and split as any other word.
     made = _bare({token: index for index, token in enumerate(special)}, settings)
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocab_size,
-        min_frequency=min_frequency,
+        min_frequency=2,  # what stands once in a text is spelling, not a word
         special_tokens=special,
         limit_alphabet=_alphabet_size(vocab_size),
         show_progress=False,

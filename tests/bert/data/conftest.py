@@ -1,6 +1,7 @@
 """Small prepared folders, as the data tests use them."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def one_epoch():
 
     def rows_of(store, settings):
         batches = Batches(store, settings)
-        steps = [batches(i) for i in range(batches.steps_for(1))]
+        steps = [batches(i) for i in range(math.ceil(batches.steps_per_epoch))]
         return {key: np.concatenate([batch[key] for batch in steps])[: batches.report.rows] for key in steps[0]}
 
     return rows_of
