@@ -56,6 +56,4 @@ def _saved_batches(path: pathlib.Path, column: str) -> Iterator[list[Any]]:
 def _check_column(path: pathlib.Path, column: str, names: list[str]) -> None:
     if column not in names:
         have = ", ".join(names)
-        raise InputError(
-            f"{path}: has the columns {have}; name the one with the text: --config.text_column=NAME (now {column!r})"
-        )
+        raise InputError(f"{path}: has the columns {have}; set text_column to the one with the text (now {column!r})")

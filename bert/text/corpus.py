@@ -21,7 +21,6 @@ from bert.text.layout import (
     WRAPPED,
     cut_sections,
     resolve_layout,
-    split_sentences,
 )
 
 # Shorter files are too short to tell their layout: they are judged together with their folder.
@@ -35,11 +34,6 @@ class Section(NamedTuple):
     text: str
     layout: str  # for layout.split_sentences
     first: bool  # a document begins here
-
-
-class Document(NamedTuple):
-    name: str
-    sentences: list[str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,19 +74,6 @@ class Corpus:
             for section in self._sections_of(source, note):
                 note["documents"] += section.first
                 yield section
-
-    def documents(self) -> Iterator[Document]:
-        """All documents with their sentences; each document must fit into memory."""
-        name = ""
-        sentences: list[str] = []
-        for section in self.sections():
-            if section.first and name:
-                yield Document(name, sentences)
-            if section.first:
-                name, sentences = section.name, []
-            sentences += split_sentences(section.text, section.layout, self.settings.language)
-        if name:
-            yield Document(name, sentences)
 
     def signature(self) -> str:
         """Changes when a file of the corpus is added, removed or changed (by name, size and time of change)."""
@@ -197,19 +178,6 @@ class Corpus:
         """Files whose beginning is not of the encoding that they would be read with."""
         texts = [source.path for source in self.sources if source.kind in ("text", "jsonl")]
         return [path for path in texts if not files.decodes(path, files.encoding_of(path, self.settings.encoding))]
-
-
-def read_documents(
-    spec: str | Iterable[str],
-    *,
-    encoding: str | None = None,
-    text_column: str = "text",
-    documents: str = "auto",
-    sentences: str = "auto",
-    language: str = "en",
-) -> Iterator[Document]:
-    """Documents of a corpus, one after the other; see `files.find_sources` for the spec and configs/prepare.py."""
-    return Corpus(spec, CorpusSettings(encoding or "", text_column, documents, sentences, language)).documents()
 
 
 def _head(path: pathlib.Path, encoding: str, chars: int) -> str:

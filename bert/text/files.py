@@ -191,8 +191,8 @@ class NotInEncoding(InputError):
         self.arguments = (path, encoding, position, line, byte)
         name = encoding.removesuffix("-sig").upper()
         super().__init__(
-            f"{path}, byte {position} (line {line}): 0x{byte:02X} is not {name}; name the file's encoding, such as "
-            f"--config.encoding='{path.name}=cp1252'{others}"
+            f"{path}, byte {position} (line {line}): 0x{byte:02X} is not {name}; set encoding to the file's, such as "
+            f"'{path.name}=cp1252'{others}"
         )
 
     def with_others(self, others: Iterable[pathlib.Path]) -> "NotInEncoding":
@@ -247,5 +247,5 @@ def _json_value(line: str, where: str, column: str) -> Any:
         raise InputError(f"{where}: not JSON ({error}); each line must hold one object") from None
     if not isinstance(row, dict) or column not in row:
         have = f"the columns {', '.join(row)}" if isinstance(row, dict) else f"a {type(row).__name__}, not an object"
-        raise InputError(f"{where}: has {have}; name the one with the text: --config.text_column=NAME (now {column!r})")
+        raise InputError(f"{where}: has {have}; set text_column to the one with the text (now {column!r})")
     return row[column]

@@ -69,14 +69,14 @@ class Report:
             by_blank_lines = any(group["one document is"].startswith("a block") for group in self.sources)
             found.append(
                 f"{self.one_sentence} of {self.kept} documents have one sentence and are unusable for true pairs; NSP "
-                "needs two" + by_blank_lines * ". If blank lines are not the ends of documents: --config.documents=file"
+                "needs two" + by_blank_lines * ". If blank lines are not the ends of documents, set documents to file"
             )
         if self.kept == 1:
             found.append("there is one document; the random partner of a next-sentence pair needs a second one")
         if validation_share > 0 and not self.validation_documents:
             found.append(
                 f"no document fell into the validation part (share {validation_share} of {self.kept}); raise "
-                "--config.validation_share or train without validation"
+                "validation_share or train without validation"
             )
         if self.unknown_share > 0.01:
             found.append(

@@ -62,7 +62,7 @@ def check_vocab(entries: Sequence[str], special_tokens: Mapping[str, str], sourc
     if missing:
         raise InputError(
             f"{source}: {', '.join(missing)} missing among {len(ids)} entries; add a line for each, "
-            "or name the ones in use in special_tokens of tokenizer_config.json (as pad_token, unk_token, ...)"
+            "or name those in use in tokenizer_config.json (pad_token, unk_token, ...) beside it and give the folder"
         )
     return ids
 

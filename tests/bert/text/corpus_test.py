@@ -6,19 +6,30 @@ import pytest
 
 from bert.errors import InputError
 from bert.text import installed_docs
-from bert.text.corpus import Corpus, CorpusSettings, read_documents
+from bert.text.corpus import Corpus, CorpusSettings
+from bert.text.layout import split_sentences
+
+
+def read(spec, **settings):
+    """(name, sentences) of each document, its sections put together."""
+    found = []
+    for section in Corpus(spec, CorpusSettings(**settings)).sections():
+        if section.first:
+            found.append((section.name, []))
+        found[-1][1].extend(split_sentences(section.text, section.layout, settings.get("language", "en")))
+    return found
 
 
 def sentences_of(spec, **settings):
-    return [document.sentences for document in read_documents(str(spec), **settings)]
+    return [sentences for _, sentences in read(str(spec), **settings)]
 
 
 def test_blank_lines_separate_documents_in_googles_format(write):
     """A line is a sentence, a blank line (blanks in it or not) ends a document; names are file and line."""
     path = write("a.txt", "\n\nOne.\nTwo.\n \t\nThree.\n\n\n")
-    found = list(read_documents(str(path)))
-    assert [document.sentences for document in found] == [["One.", "Two."], ["Three."]]
-    assert [document.name for document in found] == [f"{path}:3", f"{path}:6"]
+    found = read(str(path))
+    assert [sentences for _, sentences in found] == [["One.", "Two."], ["Three."]]
+    assert [name for name, _ in found] == [f"{path}:3", f"{path}:6"]
 
 
 def test_documents_and_sentences_can_be_set(write):
@@ -63,9 +74,7 @@ def test_wrong_encoding_is_told_by_file_byte_and_line_with_the_way_out(write, tm
     write("a.txt", "Gr\u00fc\u00dfe.\nAus K\u00f6ln.\n".encode("latin-1"))
     write("b.txt", "fine\n")
     write("c.txt", "caf\u00e9\n".encode("latin-1"))
-    message = (
-        r"a.txt, byte 2 \(line 1\): 0xFC is not UTF-8; .*--config.encoding='a.txt=cp1252'; the same is true of c.txt$"
-    )
+    message = r"a.txt, byte 2 \(line 1\): 0xFC is not UTF-8; set encoding .* 'a.txt=cp1252'; the same is true of c.txt$"
     with pytest.raises(InputError, match=message):
         sentences_of(tmp_path)
     named = sentences_of(tmp_path, encoding="[ac].txt=latin-1", sentences="lines")
@@ -107,14 +116,14 @@ def test_json_lines(write):
     """A row is a document: a text, a list of sentences, or nothing; blank lines are skipped."""
     rows = [{"text": "One. Two."}, {"text": ["One. Two.", "Three\nfour."]}, {"text": None}, {"text": "a\r\nb"}]
     path = write("a.jsonl", "\n\n".join(json.dumps(row) for row in rows))
-    found = list(read_documents(str(path)))
-    assert [document.sentences for document in found] == [
+    found = read(str(path))
+    assert [sentences for _, sentences in found] == [
         ["One.", "Two."],
         ["One. Two.", "Three four."],
         [],
         ["a", "b"],
     ]
-    assert [document.name for document in found] == [f"{path}:{line}" for line in (1, 3, 5, 7)]
+    assert [name for name, _ in found] == [f"{path}:{line}" for line in (1, 3, 5, 7)]
 
 
 @pytest.mark.parametrize(
@@ -122,14 +131,17 @@ def test_json_lines(write):
     [
         ("{'text': 1}", "line 2: not JSON"),
         ('["x"]', "line 2: has a list, not an object"),
-        ('{"body": "x", "id": 1}', r"line 2: has the columns body, id; .*--config.text_column=NAME \(now 'text'\)"),
+        (
+            '{"body": "x", "id": 1}',
+            r"line 2: has the columns body, id; set text_column to .* \(now 'text'\)",
+        ),
         ('{"text": 5}', "2: column 'text' holds a int; a text or a list of texts is needed"),
     ],
 )
 def test_wrong_rows_are_told_by_line(write, line, message):
     path = write("a.jsonl", '{"text": "fine"}\n' + line + "\n")
     with pytest.raises(InputError, match=message):
-        list(read_documents(str(path)))
+        read(str(path))
 
 
 def test_parquet_and_saved_data_sets(tmp_path):
@@ -142,7 +154,7 @@ def test_parquet_and_saved_data_sets(tmp_path):
     datasets.DatasetDict({"train": data, "test": data}).save_to_disk(str(tmp_path / "two"))
     for name in ("a.parquet", "saved", "one", "two/test"):
         assert sentences_of(tmp_path / name, text_column="body") == [["One.", "Two."], ["Three."]], name
-        with pytest.raises(InputError, match="has the columns body, id; name the one with the text"):
+        with pytest.raises(InputError, match="has the columns body, id; set text_column to the one"):
             sentences_of(tmp_path / name)
     with pytest.raises(InputError, match=r"holds the splits test, train; name one, such as"):
         sentences_of(tmp_path / "two", text_column="body")

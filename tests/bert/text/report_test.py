@@ -17,7 +17,7 @@ def test_the_way_out_of_one_sentence_documents_is_named_where_there_is_one():
     blocks = group_sources({"a.txt": {"bytes": 1, "documents": 6, "one document is": "a block between blank lines"}})
     rows = group_sources({"a.jsonl": {"bytes": 1, "documents": 6, "one document is": "a row"}})
     told = [Report(kept=6, one_sentence=6, tokens=9, sources=sources).notices(0)[0] for sources in (blocks, rows)]
-    assert [notice.endswith("--config.documents=file") for notice in told] == [True, False]
+    assert [notice.endswith("set documents to file") for notice in told] == [True, False]
 
 
 def test_no_notice_where_all_is_well():
