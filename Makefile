@@ -39,7 +39,7 @@ lock: $(READY)  ## write requirements.lock anew from pyproject.toml (versions an
 
 clean:  ## remove what was built here; prepared/ and runs/ stay
 	@rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .jax_cache
-	@find bert launch tasks configs tests -name __pycache__ -prune -exec rm -rf {} +
+	@find $(wildcard bert launch tasks configs tests) -name __pycache__ -prune -exec rm -rf {} +
 
 .venv: $(READY)  ## the environment alone
 
