@@ -141,12 +141,16 @@ def test_resolved_settings_can_be_pasted_back(parse, capsys):
 
 
 @pytest.mark.parametrize(
-    ("body", "code", "error"), [("pass", 0, ""), ("raise InputError('bad file')", 2, "error: bad file\n")]
+    ("body", "code", "error"),
+    [
+        ("pass", 0, ""),
+        ("raise RunError('worker killed')", 1, "error: worker killed\n"),
+        ("raise InputError('bad file')", 2, "error: bad file\n"),
+    ],
 )
 def test_exit_codes(body, code, error):
-    """0 when done; 2 and one line for bad input."""
-    program = (
-        f"from launch import flags\nfrom bert.errors import InputError\ndef run(argv):\n    {body}\nflags.main(run)"
-    )
+    """0 when done; 1 and one line for a run that cannot go on; 2 and one line for bad input."""
+    imports = "from launch import flags\nfrom bert.errors import InputError, RunError\n"
+    program = f"{imports}def run(argv):\n    {body}\nflags.main(run)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (code, error)

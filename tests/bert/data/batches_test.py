@@ -3,6 +3,9 @@
 import dataclasses
 import itertools
 import math
+import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from bert.data.batches import Batches, BatchSettings, EvaluationBatches
 from bert.errors import InputError
 from bert.text.store import Store
 
+CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 SETTINGS = BatchSettings(batch_size=6, max_length=64, packed=False, seed=5)
 PACKED = dataclasses.replace(SETTINGS, packed=True)
 change = dataclasses.replace
@@ -37,6 +41,34 @@ def test_packing_and_batch_size_change_no_example(store, one_epoch, examples_of,
     for other in sets[1:]:
         assert sets[0] == other
     assert len(one_epoch(store, PACKED)["token_ids"]) < 0.8 * len(sets[0])
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, PACKED])
+def test_all_but_padding_belongs_to_an_example(store, settings):
+    """In every row, also the empty ones of the last batch, just the places that are not [PAD] have an example."""
+    for batches in (Batches(store, settings), EvaluationBatches(store, change(settings, batch_size=100))):
+        rows = stack(batches(i) for i in range(len(batches) if isinstance(batches, EvaluationBatches) else 20))
+        tokens_B = (rows["token_ids"] != store.tokenizer.pad_id).sum(axis=1)
+        np.testing.assert_array_equal((rows["example_ids"] > 0).sum(axis=1), tokens_B)
+        assert 0 < tokens_B.max() <= 64
+
+
+PLAN = """
+import sys
+from bert.data.batches import Batches, BatchSettings, EvaluationBatches
+from bert.text.store import Store
+store = Store.open(sys.argv[1])
+settings = BatchSettings(batch_size=4, max_length=64)
+Batches(store, settings)(0), EvaluationBatches(store, settings)(0)
+print([name for name in ("jax", "jaxlib", "torch") if name in sys.modules])
+"""
+
+
+def test_planning_and_batches_touch_no_device(store):
+    """Plans, shuffles and masks of all sizes stay in the host's memory: JAX is not even imported."""
+    program = [sys.executable, "-c", PLAN, str(store.directory)]
+    done = subprocess.run(program, capture_output=True, text=True, check=True, cwd=CHECKOUT)
+    assert done.stdout == "[]\n"
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, PACKED])
