@@ -18,6 +18,9 @@ def get_config() -> ConfigDict:
     config.special_tokens_in_text = False  # True = a literal [MASK] or [SEP] in the text is that token
 
     # The vocabulary: a vocab.txt, a folder with tokenizer.json, or '' to learn one from the text.
+    # Learning twice gives vocabularies that differ in a few entries (the trainer breaks ties in the order of a hash
+    # table), and so other ids: to prepare the same bytes again, or a second text for the same model, name the first
+    # prepared folder here.
     config.vocab = ""
     config.vocab_size = 8192  # entries, if learnt; BERT has 30522 for 3,300 M words, which is too many for small text
     config.vocab_megabytes = 100  # text to learn it from, chosen evenly over the corpus; 100 MB take about a minute

@@ -5,8 +5,11 @@
 Run again with the same settings, it finds the folder finished; with others, it says what differs.
 """
 
+import contextlib
 import sys
 import time
+from collections.abc import Callable, Iterator
+from typing import TextIO
 
 from absl import logging
 
@@ -29,11 +32,12 @@ def run(argv: list[str]) -> Prepared:
     fields = dict(config)
     workers, overwrite = fields.pop("workers") or pool.usable_cores(), fields.pop("overwrite")
     started = time.monotonic()
-    with ProgressLine() as progress:
+    with progress_line(sys.stderr) as progress:
         prepared = prepare(
             options.out, PrepareSettings(**fields), workers=workers, overwrite=overwrite, progress=progress
         )
     print(prepared.report.table())
+    print(prepared.tokenizer.summary())
     for notice in prepared.report.notices(config.validation_share):
         logging.warning("%s", notice)
     if prepared.was_finished:
@@ -45,29 +49,25 @@ def run(argv: list[str]) -> Prepared:
     return prepared
 
 
-class ProgressLine:
-    """Shows how far a run is: one line that is rewritten on a terminal, else a plain line every ten seconds."""
+@contextlib.contextmanager
+def progress_line(stream: TextIO) -> Iterator[Callable[[str, int], None]]:
+    """Tells how far a run is: one line that is rewritten on a terminal, else a plain line every ten seconds."""
+    on_terminal = stream.isatty()
+    started = shown = time.monotonic()
 
-    def __init__(self, stream=None):
-        self.stream = stream or sys.stderr
-        self.on_terminal = self.stream.isatty()
-        self.started = self.shown = time.monotonic()
-
-    def __enter__(self) -> "ProgressLine":
-        return self
-
-    def __exit__(self, *_) -> None:
-        if self.on_terminal:
-            self.stream.write("\r\x1b[K")
-
-    def __call__(self, step: str, done_bytes: int) -> None:
+    def show(step: str, done_bytes: int) -> None:
+        nonlocal shown
         now = time.monotonic()
-        if now - self.shown < (0.2 if self.on_terminal else SECONDS_BETWEEN_LINES):
+        if now - shown < (0.2 if on_terminal else SECONDS_BETWEEN_LINES):
             return
-        self.shown = now
-        text = f"{step}: {done_bytes / 1e6:,.1f} MB, {done_bytes / 1e6 / (now - self.started):.2f} MB/s"
-        self.stream.write(f"\r\x1b[K{text}" if self.on_terminal else f"{text}\n")
-        self.stream.flush()
+        shown = now
+        text = f"{step}: {done_bytes / 1e6:,.1f} MB, {done_bytes / 1e6 / (now - started):.2f} MB/s"
+        print(f"\r\x1b[K{text}" if on_terminal else f"{text}\n", end="", file=stream, flush=True)
+
+    try:
+        yield show
+    finally:
+        stream.write("\r\x1b[K" if on_terminal else "")
 
 
 if __name__ == "__main__":

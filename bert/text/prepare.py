@@ -1,6 +1,8 @@
 """Corpus -> prepared folder (store.py), as a stream: read, drop duplicates, hold out, split, tokenize, write.
 
-One process reads and writes, several split and tokenize; the bytes written do not depend on their number.
+One process reads and writes, several split and tokenize; the bytes written do not depend on their number. With a given
+vocabulary they are the same in every run. A learnt one may differ in a few pieces from run to run (`Tokenizer.train`),
+and the bytes with it.
 """
 
 import collections
@@ -26,7 +28,11 @@ TASK_BYTES = 1 << 19  # text handed to a worker at once
 
 @dataclasses.dataclass(frozen=True)
 class PrepareSettings:
-    """All that decides the prepared bytes, beside the texts; configs/prepare.py explains each field."""
+    """All that somebody can choose; configs/prepare.py explains each field.
+
+    With the texts, and what `vocab` names, they decide the prepared bytes; not where `vocab` is empty, for learning a
+    vocabulary twice does not give the same one.
+    """
 
     corpus: str
     vocab: str = ""
@@ -61,9 +67,10 @@ class PrepareSettings:
 
 
 class Prepared(NamedTuple):
-    """What `prepare` leaves: the folder, its report, and whether it was finished before this call."""
+    """What `prepare` leaves: the folder, its tokenizer and report, and whether it was finished before this call."""
 
     directory: pathlib.Path
+    tokenizer: Tokenizer
     report: Report
     was_finished: bool
 
@@ -100,12 +107,12 @@ def prepare(
     noted = dataclasses.asdict(settings) | {"texts": corpus.signature()}
     settle(folder)
     if is_finished(folder, noted, given, overwrite):
-        return Prepared(pathlib.Path(out), report_of(folder), True)
+        return Prepared(pathlib.Path(out), Tokenizer.load(folder), report_of(folder), True)
     with partial_folder(folder, noted, given) as (partial, done):
         if not done:
             _write(partial, corpus, given, settings, noted, workers, progress)
         put_in_place(folder)
-    return Prepared(pathlib.Path(out), report_of(folder), done)
+    return Prepared(pathlib.Path(out), Tokenizer.load(folder), report_of(folder), done)
 
 
 def _write(
@@ -138,10 +145,13 @@ def _given_tokenizer(settings: PrepareSettings) -> Tokenizer:
             max_word_chars=settings.max_word_chars,
         )
     tokenizer = Tokenizer.load(path)
-    for name in ("lower_case", "strip_accents"):
-        wanted, has = getattr(settings, name), getattr(tokenizer, name)
+    for name in ("lower_case", "strip_accents", "max_word_chars"):
+        wanted, has = getattr(settings, name), getattr(tokenizer.settings, name)
         if wanted is not None and wanted != has:
-            raise InputError(f"{name} {wanted}, but the tokenizer in {path} has {has}; give its vocab.txt to change it")
+            raise InputError(
+                f"{name} is {wanted}, but the tokenizer in {path} has {has}; set {name} to {has}, or give a vocab.txt, "
+                "for which it can be chosen"
+            )
     return tokenizer
 
 

@@ -187,6 +187,15 @@ class Tokenizer:
     def strip_accents(self) -> bool:
         return self.settings.strip_accents
 
+    def summary(self) -> str:
+        """One line for people: the vocabulary's size and what is done to text before it is looked up."""
+        told = {True: "yes", False: "no"}
+        return (
+            f"vocabulary of {self.vocab_size:,}; lower-case: {told[self.lower_case]}; accents removed: "
+            f"{told[self.strip_accents]}; words longer than {self.settings.max_word_chars} characters are "
+            f"{self.vocab[self.unk_id]}"
+        )
+
     @functools.cached_property
     def continues_word_V(self) -> np.ndarray:
         """bool [V]; True for pieces that continue a word ("##ing")."""

@@ -49,6 +49,24 @@ def test_the_command_prepares_reports_and_finds_itself_finished(words, tmp_path)
     assert "finished before with these settings and texts; nothing was done" in again.stdout
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ((), "vocabulary of 11; lower-case: yes; accents removed: yes; words longer than 100 characters are [UNK]"),
+        (
+            ("--config.strip_accents=False", "--config.max_word_chars=7"),
+            "vocabulary of 11; lower-case: yes; accents removed: no; words longer than 7 characters are [UNK]",
+        ),
+        (("--config.lower_case=False",), "vocabulary of 11; lower-case: no; accents removed: no; "),
+    ],
+)
+def test_what_the_tokenizer_does_to_text_is_told(words, capsys, settings, told):
+    """Letter case, accents and long words stand in the report, of a folder found finished as well."""
+    for _ in range(2):
+        prepare.run(["prepare", *words, *settings])
+        assert told in capsys.readouterr().out
+
+
 def test_bad_input_is_one_line_and_exit_code_2(words, tmp_path):
     """A wrong setting, a missing option and bad bytes each end with one line of error and leave no folder."""
     (tmp_path / "bad.txt").write_bytes(b"caf\xe9\n")
@@ -110,7 +128,7 @@ class Clock:
 def test_progress_in_a_file_is_one_line_every_ten_seconds(monkeypatch):
     """Where no terminal looks on, lines are whole, rare, and without carriage returns."""
     clock, stream = Clock(monkeypatch), io.StringIO()
-    with prepare.ProgressLine(stream) as progress:
+    with prepare.progress_line(stream) as progress:
         for second in range(35):
             clock.now = second
             progress("tokens", second * 2_000_000)
@@ -121,7 +139,7 @@ def test_progress_in_a_file_is_one_line_every_ten_seconds(monkeypatch):
 def test_progress_on_a_terminal_is_one_line_that_is_rewritten(monkeypatch):
     clock, stream = Clock(monkeypatch), io.StringIO()
     stream.isatty = lambda: True
-    with prepare.ProgressLine(stream) as progress:
+    with prepare.progress_line(stream) as progress:
         for step in range(10):
             clock.now = step / 2
             progress("vocabulary", step)
