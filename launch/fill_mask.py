@@ -18,13 +18,13 @@ def run(argv: list[str]) -> None:
         argv, doc=__doc__, config_file="", options=OPTIONS, required=("model",), arguments="the text, with [MASK]"
     )
     text, top = _text(options.arguments), _count(options.top or "5")
-    model = bert.load(options.model)
-    for number, candidates in enumerate(model.fill_mask(text, top), start=1):
+    masks = bert.load(options.model).masks(text)
+    for number, candidates in enumerate(masks.ranked(top), start=1):
         print(f"mask {number}")
         width = max(len(token) for token, _ in candidates)
         for rank, (token, probability) in enumerate(candidates, start=1):
             print(f"{rank:5d}  {token:<{width}}  {probability:.4f}")
-    print(model.fill(text))
+    print(masks.filled())
 
 
 def _text(words: list[str]) -> str:

@@ -13,8 +13,7 @@ import safetensors.numpy
 import bert
 from bert import inference
 from bert.errors import InputError
-from bert.interop.hugging_face import save_model_directory
-from bert.training.checkpoint import Checkpoints
+from bert.model import forward
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden"
 TINY = GOLDEN / "tiny_bert"
@@ -141,20 +140,20 @@ def test_no_texts_give_no_rows(tiny):
 
 def test_new_texts_compile_nothing_new(tiny):
     """At most one compilation a length bucket, and none once a bucket has been seen."""
-    inference._forward.clear_cache()
+    forward.outputs.clear_cache()
     tiny.embed(texts(200, longest=60))
-    buckets = inference._forward._cache_size()
+    buckets = forward.outputs._cache_size()
     assert buckets <= 4
     tiny.embed(texts(333, longest=60))
-    assert inference._forward._cache_size() == buckets
+    assert forward.outputs._cache_size() == buckets
     tiny.fill_mask("the cat [MASK]")
-    seen = inference._forward._cache_size()
+    seen = forward.outputs._cache_size()
     tiny.fill_mask("who is the [MASK] of new york ?")
     tiny.outputs([[2, 90, 3]])
-    outputs = inference._forward._cache_size()
+    outputs = forward.outputs._cache_size()
     tiny.outputs([[2, 90, 91, 92, 3]])
     assert (seen, outputs) == (buckets + 1, buckets + 2)
-    assert inference._forward._cache_size() == outputs
+    assert forward.outputs._cache_size() == outputs
 
 
 # ---- filling masks ----
@@ -173,57 +172,14 @@ def test_masks_are_filled_in_order_with_the_reference_probabilities(tiny):
         close([share for _, share in ranked], share_V[best])
 
 
-def test_more_than_the_vocabulary_gives_all_of_it(tiny):
-    (ranked,) = tiny.fill_mask("hello [MASK]", top=1000)
-    assert sorted(token for token, _ in ranked) == sorted(tiny.tokenizer.vocab)
-    assert sum(share for _, share in ranked) == pytest.approx(1)
-    shares = [share for _, share in ranked]
-    assert shares == sorted(shares, reverse=True)
-
-
-def test_the_filled_text_keeps_everything_but_the_masks(variant):
-    """Blanks, letter case, accents and lines stay; no [CLS], [SEP] or [unused]; a piece loses its ##."""
-    bias = np.zeros(128, np.float32)
-    tokens = (TINY / "vocab.txt").read_text().split("\n")
-    bias[tokens.index("[SEP]")], bias[tokens.index("[unused3]")], bias[tokens.index("##ing")] = 900, 800, 700
-    model = variant(tensors={"cls.predictions.bias": bias})
-    assert model.fill_mask("[MASK]")[0][0][0] == "[SEP]"
-    assert model.fill("  Héllo   [MASK] 中国\n play[MASK]! ") == "  Héllo   ing 中国\n playing! "
-
-
-def test_rows_beyond_the_vocabulary_are_never_returned(variant):
-    """A model with two rows more than its vocabulary, both very likely: they appear in no answer."""
-    bias = np.zeros(128, np.float32)
-    bias[126:] = 50
-    entries = (TINY / "vocab.txt").read_text().split("\n")[:126]
-    model = variant(vocabulary=entries, tensors={"cls.predictions.bias": bias})
-    (ranked,) = model.fill_mask("the [MASK]", top=1000)
-    assert sorted(token for token, _ in ranked) == sorted(entries)
-    assert sum(share for _, share in ranked) < 1e-9, "the rest of the probability lies on the unused rows"
-    assert model.fill("the [MASK]").split()[1] in {entry.removeprefix("##") for entry in entries}
-
-
-def test_a_text_without_a_mask_is_refused(tiny):
-    for text in ("hello world", "hello [mask] world", ""):
-        with pytest.raises(InputError, match=r"the text has no \[MASK\]; write \[MASK\]"):
-            tiny.fill_mask(text)
-        with pytest.raises(InputError, match=r"the text has no \[MASK\]"):
-            tiny.fill(text)
-    with pytest.raises(InputError, match="top is 0; it must be at least 1"):
-        tiny.fill_mask("[MASK]", top=0)
-
-
-def test_a_mask_beyond_the_positions_is_refused(tiny, caplog):
-    """Positions count from [CLS] at 0. The last place is [SEP]'s; a mask just before it is still filled."""
-    with pytest.raises(InputError, match="mask at 690, limit 64"):
-        tiny.fill_mask("cat " * 689 + "[MASK]" + " cat" * 10)
-    with pytest.raises(InputError, match="mask at 63, limit 64"):
-        tiny.fill_mask("[MASK] " + "cat " * 61 + "[MASK]")
-    caplog.clear()
-    assert len(tiny.fill_mask("cat " * 61 + "[MASK]" + " cat" * 600)) == 1
-    assert [m for m in caplog.messages if "cut" in m] == [
-        "1 of 1 texts are longer than the model's 64 positions and were cut"
-    ]
+def test_a_text_that_is_too_long_is_filled_where_the_model_reads_it(tiny, caplog):
+    """The last place is [SEP]'s; a mask just before it is still filled, one at it is refused."""
+    text = "cat " * 61 + "[MASK]" + " cat" * 600
+    assert tiny.fill(text).startswith("cat " * 61)
+    assert caplog.messages == ["1 of 1 texts are longer than the model's 64 positions and were cut"]
+    for fill in (tiny.fill, tiny.fill_mask):
+        with pytest.raises(InputError, match="mask at 63, limit 64"):
+            fill("cat " + text)
 
 
 def test_without_a_masked_word_head_nothing_is_filled(variant):
@@ -248,6 +204,22 @@ def test_next_sentence_has_names(variant):
     assert list(found) == ["is_next", "random"]
     assert round(found["is_next"], 5) == 0.99995
     assert found["is_next"] + found["random"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ({"objective": "sop", "step": 7}, ["in_order", "swapped"]),
+        ({"objective": "nsp", "step": 7}, ["is_next", "random"]),
+        ({"objective": "another"}, ["is_next", "random"]),
+        ("words of another program", ["is_next", "random"]),
+    ],
+)
+def test_next_sentence_names_are_those_of_the_objective(variant, tmp_path, said, names):
+    """A model trained with sentence order says "swapped", also once saved again; others say what Google's do."""
+    model = variant(pretraining=said)
+    assert list(model.predict_next_sentence("the cat", "sat")) == names
+    assert list(bert.load(bert.save(model, tmp_path / "out")).predict_next_sentence("the cat", "sat")) == names
 
 
 def test_next_sentence_reads_both_texts_in_their_segments(tiny):
@@ -341,21 +313,19 @@ def test_without_a_vocabulary_only_ids_can_be_given(tmp_path):
         model.embed(["a"])
 
 
-def test_a_run_directory_gives_its_newest_export_or_else_its_newest_checkpoint(tiny, tmp_path):
-    run = tmp_path / "run"
-    checkpoints = Checkpoints(run / "checkpoints")
-    with pytest.raises(InputError, match="no run here"):
-        bert.load(run)
-    (run / "config.json").write_text(json.dumps({"encoder": tiny.config.to_json(), "seed": 1}))
-    tiny.tokenizer.save(run)
-    checkpoints.save(2, {"params": jax.tree.map(np.zeros_like, tiny.params), "step": np.int32(2)}, meta={})
-    checkpoints.save(9, {"params": tiny.params, "step": np.int32(9)}, meta={})
-    checkpoints.close()
-    assert bert.load(run).fill_mask("the [MASK]") == tiny.fill_mask("the [MASK]")
-    export = jax.tree.map(np.copy, tiny.params)
-    export["head"]["mlm"]["bias"][40] = 100
-    save_model_directory(run / "model", tiny.config, export, tiny.tokenizer)
-    assert bert.load(run).fill_mask("the [MASK]")[0][0][0] == tiny.tokenizer.vocab[40]
+def test_a_model_says_what_it_is(tiny, variant):
+    """Sizes, heads, and whether letter case counts, which may have been inferred from the vocabulary alone."""
+    assert tiny.summary() == (
+        f"{TINY}: 2 layers of width 32, 64 positions; parts: encoder, pooler, mlm, next_sentence; "
+        "vocabulary: 128 entries, lower-case: yes"
+    )
+    cased = (TINY / "vocab.txt").read_text().replace("paris", "Paris").split("\n")[:128]
+    model = variant(vocabulary=cased, drop=["cls."])
+    (pathlib.Path(model.source) / "tokenizer_config.json").unlink()
+    model = bert.load(model.source)
+    assert repr(model).endswith("parts: encoder, pooler; vocabulary: 128 entries, lower-case: no>")
+    model.tokenizer = None
+    assert model.summary().endswith("vocabulary: none")
 
 
 def test_a_model_of_parameters_in_memory(tiny):
