@@ -77,7 +77,8 @@ def load_model_directory(directory: str | os.PathLike, *, fresh: Sequence[str] =
     if absent:
         _add_fresh(params, config, absent, seed)
         report.fresh += absent
-    logging.info("%s", report)
+    if report.ignored or report.fresh:
+        logging.info("%s", report)
     known = {*config.to_json(), *_REWRITTEN}
     extra = {key: value for key, value in values.items() if key not in known}
     return ModelDirectory(config, params, (*parts, *absent), tokenizer, report, extra)

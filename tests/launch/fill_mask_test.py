@@ -1,12 +1,16 @@
 """`python -m launch.fill_mask`: a ranked table a mask and the filled text; one line and exit code 2 for bad input."""
 
 import pathlib
+import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import safetensors.numpy
 
 from bert.errors import InputError
+from bert.model import forward
 from launch import fill_mask, flags
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
@@ -26,6 +30,34 @@ def test_two_masks_give_two_tables_and_the_filled_text(capsys):
     assert lines[6].startswith("the  ")
     assert lines[6].endswith("!")
     assert "[" not in lines[6]
+
+
+def test_the_model_runs_once(monkeypatch):
+    """Tables and filled text come from one run of the model."""
+    runs, run = [], forward.outputs
+
+    def counted(*arguments, **options):
+        runs.append(options["wanted"])
+        return run(*arguments, **options)
+
+    monkeypatch.setattr(forward, "outputs", counted)
+    fill_mask.run(["fill_mask", f"--model={TINY}", "the [MASK] [MASK]"])
+    assert runs == [("mlm_logits",)]
+
+
+def test_loading_is_told_only_where_something_was_left_out(caplog, tmp_path):
+    """A file of which everything is used: not a word. One with a weight that nothing reads: its name."""
+    caplog.set_level("INFO", logger="absl")
+    fill_mask.run(["fill_mask", f"--model={TINY}", "the [MASK]"])
+    assert caplog.messages == []
+    folder = tmp_path / "model"
+    shutil.copytree(TINY, folder)
+    tensors = safetensors.numpy.load_file(folder / "model.safetensors")
+    safetensors.numpy.save_file(tensors | {"classifier.bias": np.zeros(2)}, folder / "model.safetensors")
+    fill_mask.run(["fill_mask", f"--model={folder}", "the [MASK]"])
+    assert len(caplog.messages) == 1
+    assert "46 tensors used, 1 ignored, 0 missing" in caplog.messages[0]
+    assert "ignored classifier.bias: no part" in caplog.messages[0]
 
 
 @pytest.mark.parametrize(
