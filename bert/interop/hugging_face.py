@@ -7,7 +7,6 @@ Nothing in a directory is executed and nothing is fetched. Names of weights are 
 import json
 import os
 import pathlib
-import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,8 +17,8 @@ from absl import logging
 
 from bert.config import BertConfig
 from bert.errors import InputError
-from bert.interop import weight_names
-from bert.interop.tensors import Renamed, Tensors, open_safetensors
+from bert.interop import accounting, weight_names, whole_directory
+from bert.interop.tensors import open_safetensors
 from bert.interop.weight_names import Params, Report
 from bert.text.tokenizer import Tokenizer
 
@@ -27,11 +26,6 @@ CONFIG_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
 # Written anew on every save; everything else in config.json that BertConfig does not hold is carried along.
 _REWRITTEN = ("architectures", "transformers_version", "dtype", "torch_dtype", "tie_word_embeddings", "pad_token_id")
-_DECODER_WEIGHT, _DECODER_BIAS, _BIAS = (
-    "cls.predictions.decoder.weight",
-    "cls.predictions.decoder.bias",
-    "cls.predictions.bias",
-)
 
 
 class ModelDirectory(NamedTuple):
@@ -64,15 +58,16 @@ def load_model_directory(directory: str | os.PathLike, *, fresh: Sequence[str] =
         vocabulary with more entries than the model has rows.
     """
     folder = pathlib.Path(directory)
+    restore(folder)
     values = _read_config(folder)
     config = BertConfig.from_json(values, source=str(folder / CONFIG_FILE))
     tokenizer = _read_tokenizer(folder, config)
     report = Report(str(folder / WEIGHTS_FILE))
-    tensors = _canonical(open_safetensors(_weights_file(folder)), report)
-    _settle_decoder(tensors, report)
+    tensors = accounting.canonical_tensors(open_safetensors(_weights_file(folder)), report)
+    accounting.settle_decoder(tensors, report)
     parts = weight_names.parts_present(tensors)
     params = weight_names.to_params(tensors, config, parts, report)
-    _account_for_rest(tensors, config, report)
+    accounting.account_for_rest(tensors, config, report)
     absent = [part for part in fresh if part not in parts]
     if absent:
         _add_fresh(params, config, absent, seed)
@@ -123,70 +118,12 @@ def _read_tokenizer(folder: pathlib.Path, config: BertConfig) -> Tokenizer | Non
     if entries < rows:
         logging.info(
             "%s: the model has %d rows, the vocabulary %d entries; the last %d rows are unused and never predicted",
-            *(folder, rows, entries, rows - entries),
+            folder,
+            rows,
+            entries,
+            rows - entries,
         )
     return tokenizer
-
-
-def _canonical(file: Tensors, report: Report) -> Renamed:
-    """The file's tensors under the table's spelling of their names; buffers are left to the report.
-
-    Raises:
-      InputError: two tensors of the file mean the same parameter and differ.
-    """
-    names: dict[str, str] = {}
-    for name in file:
-        spelled = weight_names.canonical(name)
-        if spelled in ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids"):
-            report.ignored[name] = "a buffer; computed here"
-        elif spelled not in names:
-            names[spelled] = name
-        elif np.array_equal(file[name], file[names[spelled]]):
-            report.ignored[name] = f"an equal copy of {names[spelled]}"
-        else:
-            raise InputError(
-                f"{report.source}: {names[spelled]} and {name} are one parameter ({spelled}) and differ; remove one"
-            )
-    return Renamed(file, names)
-
-
-def _settle_decoder(tensors: Renamed, report: Report) -> None:
-    """Takes the masked-word head's copy of the token table out, and leaves its bias under one name.
-
-    Raises:
-      InputError: the copy differs from the table (the head is not tied to it), or the two biases differ.
-    """
-    table = weight_names.TOKEN_TABLE.hugging_face.name
-    for copy, original in ((_DECODER_WEIGHT, table), (_DECODER_BIAS, _BIAS)):
-        if copy not in tensors:
-            continue
-        if original not in tensors and copy == _DECODER_BIAS:
-            tensors.names[original] = tensors.names.pop(copy)
-            continue
-        if original in tensors and not np.array_equal(tensors[copy], tensors[original]):
-            raise InputError(
-                f"{report.source}: {tensors.names[copy]} differs from {tensors.names[original]}; here the masked-word "
-                "head has no table and no second bias of its own: remove the one that is not in use, or tie them"
-            )
-        report.ignored[tensors.names.pop(copy)] = f"an equal copy of {original}, which the head uses"
-
-
-def _account_for_rest(tensors: Renamed, config: BertConfig, report: Report) -> None:
-    """Reports the tensors that nothing here reads; `report.used` gets the file's own names.
-
-    Raises:
-      InputError: the file holds a block beyond the config's number of layers.
-    """
-    used = set(report.used)
-    for name in tensors:
-        if name.startswith(f"bert.encoder.layer.{config.num_layers}."):
-            raise InputError(
-                f"{report.source}: holds {tensors.names[name]}, but config.json says num_hidden_layers "
-                f"{config.num_layers}; set it to the number of layers in the file"
-            )
-        if name not in used:
-            report.ignored[tensors.names[name]] = "no part of the encoder or of a head known here"
-    report.used[:] = [tensors.names[name] for name in report.used]
 
 
 def _add_fresh(params: Params, config: BertConfig, parts: Sequence[str], seed: int) -> None:
@@ -227,12 +164,10 @@ def save_model_directory(
       InputError: a parameter without a Hugging Face name, or an existing directory that holds other files.
     """
     check_replaceable(directory)
+    restore(directory)
     target = pathlib.Path(directory).resolve()
     tensors = dict(weight_names.from_params(params, config))
-    aside = target.with_name(f".{target.name}.unfinished")  # a killed run leaves it; the next save clears it away
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    try:
+    with whole_directory.replacing(target) as aside:
         safetensors.numpy.save_file(tensors, aside / WEIGHTS_FILE, metadata={"format": "pt"})
         text = json.dumps(_config_values(config, tensors, tokenizer, extra or {}), indent=2, ensure_ascii=False)
         (aside / CONFIG_FILE).write_text(text + "\n", encoding="utf-8", newline="\n")
@@ -240,10 +175,6 @@ def save_model_directory(
             # Never a longest input beyond the positions: other programs would cut texts to it, and read past the table.
             longest = min(tokenizer.model_max_length, config.max_position_embeddings)
             Tokenizer(tokenizer.vocab, tokenizer.settings, longest).save(aside)
-        _put_in_place(aside, target)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
     return pathlib.Path(directory)
 
 
@@ -276,32 +207,10 @@ def check_replaceable(directory: str | os.PathLike) -> None:
     Raises:
       InputError: it is a file, or holds other files than a model directory's.
     """
-    target = pathlib.Path(directory).resolve()
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise InputError(f"{target}: is a file; choose a directory")
-    ours = {CONFIG_FILE, WEIGHTS_FILE, *TOKENIZER_FILES}
-    others = sorted(entry.name for entry in target.iterdir() if entry.name not in ours)
-    if others:
-        raise InputError(f"{target}: holds other files ({', '.join(others[:3])}); choose a new or an empty directory")
+    ours = (CONFIG_FILE, WEIGHTS_FILE, *TOKENIZER_FILES)
+    whole_directory.check_replaceable(pathlib.Path(directory).resolve(), ours)
 
 
-def _put_in_place(aside: pathlib.Path, target: pathlib.Path) -> None:
-    """Renames; an older directory steps aside first, and comes back if the new one cannot take its place."""
-    if not target.exists():
-        _rename_into(aside, target)
-        return
-    old = target.with_name(f".{target.name}.replaced")
-    shutil.rmtree(old, ignore_errors=True)
-    target.rename(old)
-    try:
-        _rename_into(aside, target)
-    except BaseException:
-        old.rename(target)
-        raise
-    shutil.rmtree(old)
-
-
-def _rename_into(aside: pathlib.Path, target: pathlib.Path) -> None:
-    aside.rename(target)
+def restore(directory: str | os.PathLike) -> None:
+    """Brings back the older model directory where a process was killed just while it replaced it; else does nothing."""
+    whole_directory.restore(pathlib.Path(directory).resolve(), (CONFIG_FILE, WEIGHTS_FILE))

@@ -22,6 +22,7 @@ def read(path: str | os.PathLike) -> ModelDirectory:
     """
     folder = pathlib.Path(path)
     if not (folder / hugging_face.WEIGHTS_FILE).is_file():
+        hugging_face.restore(folder / run_directory.MODEL)
         if (folder / run_directory.MODEL).is_dir():
             folder = folder / run_directory.MODEL
         elif (folder / run_directory.CHECKPOINTS).is_dir():

@@ -1,6 +1,8 @@
 """Writing model directories: bit-equal on the way back, complete or absent, nobody's files lost."""
 
 import json
+import pathlib
+import shutil
 
 import jax
 import numpy as np
@@ -9,7 +11,7 @@ import safetensors
 import safetensors.numpy
 
 from bert.errors import InputError
-from bert.interop import hugging_face, weight_names
+from bert.interop import hugging_face, sources, weight_names
 from bert.interop.hugging_face import load_model_directory, save_model_directory
 
 
@@ -100,6 +102,25 @@ def test_a_newer_export_replaces_the_older_one(tiny, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.parametrize("then", ["load", "save", "load the run"])
+def test_an_export_is_back_after_a_kill_between_the_two_renames(tiny, tmp_path, then):
+    """The older export stands under .model.replaced, nothing under model: the next load or save brings it back."""
+    folder = save(tiny, tmp_path / "model")
+    before = {entry.name: entry.read_bytes() for entry in folder.iterdir()}
+    shutil.copytree(folder, tmp_path / ".model.unfinished")
+    folder.rename(tmp_path / ".model.replaced")
+    if then == "load":
+        load_model_directory(folder)
+    elif then == "load the run":
+        sources.read(tmp_path)
+    else:
+        with pytest.raises(InputError, match="head/colour/kernel has no name outside"):
+            save(tiny, folder, params={**tiny.params, "head": {"colour": {"kernel": np.zeros(3)}}})
+    assert {entry.name: entry.read_bytes() for entry in folder.iterdir()} == before
+    save(tiny, folder)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
+
+
 @pytest.mark.parametrize("point", ["save_file", "tokenizer", "rename"])
 def test_a_save_that_fails_leaves_the_older_export_and_no_rest(tiny, tmp_path, monkeypatch, point):
     """Wherever it breaks (a full disk, say), the directory of that name is the older export, still complete."""
@@ -114,7 +135,10 @@ def test_a_save_that_fails_leaves_the_older_export_and_no_rest(tiny, tmp_path, m
     elif point == "tokenizer":
         monkeypatch.setattr(type(tiny.tokenizer), "save", fail)
     else:
-        monkeypatch.setattr(hugging_face, "_rename_into", fail)
+        rename = pathlib.Path.rename
+        monkeypatch.setattr(
+            pathlib.Path, "rename", lambda path, to: fail() if path.suffix == ".unfinished" else rename(path, to)
+        )
     with pytest.raises(OSError, match="no space"):
         save(tiny, folder)
     assert sorted((entry.name, entry.read_bytes()) for entry in folder.iterdir()) == before

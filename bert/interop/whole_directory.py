@@ -1,0 +1,81 @@
+"""A directory that is replaced as a whole: written beside its place, then renamed, an older one deleted last.
+
+Beside NAME stand, while it is written, .NAME.unfinished (the new one) and, for the moment between two renames,
+.NAME.replaced (the older one). A kill at any time leaves a whole directory under NAME or .NAME.replaced; `restore`
+brings the latter back.
+"""
+
+import contextlib
+import pathlib
+import shutil
+from collections.abc import Collection, Iterator
+
+from absl import logging
+
+from bert.errors import InputError
+
+
+def check_replaceable(target: pathlib.Path, ours: Collection[str]) -> None:
+    """Refuses a file, and a directory that holds other names than ``ours``: nobody's files are deleted."""
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise InputError(f"{target}: is a file; choose a directory")
+    others = sorted(entry.name for entry in target.iterdir() if entry.name not in ours)
+    if others:
+        raise InputError(f"{target}: holds other files ({', '.join(others[:3])}); choose a new or an empty directory")
+
+
+def restore(target: pathlib.Path, needed: Collection[str]) -> None:
+    """Brings back the older directory where a process was killed between the two renames.
+
+    Args:
+      needed: names without which a directory is not whole.
+
+    Raises:
+      InputError: the file system does not let it.
+    """
+    older = _older(target)
+    if not target.exists() and all((older / name).is_file() for name in needed):
+        try:
+            older.rename(target)
+        except OSError as error:
+            raise InputError(
+                f"{target}: a process was killed while it replaced this directory, and {older.name} beside it cannot "
+                f"be renamed back ({error.strerror}); do that by hand"
+            ) from error
+        logging.warning("%s: a process was killed while it replaced this directory; the older one is back", target)
+
+
+@contextlib.contextmanager
+def replacing(target: pathlib.Path) -> Iterator[pathlib.Path]:
+    """An empty directory to write into; it becomes ``target`` at the end, or goes where anything fails."""
+    new = target.with_name(f".{target.name}.unfinished")  # a killed process leaves it; the next one clears it away
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    try:
+        yield new
+        _put_in_place(new, target)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+
+
+def _put_in_place(new: pathlib.Path, target: pathlib.Path) -> None:
+    if not target.exists():
+        new.rename(target)
+        return
+    older = _older(target)
+    shutil.rmtree(older, ignore_errors=True)
+    target.rename(older)
+    try:
+        new.rename(target)
+    except BaseException:
+        if not target.exists():  # unless a reader has restored it already
+            older.rename(target)
+        raise
+    shutil.rmtree(older, ignore_errors=True)
+
+
+def _older(target: pathlib.Path) -> pathlib.Path:
+    return target.with_name(f".{target.name}.replaced")
