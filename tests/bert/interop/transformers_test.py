@@ -1,14 +1,16 @@
-"""Exports as transformers sees them: tokenizer and configuration everywhere, outputs where torch is installed."""
-
-import json
+"""Exports as transformers sees them: tokenizer and configuration always, outputs (slow) where torch is installed."""
 
 import numpy as np
 import pytest
+import transformers  # one of our development packages; it works without torch as far as ids and settings go
 
 import bert
 from bert.interop.hugging_face import load_model_directory, save_model_directory
 
-transformers = pytest.importorskip("transformers", reason="needs transformers (an extra of development)")
+NEEDS_TORCH = (
+    "needs torch, which is no dependency: "
+    ".venv/bin/python -m pip install torch --index-url https://download.pytorch.org/whl/cpu"
+)
 
 TEXTS = [
     "The cat sat on the mat.", "DEEP learning is fun!", "who ran in paris, france?", "", "  new\tyork\ncity ",
@@ -60,6 +62,7 @@ def test_names_of_labels_survive(tiny_directory, tmp_path):
     assert labels.items() <= load_model_directory(folder).extra.items()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kept", "class_name"),
     [
@@ -70,7 +73,7 @@ def test_names_of_labels_survive(tiny_directory, tmp_path):
 )
 def test_outputs_equal_those_of_torch(tiny_directory, tmp_path, kept, class_name):
     """Our export, loaded by transformers: every weight found, and the outputs within 1e-5 on 20 texts."""
-    torch = pytest.importorskip("torch", reason="needs torch, which is no dependency; install it to run this check")
+    torch = pytest.importorskip("torch", reason=NEEDS_TORCH)
     tiny = load_model_directory(tiny_directory)
     head = {part: tiny.params["head"][part] for part in kept}
     folder = save_model_directory(
@@ -89,7 +92,8 @@ def test_outputs_equal_those_of_torch(tiny_directory, tmp_path, kept, class_name
         "sequence_output": want.get("last_hidden_state"),
         "pooled_output": want.get("pooler_output"),
     }
-    differences = {name: np.abs(got[name] - value.numpy()).max() for name, value in pairs.items() if value is not None}
-    print(json.dumps({name: float(value) for name, value in differences.items()}))
+    differences = {
+        name: float(np.abs(got[name] - value.numpy()).max()) for name, value in pairs.items() if value is not None
+    }
     assert differences
-    assert max(differences.values()) <= 1e-5
+    assert max(differences.values()) <= 1e-5, differences
