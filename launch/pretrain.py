@@ -9,8 +9,11 @@ exit with 128 + the signal's number. A finished run only evaluates again.
 import dataclasses
 import pathlib
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import jax
+import numpy as np
 from ml_collections import ConfigDict
 
 from bert import inference
@@ -24,7 +27,7 @@ from bert.interop.weight_names import Params
 from bert.model.heads import Model
 from bert.text.store import Store
 from bert.text.tokenizer import Tokenizer
-from bert.training import optim, run_directory, sharding, tracking, train
+from bert.training import arithmetic, optim, run_directory, sharding, train
 from bert.training.pretraining import Pretraining, baselines
 from bert.training.step import Setup, draw_params
 from launch import flags, runtime
@@ -45,23 +48,42 @@ def run(argv: list[str]) -> None:
         required=("workdir",),
     )
     workdir = pathlib.Path(options.workdir)
-    runtime.start(allocator=config.allocator, cache=workdir / "cache", options=options)
+    runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
     if not config.data:
         raise InputError("config.data is missing; name the folder that launch.prepare wrote")
+    with run_directory.locked(workdir):
+        pretrain(config, options, workdir)
+
+
+def pretrain(config: ConfigDict, options: flags.Options, workdir: pathlib.Path) -> None:
+    """Checks everything, then trains, exports, and shows what was learned."""
     store, held_out = Store.open(config.data, "train"), Store.open(config.data, "validation")
+    check_probes(config.probes, store.tokenizer)
+    hugging_face.check_replaceable(workdir / run_directory.MODEL)
     task = Pretraining(pairs=config.examples.objective != "none")
-    model_config, init_params = starting_point(config, store, task)
+    if run_directory.has_checkpoints(workdir):  # what the run was started from need not be there any more
+        kept = BertConfig.from_json(run_directory.read(workdir)["encoder"], source=str(workdir / run_directory.CONFIG))
+        model_config, init_params = dataclasses.replace(kept, **computing(config, kept)), None
+    else:
+        model_config, init_params = starting_point(config, store, task)
     settings = flags.flatten(config) | {"data_sha256": store.fingerprint, "encoder": model_config.to_json()}
-    goes_on = run_directory.open_run(workdir, settings, store.tokenizer, may_change=MAY_CHANGE)
+    goes_on = run_directory.check(workdir, settings, may_change=MAY_CHANGE)
     if jax.process_index() == 0:
         flags.show(config, options)
-    run = build(config, task, model_config, store, held_out, workdir)
+    planned, held = build(config, task, model_config, store, held_out, workdir)
+    run_directory.write(workdir, settings, store.tokenizer)
     before = []
     if config.probes and not goes_on and jax.process_count() == 1:
-        init_params = init_params or jax.device_get(jax.jit(lambda: draw_params(run.setup, run.train_batch(0)))())
-        before = answers(config, run, init_params, store.tokenizer)
-    outcome = train.fit(run, init_params)
-    finish(config, run, outcome, before, store.tokenizer)
+        setup, batch = planned.setup, planned.train_batch(0)
+        init_params = init_params or jax.device_get(jax.jit(lambda: draw_params(setup, batch))())
+        before = answers(config, setup.model.config, init_params, store.tokenizer)
+    outcome = train.fit(planned, init_params)
+    if outcome.stopped_by:
+        runtime.say(
+            f"stopped at step {outcome.state.step} of {config.total_steps}; run the same command again to go on"
+        )
+        sys.exit(128 + outcome.stopped_by)
+    finish(config, planned, outcome, before, store.tokenizer, held)
 
 
 def build(
@@ -71,12 +93,12 @@ def build(
     store: Store,
     held_out: Store,
     workdir: pathlib.Path,
-) -> train.Run:
-    """The run that the settings describe."""
+) -> tuple[train.Run, EvaluationBatches | None]:
+    """The run that the settings describe, and its held-out batches if there are any."""
     if config.max_length > model_config.max_position_embeddings:
         raise InputError(
             f"config.max_length is {config.max_length}, but the model has {model_config.max_position_embeddings} "
-            "positions; lower the one or raise config.model.max_position_embeddings"
+            "positions; lower it" + ("" if config.init_from else ", or raise config.model.max_position_embeddings")
         )
     mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices)
     sharding.check_batch_size(config.batch_size, mesh, config.micro_batches)
@@ -85,14 +107,14 @@ def build(
         batch_size=config.batch_size, max_length=config.max_length, seed=config.seed, **{**config.examples, **unset}
     )
     if examples.whole_words and masking.share_of_split_words(store) == 0:
-        runtime.say("notice: no word has two pieces, so whole words are single tokens here; see config.word_boundaries")
+        runtime.say(
+            "notice: no word has two pieces, so whole words are single tokens; prepare the text with word_boundaries"
+        )
     batches, rows = Batches(store, examples), sharding.host_rows(config.batch_size)
     runtime.say(f"training: {batches.report}; {batches.steps_per_epoch:,.0f} steps an epoch")
-    evaluation = None
-    if held_out.num_documents:
-        held = EvaluationBatches(held_out, examples)
+    held = EvaluationBatches(held_out, examples) if held_out.num_documents else None
+    if held:
         runtime.say(f"held out: {held.report}")
-        evaluation = lambda: (held(i, rows) for i in range(len(held)))  # noqa: E731
     setup = Setup(
         model=Model(model_config, task.head(model_config)),
         task=task,
@@ -103,58 +125,82 @@ def build(
         seed=config.seed,
     )
     timing = {field.name: config[field.name] for field in dataclasses.fields(train.LoopSettings)}
-    flops = tracking.training_flops_per_token(model_config, config.max_length, examples.masks_in_row)
-    return train.Run(setup, train.LoopSettings(**timing), workdir, lambda i: batches(i, rows), evaluation, flops)
+    flops = arithmetic.training_flops_per_token(model_config, config.max_length, examples.masks_in_row)
+
+    def train_batch(number: int) -> dict[str, np.ndarray]:
+        return batches(number, rows)
+
+    def evaluation_batches() -> Iterator[dict[str, np.ndarray]]:
+        return (held(number, rows) for number in range(len(held)))
+
+    evaluation = evaluation_batches if held else None
+    return train.Run(setup, train.LoopSettings(**timing), workdir, train_batch, evaluation, flops), held
 
 
 def starting_point(config: ConfigDict, store: Store, task: Pretraining) -> tuple[BertConfig, Params | None]:
     """The encoder's configuration, and the parameters of ``config.init_from`` (None where it is empty)."""
-    computing = {name: value for name, value in config.model.items() if name != "size"}
     if not config.init_from:
-        return BertConfig.of_size(config.model.size, vocab_size=store.vocab_size, **computing), None
+        fields = {name: value for name, value in config.model.items() if name != "size"}
+        return BertConfig.of_size(config.model.size, vocab_size=store.vocab_size, **fields), None
     found = inference.load(config.init_from)
     if found.tokenizer is None or found.tokenizer.fingerprint != store.tokenizer.fingerprint:
         raise InputError(
             f"{config.init_from}: its vocabulary or casing is not that of {config.data}; prepare the text again with "
-            f"--config.vocab={config.init_from}/vocab.txt"
+            f"--config.vocab={config.init_from}"
         )
     needed = ("mlm", "pooler", "next_sentence") if task.pairs else ("mlm",)
     missing = [part for part in needed if part not in found.parts]
     if missing:
-        raise InputError(
-            f"{config.init_from}: has no {', '.join(missing)}; take --config.examples.objective=none or another"
-        )
+        way_out = "choose another" if "mlm" in missing else "set --config.examples.objective=none, or choose another"
+        raise InputError(f"{config.init_from}: has no {', '.join(missing)}; {way_out}")
     runtime.say(f"weights and sizes from {config.init_from}")
     head = {part: found.params["head"][part] for part in needed}
-    for fixed in ("max_position_embeddings", "hidden_act", "initializer_range"):
-        del computing[fixed]
-    return dataclasses.replace(found.config, **computing), {"encoder": found.params["encoder"], "head": head}
+    changes = computing(config, found.config)
+    return dataclasses.replace(found.config, **changes), {"encoder": found.params["encoder"], "head": head}
+
+
+def computing(config: ConfigDict, given: BertConfig) -> dict[str, Any]:
+    """The settings that may differ from a given encoder's: all but its sizes, its activation and how it was drawn."""
+    fixed = ("size", "max_position_embeddings", "hidden_act", "initializer_range")
+    return {name: value for name, value in config.model.items() if name not in fixed}
+
+
+def check_probes(probes: tuple[str, ...], tokenizer: Tokenizer) -> None:
+    """Refuses a probe without a mask before anything is trained."""
+    for text in probes:
+        if tokenizer.mask_id not in tokenizer.encode(text, special_in_text=True).ids:
+            raise InputError(f"config.probes: {text!r} has no {tokenizer.vocab[tokenizer.mask_id]}")
 
 
 # --- what a person sees -----------------------------------------------------------------------------------------
 
 
-def finish(config: ConfigDict, run: train.Run, outcome: train.Outcome, before: list, tokenizer: Tokenizer) -> None:
-    """Writes ``model/`` and prints answers, scores and paths; ends the process where a signal stopped the run."""
-    step = int(outcome.state.step)
-    params = run_directory.on_this_host(outcome.state.params)
-    if outcome.stopped_by:
-        runtime.say(f"stopped at step {step} of {config.total_steps}; run the same command again to go on")
-        sys.exit(128 + outcome.stopped_by)
+def finish(
+    config: ConfigDict,
+    planned: train.Run,
+    outcome: train.Outcome,
+    before: list[str],
+    tokenizer: Tokenizer,
+    held: EvaluationBatches | None,
+) -> None:
+    """Writes ``model/`` and prints answers, scores and paths."""
+    params = sharding.on_this_host(outcome.state.params)
     if jax.process_index() != 0:
         return
-    model = run.workdir / run_directory.MODEL
-    extra = {"pretraining": {"step": step, "objective": config.examples.objective}}
-    hugging_face.save_model_directory(model, run.setup.model.config, params, tokenizer, extra=extra)
-    show_answers(config.probes, before, answers(config, run, params, tokenizer))
-    if run.evaluation_batches:
-        show_scores(outcome.metrics, baselines(run.evaluation_batches()))
-    print(f"wrote {model}/ (the model), {run.workdir / 'metrics.jsonl'} and {run.workdir / 'tensorboard'}/")
+    model_config, model = planned.setup.model.config, planned.workdir / run_directory.MODEL
+    extra = {"pretraining": {"step": int(outcome.state.step), "objective": config.examples.objective}}
+    hugging_face.save_model_directory(model, model_config, params, tokenizer, extra=extra)
+    if config.probes:
+        show_answers(config.probes, before, answers(config, model_config, params, tokenizer))
+    if held:
+        show_scores(outcome.metrics, baselines(held(number) for number in range(len(held))))
+    print(f"wrote {model}/ (the model), {planned.workdir / run_directory.METRICS} and ", end="")
+    print(f"{planned.workdir / run_directory.BOARD}/ (the losses)")
 
 
-def answers(config: ConfigDict, run: train.Run, params: Params, tokenizer: Tokenizer) -> list[str]:
+def answers(config: ConfigDict, model_config: BertConfig, params: Params, tokenizer: Tokenizer) -> list[str]:
     """For each probe, the five likeliest words of its first mask."""
-    model = inference.from_params(run.setup.model.config, params, tokenizer)
+    model = inference.from_params(model_config, params, tokenizer)
     return [", ".join(f"{token} {p:.2f}" for token, p in model.fill_mask(text)[0]) for text in config.probes]
 
 

@@ -61,7 +61,8 @@ def _join_processes(options: dict) -> None:
         except ValueError:
             raise InputError("--num_processes and --process_id must be whole numbers") from None
         jax.distributed.initialize(named["coordinator"], num_processes=count, process_id=number)
-    elif int(os.environ.get("SLURM_NTASKS", 1)) > 1 or int(os.environ.get("OMPI_COMM_WORLD_SIZE", 1)) > 1:
+    # Of the step, not of the job: in a batch script without srun there is one process, whatever the job was given.
+    elif any(int(os.environ.get(name, 1)) > 1 for name in ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")):
         jax.distributed.initialize()
 
 

@@ -4,8 +4,11 @@ A checkpoint is complete or absent: Orbax writes under a temporary name and rena
 damaged later is found when it is read; it is set aside, and the one before is used.
 """
 
+import contextlib
 import pathlib
 import shutil
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -27,8 +30,6 @@ class Checkpoints:
     """
 
     def __init__(self, directory: pathlib.Path, *, keep: int = 2):
-        if keep < 1:
-            raise InputError(f"keep_checkpoints is {keep}; at least 1 must stay to go on from")
         self.directory = pathlib.Path(directory).absolute()
         self._manager = ocp.CheckpointManager(
             self.directory,
@@ -62,24 +63,25 @@ class Checkpoints:
           RunError: when there are checkpoints and none can be read.
         """
         args = ocp.args.Composite(state=ocp.args.StandardRestore(target), meta=ocp.args.JsonRestore())
-        steps = sorted(self._manager.all_steps(), reverse=True)
-        for step in steps:
+        unreadable: dict[int, str] = {}
+        for step in sorted(self._manager.all_steps(), reverse=True):
+            restored, problem = None, ""
             try:
-                restored = self._manager.restore(step, args=args)
+                with _without_late_complaints():
+                    restored = self._manager.restore(step, args=args)
             except Exception as error:  # whatever a damaged file makes Orbax and TensorStore raise
-                if _other_shape(self.directory / str(step), target):
-                    raise InputError(
-                        f"{self.directory / str(step)}: saved by a run with other parameters; "
-                        "give another --workdir, or the configuration that it was started with"
-                    ) from error
-                logging.warning("checkpoint %d cannot be read and is set aside: %s", step, _first_line(error))
-                self._set_aside(step)
-                continue
-            return step, restored["state"], restored["meta"]
-        if steps:
-            raise RunError(
-                f"{self.directory}: none of the checkpoints {steps} can be read; start anew in another --workdir"
-            )
+                _raise_unless_damaged(error, self.directory / str(step), target)
+                problem = _first_line(error)
+            if _in_all_processes(restored is not None) and restored is not None:
+                # Only now: where nothing can be read, everything stays as it is.
+                for other, why in unreadable.items():
+                    logging.warning("checkpoint %d cannot be read and is set aside: %s", other, why)
+                    self._set_aside(other)
+                return step, restored["state"], restored["meta"]
+            unreadable[step] = problem or "another process cannot read it"
+        if unreadable:
+            told = "; ".join(f"{step}: {why}" for step, why in unreadable.items())
+            raise RunError(f"{self.directory}: no checkpoint can be read ({told}); start anew in another folder")
         return None
 
     def _set_aside(self, step: int) -> None:
@@ -106,29 +108,58 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
-def _saved_shapes(step_directory: pathlib.Path) -> Any:
-    return ocp.PyTreeCheckpointer().metadata(step_directory / "state").item_metadata
+@contextlib.contextmanager
+def _without_late_complaints() -> Iterator[None]:
+    """One unreadable array ends Orbax's event loop; each of the other reads then complains that it is closed.
+
+    Those complaints, dozens of tracebacks from TensorStore's threads, come after the one error that tells something.
+    They are dropped, also after a failure, for they may come late.
+    """
+    before = sys.unraisablehook
+
+    def hook(complaint: Any) -> None:
+        if str(complaint.exc_value) != "Event loop is closed":
+            before(complaint)
+
+    sys.unraisablehook = hook
+    yield
+    sys.unraisablehook = before
 
 
-def _shapes(tree: Any) -> dict[str, tuple[int, ...]]:
-    leaves = jax.tree_util.tree_leaves_with_path(tree)
-    return {jax.tree_util.keystr(path, simple=True, separator="/"): tuple(leaf.shape) for path, leaf in leaves}
+def _in_all_processes(value: bool) -> bool:
+    if jax.process_count() == 1:
+        return value
+    return bool(np.all(multihost_utils.process_allgather(np.array(value))))
 
 
-def _other_shape(step_directory: pathlib.Path, target: Any) -> bool:
-    """Was this checkpoint saved by a model of other sizes (readable names and shapes, but not the target's)?"""
+def _raise_unless_damaged(error: Exception, step_directory: pathlib.Path, target: Any) -> None:
+    """Raises where an older checkpoint would be no help: no memory, no permission, a state of other shapes."""
+    if isinstance(error, (MemoryError, PermissionError)) or any(
+        word in str(error) for word in ("PERMISSION_DENIED", "RESOURCE_EXHAUSTED")
+    ):
+        raise RunError(f"{step_directory}: {_first_line(error)}; the checkpoint is left as it is") from error
     try:
-        saved = _shapes(_saved_shapes(step_directory).tree["params"])
-    except Exception:
-        return False
-    return saved != _shapes(target.params)
+        saved = ocp.PyTreeCheckpointer().metadata(step_directory / "state").item_metadata.tree
+        differs = _shapes(saved) != _shapes(target)
+    except Exception:  # the metadata are damaged, too
+        return
+    if differs:
+        raise InputError(
+            f"{step_directory}: saved by a run with other parameters or another optimizer; choose another folder, "
+            "or the settings that it was started with"
+        ) from error
+
+
+def _shapes(tree: Any) -> list[tuple[int, ...]]:
+    """Shapes of all arrays, in order of size; paths are spelled differently in files and in memory."""
+    return sorted(tuple(leaf.shape) for leaf in jax.tree.leaves(tree) if hasattr(leaf, "shape"))
 
 
 def newest_params(directory: pathlib.Path) -> tuple[int, dict[str, Any]]:
     """Step and parameters (NumPy arrays) of the newest complete checkpoint in ``directory``.
 
     Raises:
-      InputError: where there is none.
+      InputError: where there is none, or it cannot be read.
     """
     directory = pathlib.Path(directory).absolute()
     steps = [int(entry.name) for entry in directory.glob("*") if entry.name.isdigit()]
@@ -136,7 +167,11 @@ def newest_params(directory: pathlib.Path) -> tuple[int, dict[str, Any]]:
         raise InputError(f"{directory}: no finished checkpoint here")
     path = directory / str(max(steps)) / "state"
     checkpointer = ocp.PyTreeCheckpointer()
-    item = {"params": checkpointer.metadata(path).item_metadata.tree["params"]}
-    as_numpy = jax.tree.map(lambda _: ocp.RestoreArgs(restore_type=np.ndarray), item)
-    args = ocp.args.PyTreeRestore(item=jax.tree.map(lambda _: 0, item), partial_restore=True, restore_args=as_numpy)
-    return max(steps), checkpointer.restore(path, args=args)["params"]
+    try:
+        item = {"params": checkpointer.metadata(path).item_metadata.tree["params"]}
+        as_numpy = jax.tree.map(lambda _: ocp.RestoreArgs(restore_type=np.ndarray), item)
+        empty = jax.tree.map(lambda _: 0, item)
+        args = ocp.args.PyTreeRestore(item=empty, partial_restore=True, restore_args=as_numpy)
+        return max(steps), checkpointer.restore(path, args=args)["params"]
+    except Exception as error:  # whatever a damaged file makes Orbax and TensorStore raise
+        raise InputError(f"{path.parent}: cannot be read ({_first_line(error)})") from error

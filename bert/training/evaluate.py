@@ -10,7 +10,7 @@ from jax.sharding import Mesh
 
 from bert.model.heads import Model
 from bert.training import sharding
-from bert.training.task import Batch, Task
+from bert.training.task import Batch, Task, with_counts
 
 
 def make_evaluation_step(model: Model, task: Task, mesh: Mesh) -> Callable[[dict, Batch], Batch]:
@@ -18,15 +18,9 @@ def make_evaluation_step(model: Model, task: Task, mesh: Mesh) -> Callable[[dict
 
     def step(params: dict, batch: Batch) -> Batch:
         outputs: Any = model.apply({"params": params}, batch)
-        return totals_of(task, outputs, batch)
+        return with_counts(task.sums(outputs, batch), task.counts(batch))
 
     return jax.jit(step, out_shardings=sharding.replicated(mesh))
-
-
-def totals_of(task: Task, outputs: dict[str, Any], batch: Batch) -> Batch:
-    """A task's sums and counts in one dict; counts are named ``NAME_count``."""
-    counts = {f"{name}_count": count for name, count in task.counts(batch).items()}
-    return task.sums(outputs, batch) | counts
 
 
 def evaluate(

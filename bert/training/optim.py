@@ -44,22 +44,22 @@ class OptimizerSettings:
     def __post_init__(self):
         for name, allowed in (("name", OPTIMIZERS), ("schedule", SCHEDULES)):
             if getattr(self, name) not in allowed:
-                raise InputError(f"optimizer {name} is {getattr(self, name)!r}; it must be one of {', '.join(allowed)}")
+                raise InputError(f"optimizer.{name} is {getattr(self, name)!r}; it must be one of {', '.join(allowed)}")
         if self.total_steps < 1:
             raise InputError(f"total_steps is {self.total_steps}; training needs at least 1")
         if not 0 <= self.warmup_steps <= self.total_steps:
             raise InputError(
-                f"warmup_steps is {self.warmup_steps}; it must lie between 0 and total_steps {self.total_steps}"
+                f"optimizer.warmup_steps is {self.warmup_steps}; it must be from 0 to total_steps, {self.total_steps}"
             )
         for name in ("learning_rate", "power", "eps"):
             if not getattr(self, name) > 0:
-                raise InputError(f"{name} is {getattr(self, name)}; it must be above 0")
+                raise InputError(f"optimizer.{name} is {getattr(self, name)}; it must be above 0")
         for name in ("weight_decay", "clip_norm"):
             if not getattr(self, name) >= 0:
-                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 0")
+                raise InputError(f"optimizer.{name} is {getattr(self, name)}; it must be at least 0")
         for name in ("b1", "b2"):
             if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 0 and below 1")
+                raise InputError(f"optimizer.{name} is {getattr(self, name)}; it must be at least 0 and below 1")
 
 
 def schedule(settings: OptimizerSettings) -> Callable[[Any], jax.Array]:

@@ -49,7 +49,10 @@ class Pretraining:
             values[f"{name}_accuracy"] = totals[f"{name}_correct"] / count if count else None
         known = [value for key, value in values.items() if key.endswith("_loss") and value is not None]
         mlm = values["mlm_loss"]
-        return {"loss": sum(known), "mlm_perplexity": math.exp(min(mlm, 700.0)) if mlm is not None else None} | values
+        return {
+            "loss": sum(known) if known else None,
+            "mlm_perplexity": math.exp(min(mlm, 700.0)) if mlm is not None else None,
+        } | values
 
 
 def baselines(batches: Iterable[dict[str, np.ndarray]]) -> dict[str, float]:

@@ -1,15 +1,18 @@
 """The folder of one run: which settings and which data it was started with, and may it go on with these?
 
-config.json            every value as used, and what the data was
+config.json            every value as used, the encoder, and the checksum of the data
 tokenizer.json, vocab.txt, tokenizer_config.json
 checkpoints/STEP/      bert/training/checkpoint.py
 metrics.jsonl, tensorboard/
 model/                 the newest finished export, in Hugging Face layout
+cache/                 compiled programs
 """
 
+import contextlib
+import fcntl
 import json
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -19,50 +22,89 @@ from jax.experimental import multihost_utils
 from bert.errors import InputError
 from bert.text.tokenizer import Tokenizer
 
-CONFIG, CHECKPOINTS, MODEL = "config.json", "checkpoints", "model"
+CONFIG, CHECKPOINTS, MODEL, METRICS, BOARD, CACHE = (
+    "config.json",
+    "checkpoints",
+    "model",
+    "metrics.jsonl",
+    "tensorboard",
+    "cache",
+)
+_BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that was killed before it wrote its settings
 
 
-def open_run(
-    workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokenizer, *, may_change: tuple[str, ...]
-) -> bool:
-    """Makes the run directory, or checks that the one there was started with the same settings.
+@contextlib.contextmanager
+def locked(workdir: pathlib.Path) -> Iterator[None]:
+    """Makes the folder and keeps other runs out of it until the end; process 0 holds the lock for all of its run.
+
+    Raises:
+      InputError: another run is at work there.
+    """
+    if jax.process_index() != 0:
+        yield
+        return
+    workdir.mkdir(parents=True, exist_ok=True)
+    with open(workdir / "lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{workdir}: another run is at work in this folder; wait for it, or stop it") from None
+        yield
+
+
+def has_checkpoints(workdir: pathlib.Path) -> bool:
+    """Whether a finished checkpoint is there (or one was, that turned out to be damaged)."""
+    folders = (workdir / CHECKPOINTS, workdir / f"{CHECKPOINTS}.damaged")
+    return any(entry.name.isdigit() for folder in folders if folder.is_dir() for entry in folder.iterdir())
+
+
+def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tuple[str, ...]) -> bool:
+    """Whether a run there goes on with these settings (True), or a new one can start (False); writes nothing.
 
     Args:
       settings: dotted name -> value that survives JSON; all of the run's settings and its data's checksum.
       may_change: names, or beginnings that end in a dot, of settings that do not change what is trained.
 
-    Returns:
-      whether the run goes on (True) or is new.
-
     Raises:
-      InputError: settings differ, naming each with both values.
+      InputError: settings differ, naming each with both values; or the folder holds something else.
     """
     path = workdir / CONFIG
-    settings = json.loads(json.dumps(settings))  # tuples become lists, as they come back
-    goes_on = path.exists()
-    if goes_on:
-        before = read(workdir)
-        differing = {k for k in before.keys() | settings.keys() if before.get(k) != settings.get(k)}
-        free = {
-            k for k in differing if any(k == name or (name[-1] == "." and k.startswith(name)) for name in may_change)
-        }
-        told = lambda names: "; ".join(f"{k} was {before.get(k)!r}, is {settings.get(k)!r}" for k in sorted(names))  # noqa: E731
-        if differing - free:
-            raise InputError(
-                f"{path}: this run was started with other settings: {told(differing - free)}; "
-                "give the same ones, or another --workdir"
-            )
-        if free:
-            logging.info("changed since the run was started: %s", told(free))
-    elif workdir.exists() and any(entry.name != "cache" for entry in workdir.iterdir()):
-        raise InputError(f"{workdir}: holds files but no run ({CONFIG} is not there); give another --workdir")
+    if not path.exists():
+        if workdir.exists() and any(entry.name not in _BEFORE_CONFIG for entry in workdir.iterdir()):
+            raise InputError(f"{workdir}: holds files but no run ({CONFIG} is not there); choose another folder")
+        return False
+    before, now = read(workdir), _as_read(settings)
+    differing = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
+    free = {name for name in differing if name in may_change or f"{name.split('.')[0]}." in may_change}
+
+    def listed(names: set[str]) -> str:
+        return "; ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in sorted(names))
+
+    if differing - free:
+        raise InputError(
+            f"{path}: this run was started with other settings: {listed(differing - free)}; "
+            "give the same ones, or choose another folder"
+        )
+    if free:
+        logging.info("changed since the run was started: %s", listed(free))
+    return True
+
+
+def write(workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokenizer) -> None:
+    """Notes the settings and the tokenizer; every process must call it, process 0 writes when all have checked."""
+    if jax.process_count() > 1:
+        multihost_utils.sync_global_devices("run directory checked")
     if jax.process_index() == 0:
         workdir.mkdir(parents=True, exist_ok=True)
+        aside = workdir / f"{CONFIG}.tmp"
+        aside.write_text(json.dumps(_as_read(settings), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        aside.replace(workdir / CONFIG)
         tokenizer.save(workdir)
-        aside = path.with_suffix(".json.tmp")
-        aside.write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        aside.replace(path)
-    return goes_on
+
+
+def _as_read(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings as they come back from the file: tuples become lists."""
+    return json.loads(json.dumps(settings))
 
 
 def read(workdir: pathlib.Path) -> dict[str, Any]:
@@ -78,10 +120,3 @@ def read(workdir: pathlib.Path) -> dict[str, Any]:
         raise InputError(f"{workdir}: no run here ({CONFIG} is not there)") from None
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg}); the file was damaged or edited") from error
-
-
-def on_this_host(params: Any) -> Any:
-    """A tree of NumPy arrays from one of global arrays; every process must call it, and gets all of it."""
-    if jax.process_count() > 1:
-        return multihost_utils.process_allgather(params, tiled=True)
-    return jax.device_get(params)

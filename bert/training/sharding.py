@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -43,9 +44,11 @@ def make_mesh(mode: str = "dp", model_devices: int = 1, devices: list | None = N
     """
     devices = jax.devices() if devices is None else devices
     if mode not in MODES:
-        raise InputError(f"sharding mode is {mode!r}; it must be one of {', '.join(MODES)}")
-    if model_devices < 1 or len(devices) % model_devices:
-        raise InputError(f"model_devices is {model_devices}; it must divide the {len(devices)} devices there are")
+        raise InputError(f"mesh.mode is {mode!r}; it must be one of {', '.join(MODES)}")
+    of_process = len(devices) // jax.process_count()
+    if model_devices < 1 or of_process % model_devices:
+        # Devices that share rows must lie in one process, for each process builds rows of its own.
+        raise InputError(f"mesh.model_devices is {model_devices}; it must divide the {of_process} devices of a process")
     shape = (len(devices) // model_devices, model_devices)
     # Auto axes: under explicit ones a plain lookup in a sharded table raises.
     return jax.make_mesh(shape, ("data", "model"), axis_types=(AxisType.Auto,) * 2, devices=devices)
@@ -102,5 +105,15 @@ def host_rows(batch_size: int) -> slice:
 
 def place(batch: dict[str, np.ndarray], mesh: Mesh) -> dict[str, jax.Array]:
     """This process's rows of a batch -> global arrays on the mesh."""
-    sharding = batch_sharding(mesh)
-    return {name: jax.make_array_from_process_local_data(sharding, array) for name, array in batch.items()}
+    sharding, processes = batch_sharding(mesh), jax.process_count()
+    return {
+        name: jax.make_array_from_process_local_data(sharding, rows, (len(rows) * processes, *rows.shape[1:]))
+        for name, rows in batch.items()
+    }
+
+
+def on_this_host(tree: Any) -> Any:
+    """A tree of NumPy arrays from one of global arrays; every process must call it, and gets all of it."""
+    if jax.process_count() > 1:
+        return multihost_utils.process_allgather(tree, tiled=True)
+    return jax.device_get(tree)

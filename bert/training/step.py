@@ -17,7 +17,7 @@ from bert.model import losses
 from bert.model.heads import Model
 from bert.model.layers import Array
 from bert.training import optim, sharding
-from bert.training.task import Batch, Task
+from bert.training.task import Batch, Task, with_counts
 
 
 @flax.struct.dataclass
@@ -95,13 +95,13 @@ def make_train_step(setup: Setup, target: TrainState) -> Callable[[TrainState, B
     def micro_loss(params, batch: Batch, counts: Batch, key: Array):
         outputs: Any = setup.model.apply({"params": params}, batch, train=True, rngs={"dropout": key})
         sums = setup.task.sums(outputs, batch)
-        return sum(losses.ratio(sums[name], count) for name, count in counts.items()), sums
+        return losses.total(sums, counts), sums
 
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Batch]:
         counts = setup.task.counts(batch)
         key = jax.random.fold_in(root, state.step)
         grads, sums = _accumulate(micro_loss, state.params, batch, counts, key, setup.micro_batches)
-        loss = sum(losses.ratio(sums[name], count) for name, count in counts.items())
+        loss = losses.total(sums, counts)
         norm = optax.tree.norm(grads)
         direction, opt_state = transformation.update(grads, state.opt_state, state.params)
         used_rate = rate(state.step)
@@ -116,9 +116,9 @@ def make_train_step(setup: Setup, target: TrainState) -> Callable[[TrainState, B
             skipped=state.skipped + bad,
             skipped_in_row=(state.skipped_in_row + 1) * bad,
         )
-        told = sums | {f"{name}_count": count for name, count in counts.items()}
-        told = {name: jnp.where(good, value, 0.0) for name, value in told.items()}
-        return state, told | {
+        # A skipped step is in no average.
+        step_sums = {name: jnp.where(good, value, 0.0) for name, value in with_counts(sums, counts).items()}
+        return state, step_sums | {
             "tokens": (batch["example_ids"] > 0).sum(dtype=jnp.float32),
             "gradient_norm": norm,
             "learning_rate": used_rate,

@@ -36,3 +36,8 @@ class Task(Protocol):
     def metrics(self, totals: dict[str, float]) -> dict[str, float | None]:
         """Names for people -> values, from added-up sums and counts (``NAME_count``); None where undefined."""
         ...
+
+
+def with_counts(sums: Batch, counts: Batch) -> dict[str, Any]:
+    """A task's sums and counts in one dict, as ``metrics`` reads them: counts are named ``NAME_count``."""
+    return {**sums, **{f"{name}_count": count for name, count in counts.items()}}

@@ -1,39 +1,20 @@
 """What a run tells: metrics.jsonl, TensorBoard events, a progress bar or plain lines, and its rate.
 
-Only process 0 writes. Here too: how much arithmetic a step needs and how much the devices could do.
+Only process 0 writes.
 """
 
 import json
-import os
+import math
 import pathlib
 import sys
 import time
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from absl import logging
 from tqdm import tqdm
 
-from bert.config import BertConfig
-
-# Dense bf16 peaks in FLOP/s of one device, from the vendors' data sheets, by the start of jax's device_kind.
-_PEAKS = {
-    "NVIDIA H200": 989e12,
-    "NVIDIA H100 PCIe": 756e12,
-    "NVIDIA H100": 989e12,
-    "NVIDIA A100": 312e12,
-    "NVIDIA L4": 121e12,
-    "NVIDIA RTX A6000": 155e12,
-    "Tesla V100": 125e12,
-    "Tesla T4": 65e12,
-    "TPU v4": 275e12,
-    "TPU v5 lite": 197e12,
-    "TPU v5e": 197e12,
-    "TPU v5p": 459e12,
-    "TPU v5": 459e12,
-    "TPU v6": 918e12,
-}
+from bert.training import run_directory
 
 
 class MetricsFile:
@@ -50,19 +31,20 @@ class MetricsFile:
             return
         from tensorboardX import SummaryWriter  # slow to import, and only process 0 needs it
 
-        path = workdir / "metrics.jsonl"
+        path = workdir / run_directory.METRICS
         kept = _lines_until(path, step) if path.exists() else []
         aside = path.with_suffix(".jsonl.tmp")
         aside.write_text("".join(kept), encoding="utf-8")
         aside.replace(path)
         self._file = path.open("a", encoding="utf-8")
-        self._board = SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
+        self._board = SummaryWriter(str(workdir / run_directory.BOARD), purge_step=step + 1)
 
     def write(self, step: int, split: str, values: dict[str, float | None]) -> None:
-        """Appends one line; undefined values are null."""
+        """Appends one line; values that are undefined or not finite are null."""
         if not self._active:
             return
-        self._file.write(json.dumps({"step": step, "split": split} | values) + "\n")
+        values = {name: value if value is None or math.isfinite(value) else None for name, value in values.items()}
+        self._file.write(json.dumps({"step": step, "split": split} | values, allow_nan=False) + "\n")
         self._file.flush()
         for name, value in values.items():
             if value is not None:
@@ -92,12 +74,12 @@ class Progress:
     Args:
       total: steps of the whole run.
       done: steps finished before this process started.
-      unit_flops: arithmetic of one token in a training step, in FLOP.
+      flops_per_token: arithmetic of one token in a training step, in FLOP.
       peak: FLOP/s of all devices, None where unknown.
     """
 
-    def __init__(self, total: int, done: int, unit_flops: float, peak: float | None):
-        self._total, self._unit_flops, self._peak = total, unit_flops, peak
+    def __init__(self, total: int, done: int, flops_per_token: float, peak: float | None):
+        self._total, self._flops_per_token, self._peak = total, flops_per_token, peak
         self._on_terminal = sys.stderr.isatty()
         self._active = jax.process_index() == 0
         self._bar = tqdm(total=total, initial=done, unit="step", disable=not (self._active and self._on_terminal))
@@ -120,12 +102,16 @@ class Progress:
         """
         seconds, steps = max(time.perf_counter() - self._since, 1e-9), step - self._from_step
         rate = self._tokens / seconds
-        share = rate * self._unit_flops / self._peak if self._peak else None
+        share = rate * self._flops_per_token / self._peak if self._peak else None
         self.restart(step)
-        return {"tokens_per_second": rate, "seconds_per_step": seconds / max(1, steps), "peak_share": share}
+        if not steps:  # nothing was timed: the clock was started after this very step
+            return {"tokens_per_second": None, "seconds_per_step": None, "peak_share": None}
+        return {"tokens_per_second": rate, "seconds_per_step": seconds / steps, "peak_share": share}
 
     def told(self, step: int, rates: dict[str, Any]) -> dict[str, str]:
         """The rates in words: tokens/s, share of the devices' peak, time left."""
+        if rates["seconds_per_step"] is None:
+            return {}
         share = rates["peak_share"]
         left = round(rates["seconds_per_step"] * (self._total - step))
         hours, minutes, seconds = left // 3600, left // 60 % 60, left % 60
@@ -142,7 +128,7 @@ class Progress:
         if self._on_terminal:
             tqdm.write(line, file=sys.stderr)
         else:
-            print(line, file=sys.stderr, flush=True)
+            logging.info("%s", line)
 
     def close(self) -> None:
         self._bar.close()
@@ -152,34 +138,3 @@ def _short(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3g}" if abs(value) < 0.01 else f"{value:,.4f}" if abs(value) < 100 else f"{value:,.0f}"
     return str(value)
-
-
-def training_flops_per_token(config: BertConfig, length: int, predictions: int) -> float:
-    """Arithmetic that a pretraining step needs for one token: forward, and twice that backward.
-
-    Args:
-      length: tokens in a row.
-      predictions: masked positions in a row; only these meet the vocabulary.
-    """
-    head = 2.0 * predictions / length * config.hidden_size * (config.hidden_size + config.vocab_size)
-    return 3.0 * (config.matmul_flops_per_token(length) + head)
-
-
-def peak_flops(dtype: str) -> float | None:
-    """FLOP/s of all devices together: measured on a CPU, from data sheets (bf16) elsewhere, None where unknown."""
-    device = jax.devices()[0]
-    if device.platform != "cpu":
-        kinds = sorted(_PEAKS, key=len, reverse=True)
-        kind = next((kind for kind in kinds if device.device_kind.startswith(kind)), None)
-        return _PEAKS[kind] * jax.device_count() if kind else None
-    # Virtual CPU devices share the same cores, so one measurement is the peak of all of them in this process.
-    side, best = 2048 if (os.cpu_count() or 1) > 1 else 1024, 0.0
-    x = jnp.ones((side, side), dtype)
-    product = jax.jit(lambda a, b: jnp.matmul(a, b, preferred_element_type=jnp.float32))
-    product(x, x).block_until_ready()
-    for _ in range(3):
-        start = time.perf_counter()
-        product(x, x).block_until_ready()
-        best = max(best, 2.0 * side**3 / (time.perf_counter() - start))
-    logging.vlog(1, "matrix peak measured: %.0f GFLOP/s", best / 1e9)
-    return best * jax.process_count()

@@ -9,6 +9,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import itertools
+import os
 import pathlib
 import signal
 import time
@@ -18,7 +19,7 @@ import jax
 import numpy as np
 
 from bert.errors import InputError, RunError
-from bert.training import evaluate, sharding, tracking
+from bert.training import arithmetic, evaluate, run_directory, sharding, tracking
 from bert.training.checkpoint import Checkpoints
 from bert.training.step import Setup, TrainState, abstract_state, init_state, make_train_step
 from bert.training.task import Batch
@@ -52,7 +53,7 @@ class Run:
     Attributes:
       train_batch: number of the batch -> this process's rows of it (NumPy), a pure function.
       evaluation_batches: makes a fresh iterable over the held-out batches; None for none.
-      token_flops: arithmetic of a training step for one token, for the progress line.
+      flops_per_token: arithmetic of a training step for one token, for the progress line.
     """
 
     setup: Setup
@@ -60,7 +61,7 @@ class Run:
     workdir: pathlib.Path
     train_batch: Callable[[int], dict[str, np.ndarray]]
     evaluation_batches: Callable[[], Iterable[dict[str, np.ndarray]]] | None
-    token_flops: float
+    flops_per_token: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +121,7 @@ class _Loop:
 
     def __init__(self, run: Run, stack: contextlib.ExitStack):
         self.run = run
-        self.checkpoints = Checkpoints(run.workdir / "checkpoints", keep=run.settings.keep_checkpoints)
+        self.checkpoints = Checkpoints(run.workdir / run_directory.CHECKPOINTS, keep=run.settings.keep_checkpoints)
         stack.callback(self.checkpoints.close)
         self._first_batch = run.train_batch(0)  # for its shapes
         self._target = abstract_state(run.setup, self._first_batch)
@@ -141,11 +142,13 @@ class _Loop:
         self._first_step = step
         self.file = tracking.MetricsFile(self.run.workdir, step)
         self._stack.callback(self.file.close)
-        peak = tracking.peak_flops(self.run.setup.model.config.dtype)
-        self.progress = tracking.Progress(self.run.settings.total_steps, step, self.run.token_flops, peak)
+        peak = arithmetic.peak_flops(self.run.setup.model.config.dtype)
+        self.progress = tracking.Progress(self.run.settings.total_steps, step, self.run.flops_per_token, peak)
         self._stack.callback(self.progress.close)
         if restored:
-            self.progress.report(step, "restored", {"from": str(self.run.workdir / "checkpoints" / str(step))})
+            self.progress.report(
+                step, "restored", {"from": str(self.run.workdir / run_directory.CHECKPOINTS / str(step))}
+            )
         if step < self.run.settings.total_steps:
             self.progress.report(step, "compiling", {"devices": self.run.setup.mesh.size})
         return state
@@ -164,7 +167,7 @@ class _Loop:
         if in_row >= self.run.settings.stop_after_skips:
             raise RunError(
                 f"step {step}: loss or gradient was not finite {in_row} times in a row (gradient norm {norm}); "
-                "lower the learning rate, lengthen the warm-up or look at the data; the newest checkpoint is good"
+                "lower the learning rate, lengthen the warm-up or look at the data; no checkpoint holds a bad value"
             )
         if step % self.run.settings.log_every == 0 or step == self.run.settings.total_steps:
             tokens = self._totals.pop("tokens")
@@ -195,12 +198,12 @@ class _Loop:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[list[int]]:
-    """A list that SIGTERM and SIGINT append to; a second one of them ends the process at once."""
+    """A list that SIGTERM and SIGINT append to; a second Ctrl-C ends the process at once, without saving."""
     received: list[int] = []
 
     def note(number, frame):
-        if received:
-            signal.default_int_handler(number, frame)
+        if number == signal.SIGINT and number in received:
+            os._exit(128 + number)  # checkpoints appear under their name when complete, so none is left half-written
         received.append(number)
 
     # With several processes jax.distributed listens to SIGTERM and makes all of them stop at the same step.

@@ -101,20 +101,21 @@ def test_other_objectives_train(prepared, tmp_path, capsys, objective):
         (("--config.batch_size=6", "--config.micro_batches=4"), "batch_size is 6; it must be a multiple of"),
         (("--config.model.size=tinny",), "size is 'tinny'; it must be one of tiny, .*did you mean 'tiny'"),
         (("--config.examples.mask_share=0.9", "--config.examples.random_share=0.3"), "0.9.*0.3"),
-        (("--config.optimizer.name=adam",), "optimizer name is 'adam'"),
+        (("--config.optimizer.name=adam",), "optimizer.name is 'adam'"),
         (("--config.totl_steps=3",), "unknown setting config.totl_steps; did you mean config.total_steps"),
         (("--config.data=",), "config.data is missing"),
         (("--config.allocator=jemalloc",), "config.allocator is 'jemalloc'"),
+        (("--config.probes=('no mask',)",), "config.probes: 'no mask' has no \\[MASK\\]"),
         (("--coordinator=localhost:1",), "--num_processes is missing"),
         (("--config.init_from=nowhere",), "nowhere: no such directory"),
     ],
 )
 def test_bad_settings_are_refused_before_training(prepared, tmp_path, words, said):
-    """Each in one line that names the setting, its value and the rule; nothing is trained or exported."""
+    """Each in one line that names the setting, its value and the rule; the run directory is not taken."""
     with pytest.raises(InputError, match=said) as error:
         run(*TINY, f"--config.data={prepared}", f"--workdir={tmp_path / 'run'}", *words)
     assert "\n" not in str(error.value)
-    assert not (tmp_path / "run" / "checkpoints").exists()
+    assert not (tmp_path / "run" / "config.json").exists()  # the folder is as good as new for the corrected command
 
 
 def test_the_command_line_ends_with_code_2_and_one_line(tmp_path):

@@ -13,12 +13,14 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import numpy as np
 
 from bert.training.train import Run, fit
+from launch import console
 from tests.bert.training import tiny
 
 STEPS = 40
 
 
 def main(workdir: pathlib.Path) -> int:
+    console.plain_logging()  # the test reads the lines
     made = tiny.setup(hidden_dropout=0.1, attention_dropout=0.1, micro_batches=2)
     run = tiny.run(workdir, made, held_out=1, total_steps=STEPS, log_every=3, evaluate_every=10, save_every=2)
 

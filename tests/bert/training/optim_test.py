@@ -103,13 +103,13 @@ def test_adam_corrects_its_bias_and_googles_does_not():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"name": "adam"}, "optimizer name is 'adam'; it must be one of adamw, google_adamw, lamb"),
-        ({"schedule": "cosine"}, "optimizer schedule is 'cosine'"),
+        ({"name": "adam"}, "optimizer.name is 'adam'; it must be one of adamw, google_adamw, lamb"),
+        ({"schedule": "cosine"}, "optimizer.schedule is 'cosine'"),
         ({"total_steps": 0}, "total_steps is 0; training needs at least 1"),
-        ({"warmup_steps": 101}, "warmup_steps is 101; it must lie between 0 and total_steps 100"),
-        ({"learning_rate": 0.0}, "learning_rate is 0.0; it must be above 0"),
-        ({"weight_decay": -0.1}, "weight_decay is -0.1; it must be at least 0"),
-        ({"b2": 1.0}, "b2 is 1.0; it must be at least 0 and below 1"),
+        ({"warmup_steps": 101}, "optimizer.warmup_steps is 101; it must be from 0 to total_steps, 100"),
+        ({"learning_rate": 0.0}, "optimizer.learning_rate is 0.0; it must be above 0"),
+        ({"weight_decay": -0.1}, "optimizer.weight_decay is -0.1; it must be at least 0"),
+        ({"b2": 1.0}, "optimizer.b2 is 1.0; it must be at least 0 and below 1"),
     ],
 )
 def test_settings_out_of_range_are_refused_by_name_and_value(change, said):

@@ -18,7 +18,11 @@ def tokenizer() -> Tokenizer:
 
 
 def open_run(workdir, tokenizer, **changes) -> bool:
-    return run_directory.open_run(workdir, SETTINGS | changes, tokenizer, may_change=("total_steps", "mesh."))
+    """Checks and notes the settings, as a command does."""
+    settings = SETTINGS | changes
+    goes_on = run_directory.check(workdir, settings, may_change=("total_steps", "mesh."))
+    run_directory.write(workdir, settings, tokenizer)
+    return goes_on
 
 
 def test_the_same_settings_go_on_and_every_value_is_on_disk(tmp_path, tokenizer):
@@ -50,3 +54,20 @@ def test_a_damaged_config_is_told_by_file_and_line(tmp_path, tokenizer):
         open_run(tmp_path, tokenizer)
     with pytest.raises(InputError, match="no run here"):
         run_directory.read(tmp_path / "elsewhere")
+
+
+def test_a_run_killed_before_it_wrote_its_settings_can_start_again(tmp_path, tokenizer):
+    """The lock, compiled programs and a half-written config.json.tmp are no foreign files."""
+    with run_directory.locked(tmp_path / "run"):
+        (tmp_path / "run" / "cache").mkdir()
+        (tmp_path / "run" / "config.json.tmp").write_text("{")
+    assert not open_run(tmp_path / "run", tokenizer)
+
+
+def test_two_runs_never_share_a_folder(tmp_path):
+    """The second one is refused in a line while the first is at work, and let in afterwards."""
+    second = run_directory.locked(tmp_path / "run")
+    with run_directory.locked(tmp_path / "run"), pytest.raises(InputError, match="another run is at work"), second:
+        pass
+    with run_directory.locked(tmp_path / "run"):
+        pass

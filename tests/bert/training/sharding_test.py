@@ -22,7 +22,7 @@ def test_a_batch_that_does_not_divide_is_refused_with_sizes_that_do():
 
 @pytest.mark.parametrize(
     ("mode", "model_devices", "said"),
-    [("ddp", 1, "sharding mode is 'ddp'; it must be one of dp, fsdp, tp, fsdp_tp"), ("tp", 3, "model_devices is 3")],
+    [("ddp", 1, "mesh.mode is 'ddp'; it must be one of dp, fsdp, tp, fsdp_tp"), ("tp", 3, "mesh.model_devices is 3")],
 )
 def test_unknown_modes_and_uneven_meshes_are_refused(mode, model_devices, said):
     with pytest.raises(InputError, match=said):

@@ -73,4 +73,4 @@ def run(workdir: pathlib.Path, made: Setup | None = None, *, held_out: int = 0, 
     made = made or setup(hidden_dropout=0.1, attention_dropout=0.1)
     timing = {"total_steps": 20, "log_every": 5, "evaluate_every": 10, "save_every": 4} | settings
     held = (lambda: (batch(1000 + i) for i in range(held_out))) if held_out else None
-    return Run(made, LoopSettings(**timing), workdir, batch, held, token_flops=1e6)
+    return Run(made, LoopSettings(**timing), workdir, batch, held, flops_per_token=1e6)

@@ -1,0 +1,59 @@
+"""How much arithmetic a training step needs, and how much the devices could do."""
+
+import os
+import time
+
+import jax
+import jax.numpy as jnp
+from absl import logging
+
+from bert.config import BertConfig
+
+# Dense bf16 peaks in FLOP/s of one device, from the vendors' data sheets, by the start of jax's device_kind.
+_PEAKS = {
+    "NVIDIA H200": 989e12,
+    "NVIDIA H100 PCIe": 756e12,
+    "NVIDIA H100": 989e12,
+    "NVIDIA A100": 312e12,
+    "NVIDIA L4": 121e12,
+    "NVIDIA RTX A6000": 155e12,
+    "Tesla V100": 125e12,
+    "Tesla T4": 65e12,
+    "TPU v4": 275e12,
+    "TPU v5 lite": 197e12,
+    "TPU v5e": 197e12,
+    "TPU v5p": 459e12,
+    "TPU v5": 459e12,
+    "TPU v6": 918e12,
+}
+
+
+def training_flops_per_token(config: BertConfig, length: int, predictions: int) -> float:
+    """Arithmetic that a pretraining step needs for one token: forward, and twice that backward.
+
+    Args:
+      length: tokens in a row.
+      predictions: masked positions in a row; only these meet the vocabulary.
+    """
+    head = 2.0 * predictions / length * config.hidden_size * (config.hidden_size + config.vocab_size)
+    return 3.0 * (config.matmul_flops_per_token(length) + head)
+
+
+def peak_flops(dtype: str) -> float | None:
+    """FLOP/s of all devices together: measured on a CPU, from data sheets (bf16) elsewhere, None where unknown."""
+    device = jax.devices()[0]
+    if device.platform != "cpu":
+        kinds = sorted(_PEAKS, key=len, reverse=True)
+        kind = next((kind for kind in kinds if device.device_kind.startswith(kind)), None)
+        return _PEAKS[kind] * jax.device_count() if kind else None
+    # Virtual CPU devices share the same cores, so one measurement is the peak of all of them in this process.
+    side, best = 2048 if (os.cpu_count() or 1) > 1 else 1024, 0.0
+    x = jnp.ones((side, side), dtype)
+    product = jax.jit(lambda a, b: jnp.matmul(a, b, preferred_element_type=jnp.float32))
+    product(x, x).block_until_ready()
+    for _ in range(3):
+        start = time.perf_counter()
+        product(x, x).block_until_ready()
+        best = max(best, 2.0 * side**3 / (time.perf_counter() - start))
+    logging.vlog(1, "matrix peak measured: %.0f GFLOP/s", best / 1e9)
+    return best * jax.process_count()  # all processes measure now, so those of one host share its cores here, too
