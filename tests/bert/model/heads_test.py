@@ -62,6 +62,14 @@ def test_empty_slots_and_unlabelled_pairs_weigh_nothing(tiny, make_batch, exampl
     assert_trees_close(tiny.loss_and_gradients(other), tiny.loss_and_gradients(batch), 0)
 
 
+def test_a_wrong_id_that_counts_makes_the_loss_loud(tiny, make_batch, examples):
+    """A masked id beyond the vocabulary, or a third class: NaN, at which a training step is skipped and counted."""
+    for name, wrong in (("masked_ids", 64), ("next_sentence_labels", 2)):
+        batch = make_batch([examples[:3], examples[3:4], [], []], 32)
+        batch[name][0, 0] = wrong
+        assert np.isnan(tiny.loss_and_gradients(batch)[0]), name
+
+
 def test_without_next_sentence(tiny, make_batch, examples):
     """Masked words alone: no pooler among the parameters, the same word scores."""
     model = Model(tiny.config, PretrainingHead(tiny.config, with_next_sentence=False))
