@@ -38,7 +38,7 @@ def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:
     encoder = settings.get("encoder") if isinstance(settings, dict) else None
     if not isinstance(encoder, dict):
         raise InputError(
-            f'{path}: says nothing of an encoder ("encoder"); name the folder of a pretraining run, or a model directory'
+            f'{path}: says nothing of an encoder ("encoder"); name a pretraining run, or a model directory'
         )
     config = BertConfig.from_json(encoder, source=str(path))
     step, params = checkpoint.newest_params(run / run_directory.CHECKPOINTS)
