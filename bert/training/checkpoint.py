@@ -66,11 +66,12 @@ class Checkpoints:
         unreadable: dict[int, str] = {}
         for step in sorted(self._manager.all_steps(), reverse=True):
             restored, problem = None, ""
+            _refuse_other_shapes(self.directory / str(step), target)
             try:
                 with _without_late_complaints():
                     restored = self._manager.restore(step, args=args)
             except Exception as error:  # whatever a damaged file makes Orbax and TensorStore raise
-                _raise_unless_damaged(error, self.directory / str(step), target)
+                _raise_unless_damaged(error, self.directory / str(step))
                 problem = _first_line(error)
             if _in_all_processes(restored is not None) and restored is not None:
                 # Only now: where nothing can be read, everything stays as it is.
@@ -118,7 +119,8 @@ def _without_late_complaints() -> Iterator[None]:
     before = sys.unraisablehook
 
     def hook(complaint: Any) -> None:
-        if str(complaint.exc_value) != "Event loop is closed":
+        unfinished = getattr(complaint.object, "__name__", "").startswith("_read_array")
+        if not unfinished and str(complaint.exc_value) != "Event loop is closed":
             before(complaint)
 
     sys.unraisablehook = hook
@@ -132,22 +134,26 @@ def _in_all_processes(value: bool) -> bool:
     return bool(np.all(multihost_utils.process_allgather(np.array(value))))
 
 
-def _raise_unless_damaged(error: Exception, step_directory: pathlib.Path, target: Any) -> None:
-    """Raises where an older checkpoint would be no help: no memory, no permission, a state of other shapes."""
+def _raise_unless_damaged(error: Exception, step_directory: pathlib.Path) -> None:
+    """Raises where an older checkpoint would be no help: no memory, no permission."""
     if isinstance(error, (MemoryError, PermissionError)) or any(
         word in str(error) for word in ("PERMISSION_DENIED", "RESOURCE_EXHAUSTED")
     ):
         raise RunError(f"{step_directory}: {_first_line(error)}; the checkpoint is left as it is") from error
+
+
+def _refuse_other_shapes(step_directory: pathlib.Path, target: Any) -> None:
+    """Raises InputError where the checkpoint's readable metadata are those of another model or optimizer."""
     try:
         saved = ocp.PyTreeCheckpointer().metadata(step_directory / "state").item_metadata.tree
-        differs = _shapes(saved) != _shapes(target)
-    except Exception:  # the metadata are damaged, too
+        shapes = _shapes(saved)
+    except Exception:  # damaged; restoring will tell
         return
-    if differs:
+    if shapes and shapes != _shapes(target):
         raise InputError(
             f"{step_directory}: saved by a run with other parameters or another optimizer; choose another folder, "
             "or the settings that it was started with"
-        ) from error
+        )
 
 
 def _shapes(tree: Any) -> list[tuple[int, ...]]:
