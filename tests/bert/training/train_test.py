@@ -170,7 +170,7 @@ def test_intervals_below_one_are_refused(name):
 
 
 def start(workdir: pathlib.Path) -> subprocess.Popen:
-    environment = {**os.environ, "XLA_FLAGS": ""}
+    environment = {**os.environ, "XLA_FLAGS": "--xla_backend_optimization_level=0"}
     command = [sys.executable, "-m", "tests.bert.training.killed_run", str(workdir)]
     return subprocess.Popen(command, cwd=CHECKOUT, env=environment, stderr=subprocess.PIPE, text=True)
 
