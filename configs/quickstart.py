@@ -12,7 +12,7 @@ from ml_collections import ConfigDict
 def get_config() -> ConfigDict:
     config = _pretrain().get_config("tiny")
     config.data = "prepared/installed-docs"
-    config.total_steps = 3_300
+    config.total_steps = 3_900
     config.batch_size = 32  # small batches learn most from few tokens
     config.max_length = 64
     config.model.max_position_embeddings = 128
@@ -22,9 +22,11 @@ def get_config() -> ConfigDict:
     config.model.attention_dropout = 0.0
     config.optimizer.learning_rate = 1.5e-3
     config.optimizer.warmup_steps = 200
+    config.optimizer.b2 = 0.98  # a short run needs a short memory
+    config.optimizer.clip_norm = 0.0  # norms stay below 5
     config.log_every = 100
-    config.evaluate_every = 1_100
-    config.save_every = 550
+    config.evaluate_every = 1_300
+    config.save_every = 650
     config.probes = (
         "the shape of the [MASK] array is returned as a tuple of integers .",
         "raises a value error if the [MASK] is not valid .",
