@@ -25,14 +25,16 @@ def get_config(size: str = "base") -> ConfigDict:
     config.model.attention_dropout = 0.1
     config.model.max_position_embeddings = 512
     config.model.initializer_range = 0.02  # standard deviation of random weights; BERT appendix A.2
-    config.model.dtype = "float32"  # of matrix products; bfloat16 is faster on accelerators, and rounds
+    # Of matrix products. bfloat16 is faster on accelerators, and rounds; float32 itself is rounded there by default (TF32
+    # on NVIDIA, bfloat16 passes on TPU) unless JAX_DEFAULT_MATMUL_PRECISION=highest is set.
+    config.model.dtype = "float32"
     config.model.layer_loop = "auto"  # scan (one block compiled), unroll, or auto: unroll on CPU
     config.model.remat = False  # compute blocks again in the backward pass: less memory, a third more arithmetic
 
     config.examples = ConfigDict()
     config.examples.objective = "nsp"  # nsp: next sentence; sop: sentence order (ALBERT); none: no pairs (RoBERTa)
     config.examples.packed = True  # several short examples in a row
-    config.examples.max_examples = 8  # of them in a row at most
+    config.examples.max_examples = 0  # of them in a row at most; 0: an eighth of max_length
     config.examples.short_probability = 0.1  # share of examples with a random shorter length; BERT
     config.examples.mask_rate = 0.15  # share of tokens chosen for prediction; BERT section 3.1
     config.examples.mask_share = 0.8  # of the chosen: replaced by [MASK]

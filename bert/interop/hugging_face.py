@@ -169,6 +169,8 @@ def save_model_directory(
     tensors = dict(weight_names.from_params(params, config))
     with whole_directory.replacing(target) as aside:
         safetensors.numpy.save_file(tensors, aside / WEIGHTS_FILE, metadata={"format": "pt"})
+        # The library makes a file that only its owner can read; a model directory is to be shared as the user wants.
+        os.chmod(aside / WEIGHTS_FILE, 0o666 & ~_umask())
         text = json.dumps(_config_values(config, tensors, tokenizer, extra or {}), indent=2, ensure_ascii=False)
         (aside / CONFIG_FILE).write_text(text + "\n", encoding="utf-8", newline="\n")
         if tokenizer:
@@ -190,6 +192,13 @@ def _config_values(
         "tie_word_embeddings": True,
         "pad_token_id": tokenizer.pad_id if tokenizer else 0,
     }
+
+
+def _umask() -> int:
+    """The process's mask of permissions, which can only be read by setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
 
 
 def architecture(parts: Sequence[str]) -> str:

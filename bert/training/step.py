@@ -10,6 +10,7 @@ from typing import Any
 import flax.struct
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax.sharding import Mesh
 
@@ -82,8 +83,15 @@ def _fresh_state(setup: Setup, batch: Batch, params: dict | None) -> TrainState:
     return TrainState(zero, params, optim.transformation(setup.optimizer).init(params), zero, zero)
 
 
-def make_train_step(setup: Setup, target: TrainState) -> Callable[[TrainState, Batch], tuple[TrainState, Batch]]:
-    """Compiled (state, global batch) -> (next state, sums and counts of the step); the state's memory is reused.
+Step = Callable[[TrainState, Batch], tuple[TrainState, Array]]
+Read = Callable[[Array], dict[str, float]]
+
+
+def make_train_step(setup: Setup, target: TrainState) -> tuple[Step, Read]:
+    """Compiled (state, global batch) -> (next state, values of the step), and what reads the values by name.
+
+    The state's memory is reused. The values (sums and counts, gradient norm, rate, counters) are one float32 array,
+    for fetching a dozen scalars one by one would take longer than starting the step.
 
     The loss of each term is its sum over the whole global batch divided by its count over the whole global batch,
     whatever the number of devices and micro-batches. A step whose loss or gradient is not finite changes nothing but
@@ -97,7 +105,12 @@ def make_train_step(setup: Setup, target: TrainState) -> Callable[[TrainState, B
         sums = setup.task.sums(outputs, batch)
         return losses.total(sums, counts), sums
 
-    def step(state: TrainState, batch: Batch) -> tuple[TrainState, Batch]:
+    names: list[str] = []  # of the values, in their order; known once the step was traced
+
+    def read(values: Array) -> dict[str, float]:
+        return dict(zip(names, np.asarray(values).tolist(), strict=True))
+
+    def step(state: TrainState, batch: Batch) -> tuple[TrainState, Array]:
         counts = setup.task.counts(batch)
         key = jax.random.fold_in(root, state.step)
         grads, sums = _accumulate(micro_loss, state.params, batch, counts, key, setup.micro_batches)
@@ -118,18 +131,20 @@ def make_train_step(setup: Setup, target: TrainState) -> Callable[[TrainState, B
         )
         # A skipped step is in no average.
         step_sums = {name: jnp.where(good, value, 0.0) for name, value in with_counts(sums, counts).items()}
-        return state, step_sums | {
+        values = step_sums | {
             "tokens": (batch["example_ids"] > 0).sum(dtype=jnp.float32),
             "gradient_norm": norm,
             "learning_rate": used_rate,
             "skipped": state.skipped,
             "skipped_in_row": state.skipped_in_row,
         }
+        names[:] = values
+        return state, jnp.stack([jnp.asarray(value, jnp.float32) for value in values.values()])
 
     shards = jax.tree.map(lambda x: x.sharding, target)
     rows = sharding.batch_sharding(setup.mesh)
     out = (shards, sharding.replicated(setup.mesh))
-    return jax.jit(step, donate_argnums=0, in_shardings=(shards, rows), out_shardings=out)
+    return jax.jit(step, donate_argnums=0, in_shardings=(shards, rows), out_shardings=out), read
 
 
 def _accumulate(micro_loss, params, batch: Batch, counts: Batch, key: Array, parts: int):

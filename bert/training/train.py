@@ -90,7 +90,7 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
         step, metrics, evaluated_at = int(state.step), {}, -1
         stop = stack.enter_context(_signals())
         batches = stack.enter_context(_ahead(lambda i: sharding.place(run.train_batch(i), run.setup.mesh), step, total))
-        pending: Batch | None = None
+        pending: jax.Array | None = None
         while step < total and not (stop or loop.checkpoints.preempted(step)):
             batch = next(batches)
             state, told = loop.train_step(state, batch)
@@ -125,7 +125,7 @@ class _Loop:
         stack.callback(self.checkpoints.close)
         self._first_batch = run.train_batch(0)  # for its shapes
         self._target = abstract_state(run.setup, self._first_batch)
-        self.train_step = make_train_step(run.setup, self._target)
+        self.train_step, self._read = make_train_step(run.setup, self._target)
         self._evaluation_step = evaluate.make_evaluation_step(run.setup.model, run.setup.task, run.setup.mesh)
         self._stack = stack
         self._totals: dict[str, float] = {}  # sums since the last log line
@@ -153,9 +153,9 @@ class _Loop:
             self.progress.report(step, "compiling", {"devices": self.run.setup.mesh.size})
         return state
 
-    def log(self, step: int, told: Batch) -> None:
+    def log(self, step: int, told: jax.Array) -> None:
         """Adds a step's sums; writes a line where one is due. ``step`` counts that step."""
-        values = {name: float(value) for name, value in jax.device_get(told).items()}
+        values = self._read(told)
         skipped, in_row = int(values.pop("skipped")), int(values.pop("skipped_in_row"))
         norm, rate = values.pop("gradient_norm"), values.pop("learning_rate")
         self.progress.advance()

@@ -171,3 +171,10 @@ def test_a_tree_that_cannot_be_written_leaves_nothing(tiny, tmp_path):
     with pytest.raises(InputError, match="head/colour/kernel has no name outside"):
         save(tiny, tmp_path / "out", params=params)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_can_be_read_by_whom_the_user_lets_read(tiny, tmp_path):
+    """The weights get the permissions that any new file gets, not those of their owner alone."""
+    (tmp_path / "plain").write_text("")
+    weights = save(tiny, tmp_path / "out") / "model.safetensors"
+    assert weights.stat().st_mode == (tmp_path / "plain").stat().st_mode

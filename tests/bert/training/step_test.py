@@ -55,9 +55,10 @@ def test_six_steps_equal_the_reference_optimizers(reference, rule, files):
     batch = reference_batch()
     with jax.set_mesh(made.mesh):
         target = abstract_state(made, batch)
-        state, step = init_state(made, target, batch, found.params), make_train_step(made, target)
+        state, (step, read) = init_state(made, target, batch, found.params), make_train_step(made, target)
         for number, row in enumerate(wanted):
-            state, told = step(state, batch)
+            state, values = step(state, batch)
+            told = read(values)
             loss = told["mlm"] / told["mlm_count"] + told["nsp"] / told["nsp_count"]
             np.testing.assert_allclose(loss, row["loss_before"], rtol=1e-5)
             np.testing.assert_allclose(told["gradient_norm"], row["grad_norm_before_clip"], rtol=1e-5)
@@ -192,12 +193,30 @@ def test_dropout_differs_between_steps_and_seeds_and_is_a_function_of_both():
     assert losses(other) != [first, second]
 
 
+def test_the_rate_follows_updates_and_not_micro_batches_or_devices():
+    """Warm-up of two updates of four, with two micro-batches on four devices: rates of updates 0 to 3."""
+    made = tiny.setup(devices=4, micro_batches=2, schedule="linear", warmup_steps=2, total_steps=4, learning_rate=1e-2)
+    _, told = tiny.run_steps(made, [tiny.batch(i) for i in range(4)])
+    np.testing.assert_allclose([t["learning_rate"] for t in told], [0, 5e-3, 1e-2, 5e-3], rtol=1e-6)
+
+
+def test_initial_parameters_do_not_depend_on_the_devices():
+    """One device, and eight with parameters split: the same bits."""
+    states = []
+    for made in (tiny.setup(), tiny.setup(devices=8, mode="fsdp")):
+        with jax.set_mesh(made.mesh):
+            target = abstract_state(made, tiny.batch())
+            states.append(jax.device_get(init_state(made, target, tiny.batch()).params))
+    for one, other in zip(*map(jax.tree.leaves, states), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_the_step_compiles_once():
     """Eight batches of one shape: one compiled program, also with the state that comes out put in again."""
     made = tiny.setup(devices=2, mode="fsdp")
     with jax.set_mesh(made.mesh):
         target = abstract_state(made, tiny.batch())
-        state, step = init_state(made, target, tiny.batch()), make_train_step(made, target)
+        state, (step, _) = init_state(made, target, tiny.batch()), make_train_step(made, target)
         for i in range(8):
             state, _ = step(state, sharding.place(tiny.batch(i), made.mesh))
         assert step._cache_size() == 1
@@ -212,7 +231,7 @@ def test_accumulation_needs_little_more_memory_than_one_part():
         with jax.set_mesh(made.mesh):
             target = abstract_state(made, batch)
             placed = sharding.place(batch, made.mesh)
-            compiled = make_train_step(made, target).lower(target, placed).compile()
+            compiled = make_train_step(made, target)[0].lower(target, placed).compile()
         size = sum(int(np.prod(x.shape)) * 4 for x in jax.tree.leaves(target.params))
         return compiled.memory_analysis().temp_size_in_bytes, size
 

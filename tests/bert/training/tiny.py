@@ -60,11 +60,11 @@ def run_steps(made: Setup, batches: list[dict[str, np.ndarray]], params=None) ->
     """The state after one step a batch, and what each step told (floats)."""
     with jax.set_mesh(made.mesh):
         target = abstract_state(made, batches[0])
-        state, step = init_state(made, target, batches[0], params), make_train_step(made, target)
+        state, (step, read) = init_state(made, target, batches[0], params), make_train_step(made, target)
         told = []
         for one in batches:
             state, values = step(state, sharding.place(one, made.mesh))
-            told.append({name: float(value) for name, value in values.items()})
+            told.append(read(values))
     return jax.device_get(state), told
 
 
