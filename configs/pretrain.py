@@ -25,8 +25,8 @@ def get_config(size: str = "base") -> ConfigDict:
     config.model.attention_dropout = 0.1
     config.model.max_position_embeddings = 512
     config.model.initializer_range = 0.02  # standard deviation of random weights; BERT appendix A.2
-    # Of matrix products. bfloat16 is faster on accelerators, and rounds; float32 itself is rounded there by default (TF32
-    # on NVIDIA, bfloat16 passes on TPU) unless JAX_DEFAULT_MATMUL_PRECISION=highest is set.
+    # Of matrix products. bfloat16 is faster on accelerators, and rounds; float32 itself is rounded there by default
+    # (TF32 on NVIDIA, bfloat16 passes on TPU) unless JAX_DEFAULT_MATMUL_PRECISION=highest is set.
     config.model.dtype = "float32"
     config.model.layer_loop = "auto"  # scan (one block compiled), unroll, or auto: unroll on CPU
     config.model.remat = False  # compute blocks again in the backward pass: less memory, a third more arithmetic
