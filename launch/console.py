@@ -7,10 +7,10 @@ from absl import logging as absl_logging
 
 
 def plain_logging() -> None:
-    """Our log messages as plain lines on standard error; of Orbax and TensorStore, warnings only."""
+    """Our log messages as plain lines on standard error; of Orbax and asyncio nothing, for we tell what matters."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Plain())
-    handler.addFilter(lambda record: record.levelno > logging.INFO or "orbax" not in record.pathname)
+    handler.addFilter(lambda record: "orbax" not in record.pathname and record.name != "asyncio")
     logging.getLogger().handlers[:] = [handler]
     absl_logging.set_verbosity(absl_logging.INFO)
 

@@ -223,6 +223,8 @@ def _help(doc: str, config_path: str | None, options: Mapping[str, str], require
         source = pathlib.Path(config_path).read_text(encoding="utf-8")
         fields = re.findall(r"^ {4}(?:config\.(\w[\w.]* = .*)|(# .*))$", source, re.MULTILINE)
         lines += ["", f"Settings in {config_path}:", *(f"  {field or comment}" for field, comment in fields)]
+    if config_path is None:
+        lines += ["", "With --config=FILE this help lists the settings of that file."]
     return "\n".join(lines)
 
 

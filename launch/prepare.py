@@ -13,6 +13,7 @@ from typing import TextIO
 
 from absl import logging
 
+from bert.errors import InputError
 from bert.text import pool
 from bert.text.prepare import Prepared, PrepareSettings, prepare
 from launch import flags
@@ -31,6 +32,8 @@ def run(argv: list[str]) -> Prepared:
     flags.show(config, options)
     fields = dict(config)
     workers, overwrite = fields.pop("workers") or pool.usable_cores(), fields.pop("overwrite")
+    if workers < 0:
+        raise InputError(f"config.workers is {workers}; give a number of processes, or 0 for one on each core")
     started = time.monotonic()
     with progress_line(sys.stderr) as progress:
         prepared = prepare(

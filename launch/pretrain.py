@@ -17,7 +17,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from bert import inference
-from bert.config import BertConfig
+from bert.config import SIZES, BertConfig
 from bert.data import masking
 from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
@@ -66,6 +66,8 @@ def pretrain(config: ConfigDict, options: flags.Options, workdir: pathlib.Path) 
         model_config, init_params = dataclasses.replace(kept, **computing(config, kept)), None
     else:
         model_config, init_params = starting_point(config, store, task)
+    if config.init_from:
+        adopt(config, model_config)
     settings = flags.flatten(config) | {"data_sha256": store.fingerprint, "encoder": model_config.to_json()}
     goes_on = run_directory.check(workdir, settings, may_change=MAY_CHANGE)
     if jax.process_index() == 0:
@@ -106,15 +108,6 @@ def build(
     examples = BatchSettings(
         batch_size=config.batch_size, max_length=config.max_length, seed=config.seed, **{**config.examples, **unset}
     )
-    if examples.whole_words and masking.share_of_split_words(store) == 0:
-        runtime.say(
-            "notice: no word has two pieces, so whole words are single tokens; prepare the text with word_boundaries"
-        )
-    batches, rows = Batches(store, examples), sharding.host_rows(config.batch_size)
-    runtime.say(f"training: {batches.report}; {batches.steps_per_epoch:,.0f} steps an epoch")
-    held = EvaluationBatches(held_out, examples) if held_out.num_documents else None
-    if held:
-        runtime.say(f"held out: {held.report}")
     setup = Setup(
         model=Model(model_config, task.head(model_config)),
         task=task,
@@ -125,6 +118,16 @@ def build(
         seed=config.seed,
     )
     timing = {field.name: config[field.name] for field in dataclasses.fields(train.LoopSettings)}
+    loop = train.LoopSettings(**timing)
+    if examples.whole_words and masking.share_of_split_words(store) == 0:
+        runtime.say(
+            "notice: no word has two pieces, so whole words are single tokens; prepare the text with word_boundaries"
+        )
+    batches, rows = Batches(store, examples), sharding.host_rows(config.batch_size)
+    runtime.say(f"training: {batches.report}; {batches.steps_per_epoch:,.0f} steps an epoch")
+    held = EvaluationBatches(held_out, examples) if held_out.num_documents else None
+    if held:
+        runtime.say(f"held out: {held.report}")
     flops = arithmetic.training_flops_per_token(model_config, config.max_length, examples.masks_in_row)
 
     def train_batch(number: int) -> dict[str, np.ndarray]:
@@ -134,7 +137,7 @@ def build(
         return (held(number, rows) for number in range(len(held)))
 
     evaluation = evaluation_batches if held else None
-    return train.Run(setup, train.LoopSettings(**timing), workdir, train_batch, evaluation, flops), held
+    return train.Run(setup, loop, workdir, train_batch, evaluation, flops), held
 
 
 def starting_point(config: ConfigDict, store: Store, task: Pretraining) -> tuple[BertConfig, Params | None]:
@@ -163,6 +166,17 @@ def computing(config: ConfigDict, given: BertConfig) -> dict[str, Any]:
     """The settings that may differ from a given encoder's: all but its sizes, its activation and how it was drawn."""
     fixed = ("size", "max_position_embeddings", "hidden_act", "initializer_range")
     return {name: value for name, value in config.model.items() if name not in fixed}
+
+
+def adopt(config: ConfigDict, given: BertConfig) -> None:
+    """Sets what the weights of ``config.init_from`` decide, and says where that differs from what was asked for."""
+    shape = (given.num_layers, given.hidden_size, given.num_heads)
+    size = next((name for name, sizes in SIZES.items() if sizes == shape), "x".join(map(str, shape)))
+    decided = {"size": size, "hidden_act": given.hidden_act, "max_position_embeddings": given.max_position_embeddings}
+    for name, value in decided.items():
+        if config.model[name] != value:
+            runtime.say(f"config.model.{name} is {value}, as the weights of {config.init_from} have it")
+            config.model[name] = value
 
 
 def check_probes(probes: tuple[str, ...], tokenizer: Tokenizer) -> None:

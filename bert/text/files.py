@@ -117,11 +117,12 @@ def encoding_of(path: pathlib.Path, encoding: str | None) -> str:
       InputError: a name that Python does not know.
     """
     chosen = "utf-8"
+    names = {name.removesuffix(ending) for name in (path.name, str(path)) for ending in ("", ".gz")}
     for part in (encoding or "").split(","):
         pattern, _, name = part.strip().rpartition("=")
         if not name:
             continue
-        if not pattern or fnmatch.fnmatch(path.name, pattern) or fnmatch.fnmatch(str(path), pattern):
+        if not pattern or any(fnmatch.fnmatch(name, pattern) for name in names):
             chosen = name
             if pattern:
                 break
@@ -190,9 +191,11 @@ class NotInEncoding(InputError):
     def __init__(self, path: pathlib.Path, encoding: str, position: int, line: int, byte: int, others: str = ""):
         self.arguments = (path, encoding, position, line, byte)
         name = encoding.removesuffix("-sig").upper()
+        # FF FE and FE FF begin a file in UTF-16; as cp1252 it would be letters with gaps.
+        guess = "utf-16" if position == 0 and byte in (0xFE, 0xFF) else "cp1252"
         super().__init__(
             f"{path}, byte {position} (line {line}): 0x{byte:02X} is not {name}; set encoding to the file's, such as "
-            f"'{path.name}=cp1252'{others}"
+            f"'{path.name}={guess}'{others}"
         )
 
     def with_others(self, others: Iterable[pathlib.Path]) -> "NotInEncoding":

@@ -6,6 +6,7 @@ damaged later is found when it is read; it is set aside, and the one before is u
 
 import contextlib
 import pathlib
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -106,7 +107,9 @@ class Checkpoints:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    """The beginning of a message, without the objects that Python prints into it."""
+    line = (str(error).strip().splitlines() or [""])[0]
+    return re.split(r"[<\[{]", line)[0].strip(" :,")[:120] or type(error).__name__
 
 
 @contextlib.contextmanager

@@ -38,18 +38,28 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
     """Makes the folder and keeps other runs out of it until the end; process 0 holds the lock for all of its run.
 
     Raises:
-      InputError: another run is at work there.
+      InputError: another run is at work there, or no such folder can be made.
     """
     if jax.process_index() != 0:
         yield
         return
-    workdir.mkdir(parents=True, exist_ok=True)
-    with open(workdir / "lock", "w") as lock:
+    try:
+        workdir.mkdir(parents=True, exist_ok=True)
+        lock = open(workdir / "lock", "w")  # noqa: SIM115  (held open for as long as the run goes)
+    except OSError as error:
+        raise InputError(f"{workdir}: cannot be a run directory ({error.strerror}); choose another") from None
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"{workdir}: another run is at work in this folder; wait for it, or stop it") from None
-        yield
+        try:
+            yield
+        finally:
+            if not (workdir / CONFIG).exists():  # refused: leave no trace
+                (workdir / "lock").unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # not empty
+                    workdir.rmdir()
 
 
 def has_checkpoints(workdir: pathlib.Path) -> bool:

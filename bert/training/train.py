@@ -80,6 +80,7 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
       init_params: parameters to start from at step 0 (NumPy arrays); None draws them from the seed.
 
     Raises:
+      InputError: the run is beyond ``total_steps`` already.
       RunError: after too many non-finite steps in a row.
     """
     with contextlib.ExitStack() as stack:
@@ -138,6 +139,11 @@ class _Loop:
         else:
             step, state = 0, init_state(self.run.setup, self._target, self._first_batch, init_params)
             meta = {"totals": {}}
+        if step > self.run.settings.total_steps:
+            raise InputError(
+                f"total_steps is {self.run.settings.total_steps}, but the run is at step {step} already; "
+                f"give {step} to see its scores, more to train on"
+            )
         self._totals = dict(meta["totals"])
         self._first_step = step
         self.file = tracking.MetricsFile(self.run.workdir, step)

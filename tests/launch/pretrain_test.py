@@ -111,7 +111,11 @@ def test_a_run_starts_from_the_weights_of_another(prepared, tmp_path, capsys):
     """`init_from`: at rate almost 0 the first run's weights come out again; sizes are those of the first."""
     run(*TINY, f"--config.data={prepared}", f"--workdir={tmp_path / 'one'}", "--config.total_steps=2")
     words = (f"--config.data={prepared}", f"--workdir={tmp_path / 'two'}", f"--config.init_from={tmp_path / 'one'}")
+    capsys.readouterr()
     run(*TINY, *words, "--config.optimizer.learning_rate=1e-30", "--config.model.size=mini")
+    assert "config.model.size is tiny, as the weights of" in capsys.readouterr().out
+    assert json.loads((tmp_path / "two" / "config.json").read_text())["model.size"] == "tiny"
+    run(*TINY, *words, "--config.optimizer.learning_rate=1e-30", "--config.model.size=mini")  # goes on: is finished
     one, two = (bert.load(tmp_path / name).params["encoder"]["blocks"] for name in ("one", "two"))
     np.testing.assert_array_equal(one["attention"]["query"]["kernel"], two["attention"]["query"]["kernel"])
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from bert.errors import InputError
-from bert.text import installed_docs
+from bert.text import files, installed_docs
 from bert.text.corpus import Corpus, CorpusSettings
 from bert.text.layout import split_sentences
 
@@ -247,3 +247,11 @@ def test_installed_documentation_is_read_once(monkeypatch):
     assert first == second
     assert calls == [3, 3]
     assert corpus.notes["installed-docs"]["bytes"] == len("One text.Another text.")
+
+
+def test_a_pattern_names_packed_files_too_and_utf_16_is_recognised(tmp_path):
+    """'*-8.txt=latin-1' is also meant for a.-8.txt.gz; a file that begins with UTF-16's mark is not called cp1252."""
+    assert files.encoding_of(tmp_path / "a-8.txt.gz", "*-8.txt=latin-1") == "iso8859-1"
+    (tmp_path / "b.txt").write_bytes("text".encode("utf-16"))
+    with pytest.raises(InputError, match=r"'b\.txt=utf-16'"):
+        list(files.read_lines(tmp_path / "b.txt", "utf-8"))

@@ -71,3 +71,14 @@ def test_two_runs_never_share_a_folder(tmp_path):
         pass
     with run_directory.locked(tmp_path / "run"):
         pass
+
+
+def test_a_refused_run_leaves_no_trace(tmp_path):
+    """A new folder is gone again, a foreign one is as it was; a file in its place is refused in a line."""
+    (tmp_path / "thesis.tex").write_text("mine")
+    for folder in (tmp_path, tmp_path / "new"):
+        with pytest.raises(InputError, match="no"), run_directory.locked(folder):
+            raise InputError("no")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(InputError, match=r"thesis\.tex: cannot be a run directory \(File exists\)"):
+        run_directory.locked(tmp_path / "thesis.tex").__enter__()

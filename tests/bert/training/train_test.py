@@ -146,6 +146,14 @@ def test_a_finished_run_that_is_started_again_only_evaluates(tmp_path):
     assert lines(tmp_path) == before
 
 
+def test_a_run_beyond_its_total_steps_is_refused_and_not_called_stopped(tmp_path):
+    """Six steps done, four asked for: both numbers and the way out; the checkpoint stays."""
+    fit(tiny.run(tmp_path, total_steps=6))
+    with pytest.raises(InputError, match="total_steps is 4, but the run is at step 6 already; give 6 to see"):
+        fit(tiny.run(tmp_path, total_steps=4))
+    assert (tmp_path / "checkpoints" / "6").is_dir()
+
+
 def test_log_files_hold_plain_lines(tmp_path, capfd, caplog):
     """Off a terminal: no carriage return, one line every log_every updates with step, loss and rate."""
     with caplog.at_level("INFO", logger="absl"):
