@@ -3,7 +3,7 @@
     python -m launch.pretrain --config=configs/pretrain.py:base --config.data=prepared/ --workdir=runs/base
 
 Run the same command again to go on after any stop. SIGTERM and Ctrl-C save first (a second Ctrl-C does not wait) and
-exit with 128 + the signal's number. A finished run only evaluates again.
+exit with 128 + the signal's number; with several processes only SIGTERM saves. A finished run only evaluates again.
 """
 
 import dataclasses

@@ -7,13 +7,13 @@ folder, a whole new one, or both, and the next run goes on from there.
 
 import contextlib
 import dataclasses
-import fcntl
 import os
 import pathlib
 import shutil
 from collections.abc import Iterator
 from typing import Any
 
+from bert import locks
 from bert.errors import InputError, RunError
 from bert.text.report import Report
 from bert.text.store import MANIFEST, check_files, read_manifest
@@ -124,16 +124,11 @@ def _locked(folder: pathlib.Path) -> Iterator[None]:
     path = folder.with_name(folder.name + ".partial.lock")
     with contextlib.ExitStack() as stack:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lock = stack.enter_context(open(path, "w"))
+            stack.enter_context(locks.held(path, f"{folder}: another prepare is writing this folder; wait for it"))
         except OSError as error:
             raise InputError(
                 f"{folder}: its parent folder cannot be written ({error.strerror}); give a folder in one that can"
             ) from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{folder}: another prepare is writing this folder; wait for it") from None
         try:
             yield
         finally:

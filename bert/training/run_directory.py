@@ -9,7 +9,6 @@ cache/                 compiled programs
 """
 
 import contextlib
-import fcntl
 import json
 import pathlib
 from collections.abc import Iterator, Mapping
@@ -19,6 +18,7 @@ import jax
 from absl import logging
 from jax.experimental import multihost_utils
 
+from bert import locks
 from bert.errors import InputError
 from bert.text.tokenizer import Tokenizer
 
@@ -43,16 +43,12 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
     if jax.process_index() != 0:
         yield
         return
-    try:
-        workdir.mkdir(parents=True, exist_ok=True)
-        lock = open(workdir / "lock", "w")  # noqa: SIM115  (held open for as long as the run goes)
-    except OSError as error:
-        raise InputError(f"{workdir}: cannot be a run directory ({error.strerror}); choose another") from None
-    with lock:
+    with contextlib.ExitStack() as stack:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{workdir}: another run is at work in this folder; wait for it, or stop it") from None
+            busy = f"{workdir}: another run is at work in this folder; wait for it, or stop it"
+            stack.enter_context(locks.held(workdir / "lock", busy))
+        except OSError as error:
+            raise InputError(f"{workdir}: cannot be a run directory ({error.strerror}); choose another") from None
         try:
             yield
         finally:
