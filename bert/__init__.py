@@ -1,10 +1,10 @@
 """BERT in JAX: pretrain an encoder on your own text, fine-tune it, look inside it, carry weights in and out.
 
     import bert
-    model = bert.load("runs/base")                      # a model directory or a run directory
+    model = bert.load("runs/base")                      # a run, a Hugging Face or a Google directory
     model.fill_mask("The capital of [MASK] is Paris.")  # for each mask: [(token, probability), ...]
     model.embed(["one sentence", "another"])            # float32 [N, D]
-    bert.save(model, "out/")                            # a model directory that transformers loads
+    bert.save(model, "out/")                            # for transformers; format="stablehlo" or "onnx"
 
 The pieces to build with: `BertConfig` (sizes), `Encoder` (a batch -> hidden states), and the modules `heads` and
 `losses`. Bad input raises `InputError`.

@@ -8,7 +8,7 @@ Axes: B row, T query position, S key position, D hidden width, N head, V vocabul
 import functools
 import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -19,9 +19,10 @@ from bert.data import rows
 from bert.data.pairs import CLASS_NAMES
 from bert.data.rows import Batch, bucket_length
 from bert.errors import InputError
-from bert.interop import hugging_face, sources
-from bert.interop.hugging_face import ModelDirectory
-from bert.interop.weight_names import Params, Report
+from bert.interop import export, sources
+from bert.interop.model_directory import ModelDirectory
+from bert.interop.parameters import Params
+from bert.interop.report import Report
 from bert.model import forward
 from bert.model.layers import Array
 from bert.text import sequences
@@ -42,23 +43,52 @@ class Attention(NamedTuple):
 
 
 def load(path: str | os.PathLike) -> "LoadedModel":
-    """The model in a model directory or in a run directory (its newest export ``model/``, else its newest checkpoint).
+    """The model in a model directory, in a run directory, or in Google's TensorFlow 1 checkpoint; see `sources.read`.
+
+    What became of each tensor is in the model's ``report``, and goes to the log.
 
     Raises:
-      InputError: nothing to load there, or a file in it is broken (see `hugging_face.load_model_directory`).
+      InputError: nothing to load there, or a file in it is broken.
     """
     return LoadedModel(sources.read(path))
 
 
-def from_params(config: BertConfig, params: Params, tokenizer: Tokenizer | None) -> "LoadedModel":
-    """A model made of parameters in memory (NumPy arrays), such as those of a run that has just ended."""
+def from_params(
+    config: BertConfig,
+    params: Params,
+    tokenizer: Tokenizer | None,
+    *,
+    labels: Sequence[str] = (),
+    extra: Mapping[str, Any] | None = None,
+) -> "LoadedModel":
+    """A model made of parameters in memory (NumPy arrays), such as those of a run that has just ended.
+
+    ``labels`` and ``extra``: names of a classifier's classes and a task's settings, as in a model directory.
+    """
     parts = ("encoder", *params["head"])
-    return LoadedModel(ModelDirectory(config, params, parts, tokenizer, Report("parameters/in memory"), {}))
+    report = Report("parameters/in memory")
+    return LoadedModel(ModelDirectory(config, params, parts, tokenizer, report, tuple(labels), dict(extra or {})))
 
 
-def save(model: "LoadedModel", directory: str | os.PathLike) -> pathlib.Path:
-    """Writes the model as a directory that `load` and transformers read; see `hugging_face.save_model_directory`."""
-    return hugging_face.save_model_directory(directory, model.config, model.params, model.tokenizer, extra=model.extra)
+def save(
+    model: "LoadedModel", directory: str | os.PathLike, *, format: str = "huggingface", dtype: str = "float32"
+) -> pathlib.Path:
+    """Writes the model as a directory; see `export.save_model_directory`.
+
+    Args:
+      format: "huggingface" (`load` and transformers read it), "stablehlo" (jax alone runs it, on any device) or "onnx".
+      dtype: of the weights in a "huggingface" file: float32, float16 or bfloat16.
+    """
+    return export.save_model_directory(
+        directory,
+        model.config,
+        model.params,
+        model.tokenizer,
+        labels=model.labels,
+        extra=model.extra,
+        format=format,
+        dtype=dtype,
+    )
 
 
 class LoadedModel:
@@ -72,6 +102,7 @@ class LoadedModel:
         self.params: Params = found.params  # float32 NumPy arrays, on the host
         self.parts: tuple[str, ...] = found.parts
         self.report = found.report
+        self.labels: tuple[str, ...] = found.labels  # of a classifier's classes, in the order of its scores
         self.extra: dict[str, Any] = found.extra
         self.source = str(pathlib.Path(found.report.source).parent)
         self.tokenizer: Tokenizer | None = found.tokenizer
@@ -153,7 +184,8 @@ class LoadedModel:
 
         Returns:
           ``sequence_output`` [B, T, D]; where the head is there: ``pooled_output`` [B, D], ``nsp_logits`` [B, 2]
-          (classes in the order of `predict_next_sentence`), ``mlm_logits`` [B, T, V].
+          (classes in the order of `predict_next_sentence`), ``mlm_logits`` [B, T, V], ``sequence_logits`` [B, C] and
+          ``token_logits`` [B, T, C] (classes in the order of ``labels``), ``start_logits`` and ``end_logits`` [B, T].
         """
         token_ids_BT = rows.whole_numbers(
             token_ids, "token_ids", None, self.config.vocab_size, "rows of the token table"
@@ -221,12 +253,7 @@ class LoadedModel:
         return forward.outputs(self._on_device, batch, config=self.config, wanted=wanted)
 
     def _output_names(self) -> tuple[str, ...]:
-        return (
-            "sequence_output",
-            *(["pooled_output"] if "pooler" in self.parts else []),
-            *(["nsp_logits"] if {"pooler", "next_sentence"} <= set(self.parts) else []),
-            *(["mlm_logits"] if "mlm" in self.parts else []),
-        )
+        return ("sequence_output", *forward.head_outputs(self.parts))
 
     def _need(self, part: str, way_out: str) -> None:
         if part not in self.parts:

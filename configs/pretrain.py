@@ -11,7 +11,8 @@ from ml_collections import ConfigDict, config_dict
 def get_config(size: str = "base") -> ConfigDict:
     config = ConfigDict()
     config.data = config_dict.placeholder(str)  # folder written by launch.prepare
-    config.init_from = ""  # model or run directory whose weights to start from; empty: random weights
+    config.init_from = ""  # model, run directory or Google checkpoint whose weights to start from; empty: random ones
+    config.init_fresh = ""  # parts of the head to make new where init_from lacks them: mlm, pooler, next_sentence
     config.seed = 0  # of weights, dropout, data order and masks
     config.total_steps = 1_000_000  # BERT appendix A.2
     config.batch_size = 256  # rows over all devices; BERT appendix A.2

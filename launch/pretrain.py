@@ -22,8 +22,8 @@ from bert.data import masking
 from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
 from bert.errors import InputError
-from bert.interop import hugging_face
-from bert.interop.weight_names import Params
+from bert.interop import export, sources
+from bert.interop.parameters import Params
 from bert.model.heads import Model
 from bert.text.store import Store
 from bert.text.tokenizer import Tokenizer
@@ -59,7 +59,7 @@ def pretrain(config: ConfigDict, options: flags.Options, workdir: pathlib.Path) 
     """Checks everything, then trains, exports, and shows what was learned."""
     store, held_out = Store.open(config.data, "train"), Store.open(config.data, "validation")
     check_probes(config.probes, store.tokenizer)
-    hugging_face.check_replaceable(workdir / run_directory.MODEL)
+    export.check_replaceable(workdir / run_directory.MODEL)
     task = Pretraining(pairs=config.examples.objective != "none")
     if run_directory.has_checkpoints(workdir):  # what the run was started from need not be there any more
         kept = BertConfig.from_json(run_directory.read(workdir)["encoder"], source=str(workdir / run_directory.CONFIG))
@@ -145,7 +145,8 @@ def starting_point(config: ConfigDict, store: Store, task: Pretraining) -> tuple
     if not config.init_from:
         fields = {name: value for name, value in config.model.items() if name != "size"}
         return BertConfig.of_size(config.model.size, vocab_size=store.vocab_size, **fields), None
-    found = inference.load(config.init_from)
+    fresh = [part.strip() for part in config.init_fresh.split(",") if part.strip()]
+    found = sources.read(config.init_from, fresh=fresh, seed=config.seed)
     if found.tokenizer is None or found.tokenizer.fingerprint != store.tokenizer.fingerprint:
         raise InputError(
             f"{config.init_from}: its vocabulary or casing is not that of {config.data}; prepare the text again with "
@@ -154,7 +155,7 @@ def starting_point(config: ConfigDict, store: Store, task: Pretraining) -> tuple
     needed = ("mlm", "pooler", "next_sentence") if task.pairs else ("mlm",)
     missing = [part for part in needed if part not in found.parts]
     if missing:
-        way_out = "choose another" if "mlm" in missing else "set --config.examples.objective=none, or choose another"
+        way_out = f"start with new ones by --config.init_fresh={','.join(missing)}, or choose another model"
         raise InputError(f"{config.init_from}: has no {', '.join(missing)}; {way_out}")
     runtime.say(f"weights and sizes from {config.init_from}")
     head = {part: found.params["head"][part] for part in needed}
@@ -203,7 +204,7 @@ def finish(
         return
     model_config, model = planned.setup.model.config, planned.workdir / run_directory.MODEL
     extra = {"pretraining": {"step": int(outcome.state.step), "objective": config.examples.objective}}
-    hugging_face.save_model_directory(model, model_config, params, tokenizer, extra=extra)
+    export.save_model_directory(model, model_config, params, tokenizer, extra=extra)
     if config.probes:
         show_answers(config.probes, before, answers(config, model_config, params, tokenizer))
     if held:

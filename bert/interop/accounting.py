@@ -3,31 +3,35 @@
 Every tensor is used, or ignored for a reason that the report gives. The names themselves are in weight_names.py.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from bert.config import BertConfig
 from bert.errors import InputError
 from bert.interop import weight_names
+from bert.interop.report import Report
 from bert.interop.tensors import Renamed, Tensors
-from bert.interop.weight_names import Report
 
 _DECODER_WEIGHT, _DECODER_BIAS, _BIAS = (
     "cls.predictions.decoder.weight",
     "cls.predictions.decoder.bias",
     "cls.predictions.bias",
 )
+_BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
 
 
 def canonical_tensors(file: Tensors, report: Report) -> Renamed:
     """The file's tensors under the table's spelling of their names; buffers are left to the report.
 
     Raises:
-      InputError: two tensors of the file mean the same parameter and differ.
+      InputError: the weights are another model's, or two tensors of the file mean the same parameter and differ.
     """
     names: dict[str, str] = {}
     for name in file:
         spelled = weight_names.canonical(name)
-        if spelled in ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids"):
+        if spelled in _BUFFERS:
             report.ignored[name] = "a buffer; computed here"
         elif spelled not in names:
             names[spelled] = name
@@ -37,7 +41,34 @@ def canonical_tensors(file: Tensors, report: Report) -> Renamed:
             raise InputError(
                 f"{report.source}: {names[spelled]} and {name} are one parameter ({spelled}) and differ; remove one"
             )
+    _refuse_other_models(names, report.source)
     return Renamed(file, names)
+
+
+def _refuse_other_models(names: Mapping[str, str], source: str) -> None:
+    """A table of tokens under a prefix of its own ("roberta.", "electra.") is the sign of another kind of model."""
+    table = weight_names.TOKEN_TABLE.hugging_face.name
+    tail = table.removeprefix("bert")
+    other = next((name for name in names if name.endswith(tail) and name != table), None)
+    if table not in names and other:
+        raise InputError(
+            f"{source}: the weights stand under {other.removesuffix(tail)!r} ({names[other]}); only BERT's, under "
+            "'bert' or under no prefix, can be loaded: another model needs its own program, another prefix renaming"
+        )
+
+
+def classifier_kind(values: Mapping[str, Any], tensors: Tensors) -> str | None:
+    """What a "classifier" of the file classifies: as config.json says, else sequences if there is a pooler."""
+    told = values.get("architectures")
+    architecture = str(told[0]) if isinstance(told, list) and told else ""
+    if "TokenClassification" in architecture:
+        return "token_classifier"
+    if "SequenceClassification" in architecture:
+        return "sequence_classifier"
+    if "MultipleChoice" in architecture:
+        return None
+    pooler = weight_names.PARTS["pooler"][0].hugging_face.name
+    return "sequence_classifier" if pooler in tensors else "token_classifier"
 
 
 def settle_decoder(tensors: Renamed, report: Report) -> None:

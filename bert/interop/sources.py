@@ -1,33 +1,51 @@
-"""What a person means by a model's path: a model directory, or a run directory and in it what is newest."""
+"""What a person means by a model's path: a model directory, Google's checkpoint, or a run and in it what is newest."""
 
 import os
 import pathlib
+from collections.abc import Sequence
 
 from absl import logging
 
 from bert.config import BertConfig
 from bert.errors import InputError
-from bert.interop import hugging_face
-from bert.interop.hugging_face import ModelDirectory
-from bert.interop.weight_names import Report
+from bert.interop import google_tf, hugging_face, weight_files
+from bert.interop.model_directory import ModelDirectory, with_fresh
+from bert.interop.parameters import flatten
+from bert.interop.report import Report
 from bert.text.tokenizer import Tokenizer
 from bert.training import run_directory
 
 
-def read(path: str | os.PathLike) -> ModelDirectory:
-    """The model in a model directory or in a run directory (its newest export ``model/``, else its newest checkpoint).
+def read(
+    path: str | os.PathLike, *, fresh: Sequence[str] = (), labels: Sequence[str] | None = None, seed: int = 0
+) -> ModelDirectory:
+    """The model that a path means; a report of its tensors goes to the log.
+
+    Args:
+      path: a model directory in Hugging Face layout, a folder or prefix of Google's TensorFlow 1 checkpoints, or a run
+        directory (its newest export ``model/``, else its newest checkpoint).
+      fresh, labels, seed: parts of the head that are made new where they are missing, see `with_fresh`.
 
     Raises:
-      InputError: nothing to load there, or a file in it is broken (see `hugging_face.load_model_directory`).
+      InputError: nothing to load there, or a file in it is broken (see `load_model_directory`, `load_checkpoint`).
     """
-    folder = pathlib.Path(path)
-    if not (folder / hugging_face.WEIGHTS_FILE).is_file():
-        hugging_face.restore(folder / run_directory.MODEL)
-        if (folder / run_directory.MODEL).is_dir():
-            folder = folder / run_directory.MODEL
-        elif (folder / run_directory.CHECKPOINTS).is_dir():
-            return _newest_checkpoint(folder)
-    return hugging_face.load_model_directory(folder)
+    found = with_fresh(_read(pathlib.Path(path)), fresh, labels, seed)
+    logging.info("%s", found.report)
+    return found
+
+
+def _read(path: pathlib.Path) -> ModelDirectory:
+    if weight_files.find(path):
+        return hugging_face.load_model_directory(path)
+    checkpoint = google_tf.find(path)
+    if checkpoint:
+        return google_tf.load_checkpoint(checkpoint)
+    hugging_face.restore(path / run_directory.MODEL)
+    if (path / run_directory.MODEL).is_dir():
+        return hugging_face.load_model_directory(path / run_directory.MODEL)
+    if (path / run_directory.CHECKPOINTS).is_dir():
+        return _newest_checkpoint(path)
+    return hugging_face.load_model_directory(path)
 
 
 def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:
@@ -44,5 +62,6 @@ def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:
     step, params = checkpoint.newest_params(run / run_directory.CHECKPOINTS)
     logging.info("%s: no finished export yet; weights are those of step %d", run, step)
     report = Report(str(run / run_directory.CHECKPOINTS / str(step)))
+    report.used += [path for path, _ in flatten(params)]
     extra = {"pretraining": {"step": step, "objective": settings.get("examples.objective")}}
-    return ModelDirectory(config, params, ("encoder", *params["head"]), Tokenizer.load(run), report, extra)
+    return ModelDirectory(config, params, ("encoder", *params["head"]), Tokenizer.load(run), report, (), extra)

@@ -1,50 +1,43 @@
 """Tensors of a file by name, read when they are asked for. What the names mean is weight_names.py's business.
 
-Every reader of a format gives a `Tensors`: a mapping name -> NumPy array whose items are read on access.
+Every reader of a format gives a `Tensors`: a mapping name -> NumPy array. An array is a read-only view of the file,
+mapped into memory: nothing is read before it is used, and nothing is held twice.
 """
 
+import mmap
+import os
 import pathlib
 from collections.abc import Iterator, Mapping
 
+import ml_dtypes
 import numpy as np
 import safetensors
 
 from bert.errors import InputError
 
 Tensors = Mapping[str, np.ndarray]
+Bytes = mmap.mmap | bytes
+
+_SAFETENSORS_DTYPES = {
+    **{"F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16, "BOOL": np.bool_},
+    **{"I64": np.int64, "I32": np.int32, "I16": np.int16, "I8": np.int8},
+    **{"U64": np.uint64, "U32": np.uint32, "U16": np.uint16, "U8": np.uint8},
+}
 
 
-class SafetensorsFile(Tensors):
-    """A safetensors file; made by `open_safetensors`."""
-
-    def __init__(self, file: safetensors.safe_open, names: dict[str, str]):
-        self._file, self._names = file, names  # names: as asked for -> as stored
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self._file.get_tensor(self._names[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-def open_safetensors(path: pathlib.Path) -> SafetensorsFile:
-    """The tensors of a safetensors file.
-
-    A tensor that its writer stored once for two names (metadata ``second name -> stored name``) is there under both.
+def map_file(path: pathlib.Path) -> Bytes:
+    """The file's bytes, read-only, read page by page as they are looked at.
 
     Raises:
-      InputError: the file is cut short or is not safetensors.
+      InputError: there is no such file, or it may not be read.
     """
     try:
-        file = safetensors.safe_open(path, framework="numpy")
-    except (safetensors.SafetensorError, OSError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); the file is damaged or cut short") from None
-    names = {name: name for name in file.keys()}  # noqa: SIM118  (safe_open is no mapping)
-    aliases = {alias: name for alias, name in (file.metadata() or {}).items() if name in names}
-    return SafetensorsFile(file, {**aliases, **names})
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:  # cannot be mapped
+                return b""
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
 
 
 class Renamed(Tensors):
@@ -56,8 +49,58 @@ class Renamed(Tensors):
     def __getitem__(self, name: str) -> np.ndarray:
         return self.tensors[self.names[name]]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
 
     def __len__(self) -> int:
         return len(self.names)
+
+
+class Joined(Tensors):
+    """The tensors of several files; ``homes`` is name -> the file's tensors."""
+
+    def __init__(self, homes: Mapping[str, Tensors]):
+        self._homes = homes
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._homes[name][name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._homes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)
+
+
+def open_safetensors(path: pathlib.Path) -> Tensors:
+    """The tensors of a safetensors file.
+
+    A tensor that its writer stored once for two names (metadata ``second name -> stored name``) is there under both.
+
+    Raises:
+      InputError: the file is cut short or is not safetensors, or a tensor has a type that NumPy lacks.
+    """
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:  # checks the header: names, types, offsets
+            slices = {name: file.get_slice(name) for name in file.offset_keys()}
+            kinds = {name: (found.get_dtype(), found.get_shape()) for name, found in slices.items()}
+            metadata = file.metadata() or {}
+    except (safetensors.SafetensorError, OSError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); the file is damaged or cut short") from None
+    data, views = np.frombuffer(map_file(path), np.uint8), {}
+    start = 8 + int.from_bytes(data[:8].tobytes(), "little")  # the header's length, and the header
+    for name, (kind, shape) in kinds.items():  # in the order of the file, where they lie one after another
+        if kind not in _SAFETENSORS_DTYPES:
+            raise InputError(f"{path}: {name} holds {kind}; a weight must be float32, float16 or bfloat16")
+        dtype = np.dtype(_SAFETENSORS_DTYPES[kind])
+        end = start + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        views[name] = data[start:end].view(dtype).reshape(shape)
+        start = end
+    aliases = {alias: views[name] for alias, name in metadata.items() if name in views}
+    return {**aliases, **views}

@@ -2,19 +2,22 @@
 
 A head is a Linen module called as ``head(hidden_BTD, batch, token_table_VD, train=...)`` that returns a dict of
 float32 arrays; the pretraining head is one like any other. Heads own their parameters only: the token table is lent
-by the encoder in the call. Losses are in losses.py.
+by the encoder in the call. A head is made of parts, by whose names its parameters are found in training, in inference
+and in files. Losses are in losses.py.
 Axes: as in layers.py; P predicted position, E example in a row, C class, V vocabulary.
 
-Source: Devlin et al. 2018, section 3.1; google-research/bert ``run_pretraining.py`` (get_masked_lm_output,
-get_next_sentence_output).
+Source: Devlin et al. 2018, sections 3.1 and 4; google-research/bert ``run_pretraining.py`` (get_masked_lm_output,
+get_next_sentence_output), ``run_classifier.py`` and ``run_squad.py`` (create_model).
 """
+
+from collections.abc import Callable
 
 import flax.linen as nn
 import jax.numpy as jnp
 
 from bert.config import BertConfig
 from bert.model.encoder import Encoder, pick
-from bert.model.layers import ACTIVATION_FUNCTIONS, Array, Dense, LayerNorm
+from bert.model.layers import ACTIVATION_FUNCTIONS, Array, Dense, LayerNorm, dropout
 
 
 class MaskedWords(nn.Module):
@@ -35,6 +38,24 @@ class MaskedWords(nn.Module):
         return logits_BPV + self.bias
 
 
+# Scores for each class that are one product with what they read. The masked-word head is more, and has its own module.
+CLASS_PARTS = ("next_sentence", "sequence_classifier", "token_classifier", "span")
+
+
+def part(name: str, config: BertConfig, classes: int = 2) -> nn.Module:
+    """The module whose parameters stand under ``head/NAME``.
+
+    Args:
+      name: "pooler", "mlm" or one of `CLASS_PARTS`.
+      classes: C, read for sequence_classifier and token_classifier; the others have two (next sentence: follows,
+        random; span: start, end).
+    """
+    if name == "mlm":
+        return MaskedWords(config)
+    features = {"pooler": config.hidden_size, "next_sentence": 2, "span": 2}.get(name, classes)
+    return Dense(config, features, float32_result=True)
+
+
 class PretrainingHead(nn.Module):
     """Masked words and, if asked for, the relation of segments A and B.
 
@@ -46,26 +67,75 @@ class PretrainingHead(nn.Module):
     with_next_sentence: bool = True
 
     def setup(self):
-        self.mlm = MaskedWords(self.config)
+        self.mlm = part("mlm", self.config)
         if self.with_next_sentence:
-            self.pooler = Dense(self.config, self.config.hidden_size, float32_result=True)
-            self.next_sentence = Dense(self.config, 2, float32_result=True)
+            self.pooler, self.next_sentence = part("pooler", self.config), part("next_sentence", self.config)
 
     def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
         del train  # no dropout in this head, as in the references
         outputs = {"mlm_logits": self.mlm(pick(hidden_BTD, batch["masked_positions"]), token_table_VD)}
         if self.with_next_sentence:
-            pooled_BED = self.pooled(pick(hidden_BTD, batch["cls_positions"]))
-            outputs |= {"pooled_output": pooled_BED, "nsp_logits": self.next_sentence_logits(pooled_BED)}
+            pooled_BED = pooled(self.pooler, pick(hidden_BTD, batch["cls_positions"]))
+            outputs |= {"pooled_output": pooled_BED, "nsp_logits": self.next_sentence(pooled_BED)}
         return outputs
 
-    def pooled(self, first_D: Array) -> Array:
-        """float32 [..., D]: the pooler's output for hidden states at [CLS], [..., D]."""
-        return jnp.tanh(self.pooler(first_D))
 
-    def next_sentence_logits(self, pooled_D: Array) -> Array:
-        """float32 [..., 2] for the pooler's output; class 0: B follows A."""
-        return self.next_sentence(pooled_D)
+class SequenceHead(nn.Module):
+    """Scores of each example: one a class (of one or of several labels), or one number (regression, C = 1).
+
+    Outputs: ``pooled_output`` float32 [B, E, D] and ``sequence_logits`` [B, E, C] at ``batch["cls_positions"]``.
+    ``dropout`` is that before the scores.
+    """
+
+    config: BertConfig
+    classes: int
+    dropout: float = 0.1
+
+    def setup(self):
+        self.pooler = part("pooler", self.config)
+        self.sequence_classifier = part("sequence_classifier", self.config, self.classes)
+
+    def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
+        pooled_BED = pooled(self.pooler, pick(hidden_BTD, batch["cls_positions"]))
+        read_BED = dropout(pooled_BED, self.dropout, self.make_rng("dropout") if train else None)
+        return {"pooled_output": pooled_BED, "sequence_logits": self.sequence_classifier(read_BED)}
+
+
+class TokenHead(nn.Module):
+    """Scores of each class at each token: ``token_logits`` float32 [B, T, C]; ``dropout`` as in `SequenceHead`."""
+
+    config: BertConfig
+    classes: int
+    dropout: float = 0.1
+
+    def setup(self):
+        self.token_classifier = part("token_classifier", self.config, self.classes)
+
+    def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
+        read_BTD = dropout(hidden_BTD, self.dropout, self.make_rng("dropout") if train else None)
+        return {"token_logits": self.token_classifier(read_BTD)}
+
+
+class SpanHead(nn.Module):
+    """Where an answer starts and ends: ``start_logits`` and ``end_logits``, float32 [B, T] each; no dropout."""
+
+    config: BertConfig
+
+    def setup(self):
+        self.span = part("span", self.config)
+
+    def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
+        return start_and_end(self.span(hidden_BTD))
+
+
+def pooled(pooler: Callable[[Array], Array], first_D: Array) -> Array:
+    """float32 [..., D]: the pooler's output for hidden states at [CLS], [..., D]."""
+    return jnp.tanh(pooler(first_D))
+
+
+def start_and_end(span_BT2: Array) -> dict[str, Array]:
+    """The two scores of each position by name, float32 [B, T] each."""
+    return {"start_logits": span_BT2[..., 0], "end_logits": span_BT2[..., 1]}
 
 
 class Model(nn.Module):

@@ -355,3 +355,36 @@ def test_what_is_public():
         assert name in dir(bert)
     with pytest.raises(AttributeError, match="module 'bert' has no attribute 'nothing'; it has BertConfig"):
         _ = bert.nothing
+
+
+@pytest.mark.parametrize(
+    ("name", "parts", "pairs"),
+    [
+        ("tiny_seqcls", ("sequence_logits",), {"sequence_logits": "seqcls_logits"}),
+        ("tiny_tokcls", ("token_logits",), {"token_logits": "tokcls_logits"}),
+        ("tiny_qa", ("start_logits", "end_logits"), {"start_logits": "qa_start_logits", "end_logits": "qa_end_logits"}),
+    ],
+)
+def test_outputs_of_other_heads(name, parts, pairs):
+    """A loaded classifier, tagger or answerer gives the reference's scores within 1e-5, and names for its classes."""
+    golden = TINY.parent
+    model = bert.load(golden / name)
+    with np.load(golden / "heads.npz") as want, np.load(golden / "pretrain.npz") as inputs:
+        got = model.outputs(inputs["input_ids"], inputs["token_type_ids"], inputs["attention_mask"])
+        for ours, theirs in pairs.items():
+            np.testing.assert_allclose(got[ours], want[theirs], rtol=0, atol=1e-5)
+    heads = {"pooled_output"} if "pooler" in model.parts else set()
+    assert set(got) == {"sequence_output", *heads, *parts}
+    assert model.labels == {"tiny_seqcls": ("entailment", "neutral", "contradiction"), "tiny_tokcls": tuple("BIO")}.get(
+        name, ()
+    )
+
+
+def test_a_model_in_memory_carries_its_labels_and_settings(tmp_path):
+    """What `from_params` is given is what the saved directory says."""
+    found = bert.load(TINY.parent / "tiny_seqcls")
+    model = inference.from_params(
+        found.config, found.params, found.tokenizer, labels=("a", "b", "c"), extra={"text": "review"}
+    )
+    back = bert.load(bert.save(model, tmp_path / "out"))
+    assert (back.labels, back.extra) == (("a", "b", "c"), {"text": "review"})

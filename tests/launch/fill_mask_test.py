@@ -45,19 +45,20 @@ def test_the_model_runs_once(monkeypatch):
     assert runs == [("mlm_logits",)]
 
 
-def test_loading_is_told_only_where_something_was_left_out(caplog, tmp_path):
-    """A file of which everything is used: not a word. One with a weight that nothing reads: its name."""
+def test_loading_is_told_in_one_line_and_what_was_left_out_by_name(caplog, tmp_path):
+    """A file of which everything is used: how many tensors. One with a weight that nothing reads: its name, too."""
     caplog.set_level("INFO", logger="absl")
     fill_mask.run(["fill_mask", f"--model={TINY}", "the [MASK]"])
-    assert caplog.messages == []
+    assert caplog.messages == [f"{TINY / 'model.safetensors'}: 46 tensors used, 0 ignored, 0 missing"]
+    caplog.clear()
     folder = tmp_path / "model"
     shutil.copytree(TINY, folder)
     tensors = safetensors.numpy.load_file(folder / "model.safetensors")
-    safetensors.numpy.save_file(tensors | {"classifier.bias": np.zeros(2)}, folder / "model.safetensors")
+    safetensors.numpy.save_file(tensors | {"cls.colour": np.zeros(2)}, folder / "model.safetensors")
     fill_mask.run(["fill_mask", f"--model={folder}", "the [MASK]"])
     assert len(caplog.messages) == 1
     assert "46 tensors used, 1 ignored, 0 missing" in caplog.messages[0]
-    assert "ignored classifier.bias: no part" in caplog.messages[0]
+    assert "ignored cls.colour: no part" in caplog.messages[0]
 
 
 @pytest.mark.parametrize(

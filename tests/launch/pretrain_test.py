@@ -12,6 +12,7 @@ import pytest
 from safetensors.numpy import load_file
 
 import bert
+from bert import inference
 from bert.data.batches import Batches
 from bert.errors import InputError
 from bert.text.prepare import PrepareSettings, prepare
@@ -118,6 +119,32 @@ def test_a_run_starts_from_the_weights_of_another(prepared, tmp_path, capsys):
     run(*TINY, *words, "--config.optimizer.learning_rate=1e-30", "--config.model.size=mini")  # goes on: is finished
     one, two = (bert.load(tmp_path / name).params["encoder"]["blocks"] for name in ("one", "two"))
     np.testing.assert_array_equal(one["attention"]["query"]["kernel"], two["attention"]["query"]["kernel"])
+
+
+def test_a_run_starts_from_an_encoder_alone_when_its_head_may_be_new(prepared, tmp_path, capsys):
+    """An encoder with the vocabulary of the text and no head: refused with the setting that helps; then it trains."""
+    run(*TINY, f"--config.data={prepared}", f"--workdir={tmp_path / 'one'}", "--config.total_steps=2")
+    whole = bert.load(tmp_path / "one")
+    alone = inference.from_params(
+        whole.config, {"encoder": whole.params["encoder"], "head": {"pooler": whole.params["head"]["pooler"]}},
+        whole.tokenizer,
+    )  # fmt: skip
+    bert.save(alone, tmp_path / "encoder")
+    words = (f"--config.data={prepared}", f"--workdir={tmp_path / 'two'}", f"--config.init_from={tmp_path / 'encoder'}")
+    with pytest.raises(
+        InputError, match=r"has no mlm, next_sentence; start with new ones by --config.init_fresh=mlm,next"
+    ):
+        run(*TINY, *words)
+    still = ("--config.optimizer.learning_rate=1e-30", "--config.init_fresh=mlm,next_sentence")
+    run(*TINY, *words, "--config.total_steps=2", *still)
+    two = bert.load(tmp_path / "two")
+    for path in ("encoder", "head"):
+        assert set(two.params[path]) == set(whole.params[path])
+    pooler = two.params["head"]["pooler"]["kernel"]
+    np.testing.assert_array_equal(pooler, whole.params["head"]["pooler"]["kernel"])
+    assert not np.array_equal(
+        two.params["head"]["next_sentence"]["kernel"], whole.params["head"]["next_sentence"]["kernel"]
+    )
 
 
 @pytest.mark.parametrize("objective", ["none", "sop"])

@@ -23,15 +23,25 @@ def tiny_tensors(tiny_directory) -> dict[str, np.ndarray]:
     return safetensors.numpy.load_file(tiny_directory / "model.safetensors")
 
 
-@pytest.fixture
-def write(tiny_directory, tmp_path) -> Callable[..., pathlib.Path]:
-    """write(tensors, name="copy", metadata=..., **config changes): the tiny model's directory with other weights."""
+@pytest.fixture(scope="session")
+def golden() -> pathlib.Path:
+    """Folder of reference values; tests/golden/README.md describes them."""
+    return GOLDEN
 
-    def write_one(tensors, name="copy", metadata=None, **changes):
+
+@pytest.fixture
+def write(tmp_path) -> Callable[..., pathlib.Path]:
+    """write(tensors, name="copy", base="tiny_bert", metadata=..., **config changes): a directory with other weights.
+
+    A change to None takes the key out of config.json.
+    """
+
+    def write_one(tensors, name="copy", base="tiny_bert", metadata=None, **changes):
         folder = tmp_path / name
-        shutil.copytree(tiny_directory, folder)
+        shutil.copytree(GOLDEN / base, folder)
         safetensors.numpy.save_file(dict(tensors), folder / "model.safetensors", metadata=metadata)
         values = json.loads((folder / "config.json").read_text()) | changes
+        values = {key: value for key, value in values.items() if value is not None}
         (folder / "config.json").write_text(json.dumps(values))
         return folder
 

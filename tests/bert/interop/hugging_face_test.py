@@ -6,10 +6,12 @@ import shutil
 import ml_dtypes
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from bert.errors import InputError
-from bert.interop import weight_names
+from bert.interop import parameters
 from bert.interop.hugging_face import load_model_directory
+from bert.interop.report import Report
 
 TABLE = "bert.embeddings.word_embeddings.weight"
 DECODER = "cls.predictions.decoder.weight"
@@ -17,7 +19,7 @@ NORM = "bert.encoder.layer.1.output.LayerNorm.weight"
 
 
 def assert_same_params(got, want):
-    got, want = dict(weight_names.flatten(got)), dict(weight_names.flatten(want))
+    got, want = dict(parameters.flatten(got)), dict(parameters.flatten(want))
     assert got.keys() == want.keys()
     for path, value in want.items():
         assert got[path].dtype == np.float32
@@ -122,35 +124,58 @@ def test_two_tensors_for_one_parameter(tiny, tiny_tensors, write):
     assert twin in str(caught.value)
 
 
-def test_heads_that_are_absent_stay_absent_or_are_made_new_when_asked(tiny, tiny_tensors, write):
-    """From a masked-word checkpoint: no pooler unless asked for; then it is new, reported, and drawn from the seed."""
-    dropped = ("bert.pooler", "cls.seq_relationship")
-    folder = write({name: tensor for name, tensor in tiny_tensors.items() if not name.startswith(dropped)})
-    found = load_model_directory(folder)
-    assert (found.parts, list(found.params["head"])) == (("encoder", "mlm"), ["mlm"])
-    fresh = load_model_directory(folder, fresh=("pooler", "mlm"), seed=1)
-    assert fresh.report.fresh == ["pooler"], "a part that is in the file is not made new"
-    assert "pooler: new" in str(fresh.report)
-    kernel = fresh.params["head"]["pooler"]["kernel"]
-    assert 0.01 < kernel.std() < 0.03
-    np.testing.assert_array_equal(fresh.params["head"]["mlm"]["bias"], tiny.params["head"]["mlm"]["bias"])
-    other = load_model_directory(folder, fresh=("pooler",), seed=2)
-    assert not np.array_equal(kernel, other.params["head"]["pooler"]["kernel"])
-    with pytest.raises(InputError, match="'poolr' cannot be made new; it must be one of pooler, mlm, next_sentence"):
-        load_model_directory(folder, fresh=("poolr",))
-
-
 def test_heads_of_other_tasks_are_reported(tiny_tensors, write):
-    found = load_model_directory(write({**tiny_tensors, "qa_outputs.weight": np.ones((2, 32), np.float32)}))
-    assert list(found.report.ignored) == ["qa_outputs.weight"]
-    assert "ignored qa_outputs.weight: no part of the encoder" in str(found.report)
+    found = load_model_directory(write({**tiny_tensors, "cls.species.weight": np.ones((2, 32), np.float32)}))
+    assert list(found.report.ignored) == ["cls.species.weight"]
+    assert "ignored cls.species.weight: no part of the encoder" in str(found.report)
+
+
+@pytest.mark.parametrize("prefix", ["roberta", "electra", "distilbert", "question_encoder.bert_model"])
+def test_weights_of_other_models_are_refused_by_their_prefix(tiny_tensors, write, prefix):
+    """Nothing is taken from a model of another kind, whatever its config.json says or does not say."""
+    tensors = {name.replace("bert.", f"{prefix}.", 1): tensor for name, tensor in tiny_tensors.items()}
+    with pytest.raises(InputError, match=f"the weights stand under '{prefix}' .* only BERT's"):
+        load_model_directory(write(tensors))
+
+
+HEADS = {
+    "tiny_seqcls": ("pooler", "sequence_classifier"),
+    "tiny_regression": ("pooler", "sequence_classifier"),
+    "tiny_tokcls": ("token_classifier",),
+    "tiny_qa": ("span",),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("told", [True, False])
+def test_which_head_a_classifier_is(golden, write, name, told):
+    """As config.json says; where it says nothing, a pooler makes it one of sequences."""
+    tensors = safetensors.numpy.load_file(golden / name / "model.safetensors")
+    found = load_model_directory(write(tensors, base=name, **({} if told else {"architectures": None})))
+    assert sorted(found.parts) == sorted(("encoder", *HEADS[name]))
+    assert len(found.report.used) == len(tensors)
+    assert (found.report.ignored, found.report.missing) == ({}, [])
+
+
+def test_a_classifier_of_sequences_needs_its_pooler(golden, write):
+    tensors = safetensors.numpy.load_file(golden / "tiny_seqcls" / "model.safetensors")
+    del tensors["bert.pooler.dense.weight"], tensors["bert.pooler.dense.bias"]
+    with pytest.raises(InputError, match=r"missing bert\.pooler\.dense\.weight, bert\.pooler\.dense\.bias"):
+        load_model_directory(write(tensors, base="tiny_seqcls"))
+
+
+def test_a_classifier_of_choices_is_not_taken_for_one_of_sequences(golden, write):
+    tensors = safetensors.numpy.load_file(golden / "tiny_regression" / "model.safetensors")
+    found = load_model_directory(write(tensors, base="tiny_regression", architectures=["BertForMultipleChoice"]))
+    assert found.parts == ("encoder", "pooler")
+    assert sorted(found.report.ignored) == ["classifier.bias", "classifier.weight"]
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float64])
 def test_other_precisions_become_float32(tiny, tiny_tensors, write, dtype):
     found = load_model_directory(write({name: tensor.astype(dtype) for name, tensor in tiny_tensors.items()}))
-    want = {path: value.astype(dtype).astype(np.float32) for path, value in weight_names.flatten(tiny.params)}
-    got = dict(weight_names.flatten(found.params))
+    want = {path: value.astype(dtype).astype(np.float32) for path, value in parameters.flatten(tiny.params)}
+    got = dict(parameters.flatten(found.params))
     for path, value in want.items():
         assert got[path].dtype == np.float32
         np.testing.assert_array_equal(got[path], value, err_msg=path)
@@ -167,7 +192,7 @@ def test_a_weight_that_is_not_finite_is_refused_by_name(tiny_tensors, write, dty
 
 def test_a_weight_of_another_shape_is_refused_with_both_shapes(tiny_tensors, write):
     name = "bert.encoder.layer.0.intermediate.dense.weight"
-    with pytest.raises(InputError, match=rf"{name} has shape \[32, 64\], config.json asks for \[64, 32\]"):
+    with pytest.raises(InputError, match=rf"{name} has shape \[32, 64\], the configuration asks for \[64, 32\]"):
         load_model_directory(write({**tiny_tensors, name: np.ascontiguousarray(tiny_tensors[name].T)}))
     with pytest.raises(InputError, match=f"{name} holds int64; a weight must be float32, float16 or bfloat16"):
         load_model_directory(write({**tiny_tensors, name: tiny_tensors[name].astype(np.int64)}, name="whole"))
@@ -216,7 +241,7 @@ def test_upper_case_entries_and_no_settings_mean_a_cased_model(tiny_directory, t
 
 
 def test_files_that_are_absent_or_broken(tiny_directory, tmp_path):
-    """Each with its path and what was found instead; a torch file alone is never opened."""
+    """Each with its path and what was found instead."""
     with pytest.raises(InputError, match="nothing: no such directory"):
         load_model_directory(tmp_path / "nothing")
     folder = tmp_path / "model"
@@ -225,8 +250,10 @@ def test_files_that_are_absent_or_broken(tiny_directory, tmp_path):
     (folder / "model.safetensors").write_bytes(weights[:-100])
     with pytest.raises(InputError, match=r"model.safetensors: cannot be read .* damaged or cut short"):
         load_model_directory(folder)
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(InputError, match=r"no such file; found pytorch_model\.bin, which cannot be read yet"):
+    (folder / "model.safetensors").rename(folder / "weights.bin")
+    with pytest.raises(
+        InputError, match=r"holds neither model\.safetensors nor pytorch_model\.bin .* found weights\.bin"
+    ):
         load_model_directory(folder)
     (folder / "config.json").write_text("{")
     with pytest.raises(InputError, match=r"config\.json: not JSON"):
@@ -250,13 +277,15 @@ def test_only_one_tensor_is_in_memory_beyond_the_tree(tiny, tiny_tensors):
             return super().__getitem__(name)
 
     counting = Counting(tiny_tensors)
-    weight_names.to_params(counting, tiny.config, tiny.parts, weight_names.Report("file"))
+    parameters.to_params(counting, tiny.config, tiny.parts, Report("file"))
     assert sorted(counting.asked) == sorted(tiny_tensors)
 
 
 def test_settings_of_others_in_the_config_are_kept(tiny_tensors, write):
-    labels = {"id2label": {"0": "no", "1": "yes"}, "window": 64}
-    extra = load_model_directory(write(tiny_tensors, torch_dtype="float16", **labels)).extra
-    assert labels.items() <= extra.items()
-    assert not {"torch_dtype", "dtype", "architectures", "hidden_size"} & extra.keys()
+    told = {"window": 64, "problem_type": "regression"}
+    found = load_model_directory(write(tiny_tensors, torch_dtype="float16", id2label={"0": "no", "1": "yes"}, **told))
+    extra = found.extra
+    assert told.items() <= extra.items()
+    assert not {"torch_dtype", "dtype", "architectures", "hidden_size", "id2label", "label2id"} & extra.keys()
+    assert found.labels == ("no", "yes")
     assert json.dumps(extra)

@@ -9,7 +9,7 @@ import pytest
 
 import bert
 from bert.errors import InputError
-from bert.interop.hugging_face import save_model_directory
+from bert.interop.export import save_model_directory
 from bert.training.checkpoint import Checkpoints
 
 TINY = pathlib.Path(__file__).resolve().parents[2] / "golden" / "tiny_bert"

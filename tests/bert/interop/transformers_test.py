@@ -5,12 +5,10 @@ import pytest
 import transformers  # one of our development packages; it works without torch as far as ids and settings go
 
 import bert
-from bert.interop.hugging_face import load_model_directory, save_model_directory
+from bert.interop.export import save_model_directory
+from bert.interop.hugging_face import load_model_directory
 
-NEEDS_TORCH = (
-    "needs torch, which is no dependency: "
-    ".venv/bin/python -m pip install torch --index-url https://download.pytorch.org/whl/cpu"
-)
+NEEDS_TORCH = "needs torch, which is no dependency: .venv/bin/uv pip install torch --torch-backend=cpu"
 
 TEXTS = [
     "The cat sat on the mat.", "DEEP learning is fun!", "who ran in paris, france?", "", "  new\tyork\ncity ",
@@ -54,46 +52,66 @@ def test_the_configuration_says_the_same(exported, tiny_directory):
 
 def test_names_of_labels_survive(tiny_directory, tmp_path):
     tiny = load_model_directory(tiny_directory)
-    labels = {"id2label": {"0": "no", "1": "yes", "2": "perhaps"}, "label2id": {"no": 0, "yes": 1, "perhaps": 2}}
-    folder = save_model_directory(tmp_path / "out", tiny.config, tiny.params, tiny.tokenizer, extra=labels)
+    labels = ("no", "yes", "perhaps")
+    folder = save_model_directory(tmp_path / "out", tiny.config, tiny.params, tiny.tokenizer, labels=labels)
     theirs = transformers.AutoConfig.from_pretrained(folder)
     assert theirs.id2label == {0: "no", 1: "yes", 2: "perhaps"}
     assert theirs.num_labels == 3
-    assert labels.items() <= load_model_directory(folder).extra.items()
+    assert theirs.label2id == {"no": 0, "yes": 1, "perhaps": 2}
+    assert load_model_directory(folder).labels == labels
+
+
+PRETRAINING = ("pooler", "mlm", "next_sentence")
+# model directory, its parts that are exported, the class that loads them, our output -> theirs
+HEADS = [
+    ("tiny_bert", PRETRAINING, "PreTraining",
+     {"mlm_logits": "prediction_logits", "nsp_logits": "seq_relationship_logits"}),
+    ("tiny_bert", ("mlm",), "MaskedLM", {"mlm_logits": "logits"}),
+    ("tiny_bert", ("pooler", "next_sentence"), "NextSentencePrediction", {"nsp_logits": "logits"}),
+    ("tiny_bert", ("pooler",), "", {"sequence_output": "last_hidden_state", "pooled_output": "pooler_output"}),
+    ("tiny_seqcls", ("pooler", "sequence_classifier"), "SequenceClassification", {"sequence_logits": "logits"}),
+    ("tiny_regression", ("pooler", "sequence_classifier"), "SequenceClassification", {"sequence_logits": "logits"}),
+    ("tiny_tokcls", ("token_classifier",), "TokenClassification", {"token_logits": "logits"}),
+    ("tiny_qa", ("span",), "QuestionAnswering", {"start_logits": "start_logits", "end_logits": "end_logits"}),
+]  # fmt: skip
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("largest_file", [10**9, 20_000], ids=["one file", "shards"])
 @pytest.mark.parametrize(
-    ("kept", "class_name"),
-    [
-        (("pooler", "mlm", "next_sentence"), "AutoModelForPreTraining"),
-        (("mlm",), "AutoModelForMaskedLM"),
-        (("pooler",), "AutoModel"),
-    ],
+    ("base", "kept", "class_name", "names"), HEADS, ids=[f"{h[2] or 'encoder'} {h[0]}" for h in HEADS]
 )
-def test_outputs_equal_those_of_torch(tiny_directory, tmp_path, kept, class_name):
-    """Our export, loaded by transformers: every weight found, and the outputs within 1e-5 on 20 texts."""
+def test_outputs_equal_those_of_torch(golden, tmp_path, base, kept, class_name, names, largest_file):
+    """Our export, loaded by transformers: every weight found, labels' names, the outputs within 1e-5 on 20 texts."""
     torch = pytest.importorskip("torch", reason=NEEDS_TORCH)
-    tiny = load_model_directory(tiny_directory)
-    head = {part: tiny.params["head"][part] for part in kept}
+    found = load_model_directory(golden / base)
+    params = {"encoder": found.params["encoder"], "head": {part: found.params["head"][part] for part in kept}}
     folder = save_model_directory(
-        tmp_path / "out", tiny.config, {"encoder": tiny.params["encoder"], "head": head}, tiny.tokenizer
+        *(tmp_path / "out", found.config, params, found.tokenizer),
+        **{"labels": found.labels, "extra": found.extra, "largest_file": largest_file},
     )
-    theirs, loading = getattr(transformers, class_name).from_pretrained(folder, output_loading_info=True)
-    assert {name: list(names) for name, names in loading.items() if names} == {}
+    loader = getattr(transformers, f"AutoModelFor{class_name}" if class_name else "AutoModel")
+    theirs, loading = loader.from_pretrained(folder, output_loading_info=True)
+    assert {name: list(what) for name, what in loading.items() if what} == {}
     ours, tokenizer = bert.load(folder), transformers.AutoTokenizer.from_pretrained(folder)
+    if ours.labels:
+        assert tuple(theirs.config.id2label.values()) == ours.labels
     padded = tokenizer(TEXTS, padding=True, return_tensors="np")
     got = ours.outputs(padded["input_ids"], padded["token_type_ids"], padded["attention_mask"])
     with torch.no_grad():
         want = theirs.eval()(**{name: torch.tensor(value) for name, value in padded.items()})
-    pairs = {
-        "mlm_logits": want.get("prediction_logits", want.get("logits")),
-        "nsp_logits": want.get("seq_relationship_logits"),
-        "sequence_output": want.get("last_hidden_state"),
-        "pooled_output": want.get("pooler_output"),
-    }
-    differences = {
-        name: float(np.abs(got[name] - value.numpy()).max()) for name, value in pairs.items() if value is not None
-    }
-    assert differences
-    assert max(differences.values()) <= 1e-5, differences
+    for name, their_name in names.items():
+        np.testing.assert_allclose(got[name], want[their_name].numpy(), rtol=0, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_smaller_files_load_in_torch(tiny_directory, tmp_path, dtype):
+    """An export in 16 bits says so, and holds our weights rounded."""
+    torch = pytest.importorskip("torch", reason=NEEDS_TORCH)
+    folder = bert.save(bert.load(tiny_directory), tmp_path / "out", dtype=dtype)
+    theirs = transformers.AutoModelForPreTraining.from_pretrained(folder)
+    assert theirs.dtype == getattr(torch, dtype)
+    table = bert.load(tiny_directory).params["encoder"]["embeddings"]["token"]["embedding"]
+    got = theirs.bert.embeddings.word_embeddings.weight.detach().float().numpy()
+    np.testing.assert_array_equal(got, torch.tensor(table).to(getattr(torch, dtype)).float().numpy())

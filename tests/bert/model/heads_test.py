@@ -1,12 +1,14 @@
 """The pretraining head: which positions it reads, which table it scores with, and that both classes count."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bert.model import heads
 from bert.model.heads import Model, PretrainingHead
 
 
@@ -96,11 +98,11 @@ def test_outputs_are_float32(tiny, make_batch, examples, dtype):
 
 def test_the_tanh_of_the_pooler_keeps_float32_digits(tiny):
     """tanh of sums that bfloat16 cannot tell apart differs, with bfloat16 products, too."""
-    head = PretrainingHead(dataclasses.replace(tiny.config, dtype="bfloat16"))
+    pooler = heads.part("pooler", dataclasses.replace(tiny.config, dtype="bfloat16"))
     kernel = {"kernel": np.full((16, 16), 1 / 16, np.float32), "bias": np.zeros(16, np.float32)}
     first_ED = np.ones((2, 16), np.float32)
     first_ED[1, 0] = 1 + 2**-7  # one bfloat16 step: the sum of 16 such terms moves by a sixteenth of one
-    one, other = head.apply({"params": {"pooler": kernel}}, first_ED, method="pooled")[:, 0]
+    one, other = heads.pooled(functools.partial(pooler.apply, {"params": kernel}), first_ED)[:, 0]
     assert float(one) == pytest.approx(np.tanh(1), abs=1e-6)
     assert float(other) == pytest.approx(np.tanh(1 + 2**-11), abs=1e-6)
 

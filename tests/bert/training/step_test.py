@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from bert.interop import hugging_face, weight_names
+from bert.interop import hugging_face, parameters
 from bert.model.heads import Model
 from bert.training import optim, sharding
 from bert.training.pretraining import Pretraining
@@ -65,7 +65,7 @@ def test_six_steps_equal_the_reference_optimizers(reference, rule, files):
             np.testing.assert_allclose(told["learning_rate"], row["lr"], rtol=1e-6)
             if number + 1 in files:
                 stored = load_file(tiny.GOLDEN / f"{files[number + 1]}.safetensors")
-                ours = dict(weight_names.from_params(jax.device_get(state.params), config))
+                ours = dict(parameters.from_params(jax.device_get(state.params), config))
                 for name, tensor in ours.items():
                     # A key bias has no influence on the output: its gradient is rounding noise that Adam scales up.
                     # Elsewhere a gradient of 1000 times the rounding may move an entry 0.1 % of a step (1e-2) apart.

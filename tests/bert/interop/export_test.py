@@ -11,8 +11,9 @@ import safetensors
 import safetensors.numpy
 
 from bert.errors import InputError
-from bert.interop import hugging_face, sources, weight_names
-from bert.interop.hugging_face import load_model_directory, save_model_directory
+from bert.interop import export, parameters, sources, weight_files
+from bert.interop.export import save_model_directory
+from bert.interop.hugging_face import load_model_directory
 
 
 @pytest.fixture
@@ -28,12 +29,13 @@ def save(tiny, folder, **changes):
 def test_export_then_import_is_equal_bit_by_bit(tiny, tiny_tensors, tmp_path):
     """Weights (from NumPy or JAX), configuration, tokenizer and other settings all come back as they were."""
     params = jax.tree.map(jax.numpy.asarray, tiny.params)
-    back = load_model_directory(save(tiny, tmp_path / "out", params=params, extra={"id2label": {"0": "a"}}))
-    want, got = dict(weight_names.flatten(tiny.params)), dict(weight_names.flatten(back.params))
+    back = load_model_directory(save(tiny, tmp_path / "out", params=params, labels=("a", "b"), extra={"window": 64}))
+    want, got = dict(parameters.flatten(tiny.params)), dict(parameters.flatten(back.params))
     assert got.keys() == want.keys()
     for path in want:
         np.testing.assert_array_equal(got[path], want[path], err_msg=path)
-    assert (back.config, back.extra) == (tiny.config, {"id2label": {"0": "a"}})
+    assert (back.config, back.labels) == (tiny.config, ("a", "b"))
+    assert back.extra == {"window": 64}
     assert back.tokenizer.fingerprint == tiny.tokenizer.fingerprint
     assert back.tokenizer.model_max_length == tiny.tokenizer.model_max_length
     written = safetensors.numpy.load_file(tmp_path / "out" / "model.safetensors")
@@ -55,6 +57,7 @@ def test_the_file_says_that_torch_may_read_it(tiny, tmp_path):
         (("mlm", "pooler"), "BertForMaskedLM"),
         (("pooler",), "BertModel"),
         ((), "BertModel"),
+        (("pooler", "next_sentence"), "BertForNextSentencePrediction"),
     ],
 )
 def test_the_architecture_follows_from_the_heads(tiny, tmp_path, kept, architecture):
@@ -131,7 +134,7 @@ def test_a_save_that_fails_leaves_the_older_export_and_no_rest(tiny, tmp_path, m
     folder = save(tiny, tmp_path / "out")
     before = sorted((entry.name, entry.read_bytes()) for entry in folder.iterdir())
     if point == "save_file":
-        monkeypatch.setattr(hugging_face.safetensors.numpy, "save_file", fail)
+        monkeypatch.setattr(weight_files.safetensors.numpy, "save_file", fail)
     elif point == "tokenizer":
         monkeypatch.setattr(type(tiny.tokenizer), "save", fail)
     else:
@@ -155,14 +158,14 @@ def test_a_directory_with_other_files_is_never_replaced(tiny, tmp_path):
     with pytest.raises(InputError, match=r"thesis.tex: is a file; choose a directory"):
         save(tiny, folder / "thesis.tex")
     with pytest.raises(InputError, match="home: holds other files"):
-        hugging_face.check_replaceable(str(folder))
+        export.check_replaceable(str(folder))
 
 
 def test_what_may_be_replaced_can_be_asked_before(tiny, tmp_path):
     """Nothing there, an empty directory, an older export: no objection, and nothing is touched."""
-    hugging_face.check_replaceable(tmp_path / "new")
-    hugging_face.check_replaceable(tmp_path)
-    hugging_face.check_replaceable(str(save(tiny, tmp_path / "out")))
+    export.check_replaceable(tmp_path / "new")
+    export.check_replaceable(tmp_path)
+    export.check_replaceable(str(save(tiny, tmp_path / "out")))
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 

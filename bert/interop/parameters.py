@@ -1,0 +1,151 @@
+"""Arrays between our parameter tree and named tensors of another format, by the table in weight_names.py.
+
+Tensors come from any mapping name -> array (read when asked for) and go to any writer; files are not opened here.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bert.config import BertConfig
+from bert.errors import InputError
+from bert.interop.report import Report
+from bert.interop.weight_names import PARTS, WITH_CLASSES, Format, Weight, axis_sizes
+
+Params = dict[str, Any]  # nested; leaves are arrays
+
+_BLOCK = 128  # rows and columns of a kernel that are turned at a time: such a piece stays in the cache
+
+
+def to_params(
+    tensors: Mapping[str, np.ndarray],
+    config: BertConfig,
+    parts: Sequence[str],
+    report: Report,
+    *,
+    format: Format = "hugging_face",
+    classes: int = 2,
+) -> Params:
+    """Our parameter tree, float32 NumPy arrays, from tensors under canonical names.
+
+    Args:
+      tensors: name -> array; each is asked for once, so that a lazy mapping keeps memory at one tensor beyond the tree.
+      parts: keys of `PARTS` to fill.
+      report: names used and missing are added to it.
+      classes: C of a classifier.
+
+    Raises:
+      InputError: naming every missing tensor, or the first one of the wrong shape, kind or value.
+    """
+    weights = [weight for part in parts for weight in PARTS[part]]
+    report.missing += [n for w in weights for n in w.outside_names(format, config.num_layers) if n not in tensors]
+    if report.missing:
+        raise InputError(_missing_text(report, tensors))
+    params: Params = {}
+    sizes = axis_sizes(config, classes)
+    for weight in weights:
+        names = weight.outside_names(format, config.num_layers)
+        value = np.empty((len(names), *(sizes[axis] for axis in weight.axes)), np.float32)
+        for name, layer in zip(names, value, strict=True):
+            _fill(layer, tensors[name], name, weight.outside(format).transposed, report.source)
+        put(params, weight.path, value if weight.stacked else value[0])
+        report.used += names
+    return params
+
+
+def _fill(ours: np.ndarray, tensor: np.ndarray, name: str, transposed: bool, source: str) -> None:
+    """Copies a tensor into a float32 array of our orientation; refuses one that does not fit or is not finite."""
+    wanted = ours.shape[::-1] if transposed else ours.shape
+    if tensor.shape != wanted:
+        raise InputError(
+            f"{source}: {name} has shape {list(tensor.shape)}, the configuration asks for {list(wanted)}; "
+            "weights and configuration belong to different models"
+        )
+    if tensor.dtype.kind != "f" and tensor.dtype.name != "bfloat16":
+        raise InputError(f"{source}: {name} holds {tensor.dtype}; a weight must be float32, float16 or bfloat16")
+    with np.errstate(over="ignore", invalid="ignore"):  # a float64 beyond float32 becomes infinite, and is refused
+        if transposed:
+            _transpose(ours, tensor)
+        else:
+            ours[...] = tensor
+        # A sum is finite only where every term is; where it is not, it may have run over, so each is looked at.
+        finite = np.isfinite(ours.sum()) or np.isfinite(ours).all()
+    if not finite:
+        bad = tuple(int(i) for i in np.argwhere(~np.isfinite(ours))[0])
+        where = list(bad[::-1] if transposed else bad)
+        raise InputError(f"{source}: {name} holds {ours[bad]} at {where}; a weight must be finite in float32")
+
+
+def _transpose(ours: np.ndarray, tensor: np.ndarray) -> None:
+    """``ours[...] = tensor.T``, a quarter faster on kernels of base size, for it goes through both in small squares."""
+    rows, columns = tensor.shape
+    for i in range(0, rows, _BLOCK):
+        for j in range(0, columns, _BLOCK):
+            ours[j : j + _BLOCK, i : i + _BLOCK] = tensor[i : i + _BLOCK, j : j + _BLOCK].T
+
+
+def _missing_text(report: Report, tensors: Mapping[str, np.ndarray]) -> str:
+    shown = ", ".join(report.missing[:8]) + (f" and {len(report.missing) - 8} more" if len(report.missing) > 8 else "")
+    near = difflib.get_close_matches(report.missing[0], list(tensors), n=1, cutoff=0.9)
+    hint = f" (the file has {near[0]})" if near else ""
+    return f"{report.source}: missing {shown}{hint}; the file is incomplete or written for another model"
+
+
+def from_params(
+    params: Params, config: BertConfig, *, format: Format = "hugging_face"
+) -> Iterator[tuple[str, np.ndarray]]:
+    """(outside name, contiguous float32 array) for every parameter of the tree.
+
+    Raises:
+      InputError: a parameter without a name in the table, a part that is incomplete or has another shape, or two
+        classifiers, which have one name outside.
+    """
+    left = dict(flatten(params))
+    if all(f"head/{part}/bias" in left for part in WITH_CLASSES):
+        raise InputError(f"the head has both {' and '.join(WITH_CLASSES)}; files have one name for them, so save one")
+    for part, weights in PARTS.items():
+        if part != "encoder" and not any(weight.path in left for weight in weights):
+            continue
+        for weight in weights:
+            if weight.path not in left:
+                raise InputError(f"parameter {weight.path} is missing; {part} needs it")
+            yield from _named(weight, np.asarray(left.pop(weight.path), np.float32), params, config, format)
+    if left:
+        raise InputError(f"parameter {next(iter(left))} has no name outside; known parts: {', '.join(PARTS)}")
+
+
+def _named(
+    weight: Weight, value: np.ndarray, params: Params, config: BertConfig, format: Format
+) -> Iterator[tuple[str, np.ndarray]]:
+    names = weight.outside_names(format, config.num_layers)
+    sizes = axis_sizes(config, class_count(params) or 2)
+    shape = tuple(sizes[axis] for axis in weight.axes)
+    shape = (len(names), *shape) if weight.stacked else shape
+    if value.shape != shape:
+        raise InputError(f"parameter {weight.path} has shape {value.shape}, the config asks for {shape}")
+    for name, layer in zip(names, value if weight.stacked else [value], strict=True):
+        yield name, np.ascontiguousarray(layer.T if weight.outside(format).transposed else layer)
+
+
+def class_count(params: Params) -> int | None:
+    """C of the classifier in a parameter tree; None where it has none."""
+    return next((len(params["head"][part]["bias"]) for part in WITH_CLASSES if part in params.get("head", {})), None)
+
+
+def flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """("a/b/c", leaf) for every leaf of a nested dict."""
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{prefix}{key}/")
+        else:
+            yield prefix + key, value
+
+
+def put(tree: Params, path: str, value: Any) -> None:
+    """Sets the leaf "a/b/c" of a nested dict."""
+    *folders, last = path.split("/")
+    for folder in folders:
+        tree = tree.setdefault(folder, {})
+    tree[last] = value

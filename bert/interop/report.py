@@ -1,0 +1,32 @@
+"""What became of each tensor of a file that was loaded: used, ignored for a reason, missing, or made new."""
+
+import collections
+import dataclasses
+
+
+@dataclasses.dataclass
+class Report:
+    """The account of one file, by the file's own names; nothing is left out."""
+
+    source: str
+    used: list[str] = dataclasses.field(default_factory=list)
+    ignored: dict[str, str] = dataclasses.field(default_factory=dict)  # name -> why
+    fresh: list[str] = dataclasses.field(default_factory=list)  # parts that the file lacks, made new as asked for
+    replaced: dict[str, str] = dataclasses.field(default_factory=dict)  # name -> why a fresh part takes its place
+    missing: list[str] = dataclasses.field(default_factory=list)  # needed, neither there nor asked for as fresh
+
+    def __str__(self) -> str:
+        """One line of counts, then one for each name; of many that share a reason, such as optimizer slots, one."""
+        counts = [f"{len(self.used)} tensors used", f"{len(self.ignored)} ignored", f"{len(self.missing)} missing"]
+        counts += [f"{len(self.replaced)} replaced"] if self.replaced else []
+        lines = [f"{self.source}: {', '.join(counts)}"]
+        reasons: dict[str, list[str]] = collections.defaultdict(list)
+        for name, why in self.ignored.items():
+            reasons[why].append(name)
+        for why, names in reasons.items():
+            shown = names if len(names) <= 4 else [f"{names[0]} and {len(names) - 1} more"]
+            lines += [f"  ignored {name}: {why}" for name in shown]
+        lines += [f"  replaced {name}: {why}" for name, why in self.replaced.items()]
+        lines += [f"  {part}: new" for part in self.fresh]
+        lines += [f"  missing {name}" for name in self.missing]
+        return "\n".join(lines)

@@ -1,0 +1,164 @@
+"""ONNX files, run by onnxruntime: equal to the library at any shape, each weight once, loud about wrong input."""
+
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import onnx as onnx_package
+import onnxruntime
+import pytest
+
+from bert.config import ACTIVATIONS
+from bert.errors import InputError
+from bert.interop import onnx
+from tests.bert.interop import every_head
+
+
+@pytest.fixture(scope="module")
+def config():
+    return every_head.config()
+
+
+@pytest.fixture(scope="module")
+def params(config):
+    return every_head.params(config)
+
+
+@pytest.fixture(scope="module")
+def path(config, params, tmp_path_factory):
+    path = tmp_path_factory.mktemp("onnx") / "model.onnx"
+    onnx.write(path, config, params)
+    return path
+
+
+def open_session(path) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # what tests provoke is raised; no need to print it
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+@pytest.fixture(scope="module")
+def session(path):
+    return open_session(path)
+
+
+def run(session, given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    names = {"input_ids": "token_ids", "token_type_ids": "type_ids", "attention_mask": "mask"}
+    fed = {theirs: given[ours].astype(np.int64) for theirs, ours in names.items()}
+    return dict(zip([value.name for value in session.get_outputs()], session.run(None, fed), strict=True))
+
+
+@pytest.mark.parametrize(("rows", "length"), every_head.SHAPES)
+def test_one_session_gives_what_the_library_gives_at_any_shape(session, config, params, rows, length):
+    given = every_head.inputs(config, rows, length)
+    got = run(session, given)
+    assert set(got) == set(every_head.OUTPUTS)
+    every_head.assert_close(got, every_head.expected(config, params, given), atol=1e-5)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_every_activation(tmp_path, activation):
+    config = every_head.config(hidden_act=activation, num_layers=1)
+    params, given = every_head.params(config, ("mlm",)), every_head.inputs(config, 2, 7)
+    onnx.write(tmp_path / "model.onnx", config, params)
+    every_head.assert_close(
+        run(open_session(tmp_path / "model.onnx"), given), every_head.expected(config, params, given), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("parts", every_head.ALONE, ids="-".join)
+def test_the_outputs_follow_from_the_heads(config, tmp_path, parts):
+    onnx.write(tmp_path / "model.onnx", config, every_head.params(config, parts))
+    got = run(open_session(tmp_path / "model.onnx"), every_head.inputs(config, 2, 7))
+    assert set(got) == {"sequence_output", *every_head.ALONE[parts]}
+
+
+def test_parameters_on_a_device_and_no_head_at_all(config, params, tmp_path):
+    onnx.write(tmp_path / "model.onnx", config, {"encoder": jax.tree.map(jnp.asarray, params["encoder"])})
+    got = run(open_session(tmp_path / "model.onnx"), given := every_head.inputs(config, 2, 7))
+    want = every_head.expected(config, params | {"head": {}}, given)
+    every_head.assert_close(got, want, atol=1e-5)
+
+
+def test_padding_changes_nothing_at_real_positions(session, config):
+    """Other tokens under the mask leave every real position as it was; any value but 0 is real."""
+    given = every_head.inputs(config, 2, 7)
+    other = given | {"token_ids": np.where(given["mask"], given["token_ids"], 60), "mask": 3 * given["mask"]}
+    assert (other["token_ids"] != given["token_ids"]).any()
+    got, want = run(session, other), run(session, given)
+    for name in every_head.OUTPUTS:
+        real = given["mask"] != 0 if got[name].shape[1:2] == (7,) else slice(None)
+        np.testing.assert_array_equal(got[name][real], want[name][real], err_msg=name)
+
+
+def test_the_layer_norm_epsilon_is_the_models(tmp_path):
+    config = every_head.config(layer_norm_eps=0.5, num_layers=1)
+    params, given = every_head.params(config, ("mlm",)), every_head.inputs(config, 2, 7)
+    onnx.write(tmp_path / "model.onnx", config, params)
+    every_head.assert_close(
+        run(open_session(tmp_path / "model.onnx"), given), every_head.expected(config, params, given), atol=1e-5
+    )
+
+
+def test_the_file_is_valid_and_what_other_tools_expect(path):
+    """The checker infers every shape anew; names and order of inputs are those of Hugging Face's exports."""
+    onnx_package.checker.check_model(path, full_check=True)
+    model = onnx_package.load(path)
+    assert (model.ir_version, [(it.domain, it.version) for it in model.opset_import]) == (8, [("", 17)])
+    assert [it.name for it in model.graph.input] == ["input_ids", "attention_mask", "token_type_ids"]
+    assert [axis.dim_param for axis in model.graph.input[0].type.tensor_type.shape.dim] == [
+        "batch_size",
+        "sequence_length",
+    ]
+    names = {node.name for node in model.graph.node}
+    assert {"encoder/layer_0/attention/query", "encoder/layer_2/feed_forward_norm", "head/mlm"} <= names
+
+
+def test_every_weight_is_there_once(path, params):
+    """The vocabulary projection reads the token table itself."""
+    stored = onnx_package.load(path).graph.initializer
+    weights = sum(leaf.nbytes for leaf in jax.tree.leaves(params))
+    assert 0 < sum(len(it.raw_data) for it in stored) - weights < 500  # a few numbers and shapes
+    (kernel,) = (it for it in stored if it.name == "encoder/layer_1/attention/key/kernel")
+    want = params["encoder"]["blocks"]["attention"]["key"]["kernel"][1]
+    np.testing.assert_array_equal(onnx_package.numpy_helper.to_array(kernel), want)
+
+
+def test_more_tokens_than_positions_fail(session, config):
+    with pytest.raises(Exception, match=r"encoder/embeddings/token_and_position.*24 by 25"):
+        run(session, every_head.inputs(config, 2, 25))
+
+
+def test_a_single_position_is_refused(tmp_path):
+    """One row of the table would be repeated for any length, where all other tables make the sum fail."""
+    config = every_head.config(max_position_embeddings=1)
+    with pytest.raises(InputError, match=r"model.onnx: max_position_embeddings is 1 and ONNX needs 2 or more"):
+        onnx.write(tmp_path / "model.onnx", config, every_head.params(config, ()))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_token_beyond_the_vocabulary_fails(session, config):
+    given = every_head.inputs(config, 1, 7)
+    given["token_ids"][0, 3] = config.vocab_size
+    with pytest.raises(Exception, match=r"encoder/embeddings/token.*idx=61"):
+        run(session, given)
+
+
+def test_without_the_package_one_line_says_what_to_install(config, params, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(InputError) as error:
+        onnx.write(tmp_path / "model.onnx", config, params)
+    want = f"{tmp_path / 'model.onnx'}: ONNX needs the package onnx; pip install 'bert-jax[onnx]'"
+    assert str(error.value) == want
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_beyond_two_gigabytes_are_refused_in_one_line(config, params, tmp_path):
+    """Before anything is built: the large array is never touched."""
+    large = {"encoder": params["encoder"], "head": {"span": {"kernel": np.broadcast_to(np.float32(0), (2**20, 512))}}}
+    message = "model.onnx: the weights take 2.1 GB and an ONNX file holds at most 2; export safetensors, or a smaller"
+    with pytest.raises(InputError, match=message) as error:
+        onnx.write(tmp_path / "model.onnx", config, large)
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []

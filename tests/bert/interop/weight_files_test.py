@@ -1,0 +1,117 @@
+"""Which files hold a directory's weights; shards with an index: written, read again, and refused when incomplete."""
+
+import json
+
+import numpy as np
+import pytest
+import safetensors
+import safetensors.numpy
+
+from bert.errors import InputError
+from bert.interop import parameters, weight_files
+from bert.interop.export import save_model_directory
+from bert.interop.hugging_face import load_model_directory
+
+
+def open_shards(folder):
+    return weight_files.open_weights(folder / weight_files.INDEX)
+
+
+@pytest.fixture
+def tensors():
+    rng = np.random.default_rng(0)
+    return {f"t{i}": rng.standard_normal((10, i + 1)).astype(np.float32) for i in range(6)}  # 40 to 240 bytes
+
+
+@pytest.fixture
+def shards(tensors, tmp_path):
+    weight_files.write(tmp_path, iter(tensors.items()), largest=300)
+    return tmp_path
+
+
+def test_shards_hold_each_tensor_once_within_the_limit(tensors, shards):
+    """Names as Hugging Face has them, the index complete, and no shard above the limit."""
+    files = sorted(path.name for path in shards.iterdir())
+    assert files[-1] == "model.safetensors.index.json"
+    count = len(files) - 1
+    assert files[:-1] == [f"model-{i + 1:05d}-of-{count:05d}.safetensors" for i in range(count)]
+    index = json.loads((shards / "model.safetensors.index.json").read_text())
+    assert index["metadata"]["total_size"] == sum(tensor.nbytes for tensor in tensors.values())
+    seen = {}
+    for file in files[:-1]:
+        held = safetensors.numpy.load_file(shards / file)
+        assert sum(tensor.nbytes for tensor in held.values()) <= 300
+        assert {name: file for name in held} == {n: f for n, f in index["weight_map"].items() if f == file}
+        with safetensors.safe_open(shards / file, "numpy") as opened:
+            assert opened.metadata() == {"format": "pt"}
+        seen |= held
+    assert seen.keys() == tensors.keys()
+
+
+def test_shards_are_read_as_one(tensors, shards):
+    found = open_shards(shards)
+    assert sorted(found) == sorted(tensors)
+    for name, tensor in tensors.items():
+        np.testing.assert_array_equal(found[name], tensor)
+
+
+def test_a_tensor_above_the_limit_has_a_shard_of_its_own(tensors, tmp_path):
+    weight_files.write(tmp_path, iter(tensors.items()), largest=1)
+    assert len(list(tmp_path.glob("*.safetensors"))) == len(tensors)
+    assert sorted(open_shards(tmp_path)) == sorted(tensors)
+
+
+def test_what_fits_is_one_file_without_an_index(tensors, tmp_path):
+    weight_files.write(tmp_path, iter(tensors.items()), largest=840)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+def test_a_model_in_shards_loads_as_it_was(tiny_directory, tmp_path):
+    """The whole way: export in shards, over an export in one file and back, each time with no file of the other."""
+    tiny = load_model_directory(tiny_directory)
+    for largest, files in ((10**9, 1), (20_000, 6), (10**9, 1)):
+        out = save_model_directory(tmp_path / "out", tiny.config, tiny.params, tiny.tokenizer, largest_file=largest)
+        assert len(list(out.glob("*.safetensors"))) == files
+        back = load_model_directory(out)
+        for path, value in parameters.flatten(tiny.params):
+            np.testing.assert_array_equal(dict(parameters.flatten(back.params))[path], value)
+        assert len(back.report.used) == 46
+
+
+def test_safetensors_come_before_pickles_and_one_file_before_shards(tmp_path):
+    assert weight_files.find(tmp_path) is None
+    names = ("pytorch_model.bin.index.json", "pytorch_model.bin", "model.safetensors.index.json", "model.safetensors")
+    for name in names:
+        (tmp_path / name).write_bytes(b"")
+        assert weight_files.find(tmp_path) == tmp_path / name
+
+
+def change_index(folder, change):
+    path = folder / weight_files.INDEX
+    values = json.loads(path.read_text())
+    change(values["weight_map"])
+    path.write_text(json.dumps(values))
+
+
+def test_an_incomplete_set_of_shards_is_refused(shards):
+    """A shard that is absent, a tensor that its shard lacks, a file elsewhere: each named, nothing opened elsewhere."""
+    change_index(shards, lambda homes: homes.update(t9="model-00001-of-00004.safetensors"))
+    with pytest.raises(InputError, match=r"lacks t9, which model\.safetensors\.index\.json promises"):
+        open_shards(shards)
+    for elsewhere in ("../model.safetensors", "/etc/passwd", "a/b", "..\\b"):
+        change_index(shards, lambda homes, elsewhere=elsewhere: homes.update(t9=elsewhere))
+        with pytest.raises(InputError, match="shards lie beside their index"):
+            open_shards(shards)
+    change_index(shards, lambda homes: homes.pop("t9"))
+    next(shards.glob("model-00002*")).unlink()
+    with pytest.raises(InputError, match=r"model-00002-of-\d{5}\.safetensors: no such file, but .*index.json names it"):
+        open_shards(shards)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "{}", '{"weight_map": {}}', '{"weight_map": {"a": 3}}', '{"weight_map": 1}']
+)
+def test_an_index_that_is_none(tmp_path, text):
+    (tmp_path / weight_files.INDEX).write_text(text)
+    with pytest.raises(InputError, match=r"weight_map.*the file is damaged"):
+        open_shards(tmp_path)
