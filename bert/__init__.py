@@ -4,6 +4,7 @@
     model = bert.load("runs/base")                      # a run, a Hugging Face or a Google directory
     model.fill_mask("The capital of [MASK] is Paris.")  # for each mask: [(token, probability), ...]
     model.embed(["one sentence", "another"])            # float32 [N, D]
+    model.predict([{"review": "Not bad."}])             # label and probabilities, of a fine-tuned model
     bert.save(model, "out/")                            # for transformers; format="stablehlo" or "onnx"
 
 The pieces to build with: `BertConfig` (sizes), `Encoder` (a batch -> hidden states), and the modules `heads` and
@@ -16,17 +17,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bert.config import BertConfig
     from bert.errors import InputError
-    from bert.inference import load, save
+    from bert.inference import LoadedModel, load, save
     from bert.model import heads, losses
     from bert.model.encoder import Encoder
 
-__all__ = ["BertConfig", "Encoder", "InputError", "heads", "load", "losses", "save"]
+__all__ = ["BertConfig", "Encoder", "InputError", "LoadedModel", "heads", "load", "losses", "save"]
 
 # Resolved on first use: `import bert` itself imports neither JAX nor anything else that is slow to start.
 _HOMES = {
     "BertConfig": "bert.config",
     "Encoder": "bert.model.encoder",
     "InputError": "bert.errors",
+    "LoadedModel": "bert.inference",
     "heads": "bert.model",
     "load": "bert.inference",
     "losses": "bert.model",

@@ -14,8 +14,10 @@ from typing import Any, Literal, NamedTuple
 import jax
 import numpy as np
 
+from bert import classification
 from bert.config import BertConfig
 from bert.data import rows
+from bert.data.examples import ExampleSettings
 from bert.data.pairs import CLASS_NAMES
 from bert.data.rows import Batch, bucket_length
 from bert.errors import InputError
@@ -76,7 +78,8 @@ def save(
     """Writes the model as a directory; see `export.save_model_directory`.
 
     Args:
-      format: "huggingface" (`load` and transformers read it), "stablehlo" (jax alone runs it, on any device) or "onnx".
+      format: "huggingface" (`load` and transformers read it), "stablehlo" (JAX and flatbuffers run it, on CPU, CUDA or
+        TPU) or "onnx".
       dtype: of the weights in a "huggingface" file: float32, float16 or bfloat16.
     """
     return export.save_model_directory(
@@ -227,6 +230,30 @@ class LoadedModel:
         logits_C = np.asarray(self._forward(batch, ("nsp_logits",))["nsp_logits"])[0].astype(np.float64)
         shares_C = np.exp(logits_C - np.logaddexp.reduce(logits_C))
         return dict(zip(self._class_names(), shares_C.tolist(), strict=True))
+
+    def predict(self, rows: Sequence[Any], *, batch_size: int = 32, packed: bool = True) -> list[dict[str, Any]]:
+        """What the classifier says of each row, in order; see `classification.answers`.
+
+        Args:
+          rows: mappings with the columns that the model was trained on (others are not looked at), or texts, or pairs.
+          batch_size: rows of tokens computed at a time.
+          packed: several short examples in a row of tokens; only the time depends on it.
+        """
+        reading = classification.reading_of(self.extra, self.labels, self.config)
+        texts = classification.texts_of(rows, reading.text)
+        predicted_NC = self.probabilities(texts, batch_size=batch_size, packed=packed)
+        return classification.answers(predicted_NC, self.labels, reading)
+
+    def probabilities(
+        self, texts: Sequence[tuple[str, ...]], *, batch_size: int = 32, packed: bool = True
+    ) -> np.ndarray:
+        """float64 [N, C]: the classifier's probabilities (or numbers) for texts and pairs, in order; as `predict`."""
+        self._need("sequence_classifier", "fine-tune it on labelled texts, or load a classifier")
+        reading = classification.reading_of(self.extra, self.labels, self.config)
+        encoded = classification.encode(texts, self._vocabulary(), reading.max_length)
+        settings = ExampleSettings(batch_size, reading.max_length, packed)
+        logits_NC = classification.logits(self._on_device, self.config, encoded, settings)
+        return classification.predictions(logits_NC, reading.kind)
 
     def summary(self) -> str:
         """One line on what was loaded: where from, sizes, heads, vocabulary and letter case."""

@@ -17,7 +17,7 @@ def run(argv: list[str]) -> None:
     _, options = flags.parse(
         argv, doc=__doc__, config_file="", options=OPTIONS, required=("model",), arguments="the text, with [MASK]"
     )
-    text, top = _text(options.arguments), _count(options.top or "5")
+    text, top = _text(options.arguments), flags.whole_number(options, "top", 5)
     masks = bert.load(options.model).masks(text)
     for number, candidates in enumerate(masks.ranked(top), start=1):
         print(f"mask {number}")
@@ -33,12 +33,6 @@ def _text(words: list[str]) -> str:
     if len(words) > 1:
         raise InputError(f"{len(words)} texts given ({words[0]!r}, {words[1]!r}, ...); put one text in quotes")
     return words[0]
-
-
-def _count(value: str) -> int:
-    if not value.isdecimal() or int(value) < 1:
-        raise InputError(f"--top={value}: must be a whole number of at least 1")
-    return int(value)
 
 
 if __name__ == "__main__":

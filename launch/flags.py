@@ -79,6 +79,20 @@ def parse(
     return (values["config"].value if config_file != "" else ConfigDict()), chosen
 
 
+def whole_number(options: Options, name: str, default: int) -> int:
+    """The value of an option that is a whole number of at least 1.
+
+    Raises:
+      InputError: it is something else.
+    """
+    value = options[name]
+    if value is None:
+        return default
+    if not value.isdecimal() or int(value) < 1:
+        raise InputError(f"--{name}={value}: must be a whole number of at least 1")
+    return int(value)
+
+
 def _config_first(words: Sequence[str]) -> list[str]:
     """The words with ``--config=FILE`` moved to the front: settings may then stand before it, too.
 

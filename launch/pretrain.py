@@ -27,7 +27,7 @@ from bert.interop.parameters import Params
 from bert.model.heads import Model
 from bert.text.store import Store
 from bert.text.tokenizer import Tokenizer
-from bert.training import arithmetic, optim, run_directory, sharding, train
+from bert.training import arithmetic, evaluate, optim, run_directory, sharding, train
 from bert.training.pretraining import Pretraining, baselines
 from bert.training.step import Setup, draw_params
 from launch import flags, runtime
@@ -136,16 +136,16 @@ def build(
     def evaluation_batches() -> Iterator[dict[str, np.ndarray]]:
         return (held(number, rows) for number in range(len(held)))
 
-    evaluation = evaluation_batches if held else None
-    return train.Run(setup, loop, workdir, train_batch, evaluation, flops), held
+    scores = evaluate.on_batches(setup.model, task, mesh, evaluation_batches) if held else None
+    return train.Run(setup, loop, workdir, train_batch, scores, flops), held
 
 
 def starting_point(config: ConfigDict, store: Store, task: Pretraining) -> tuple[BertConfig, Params | None]:
     """The encoder's configuration, and the parameters of ``config.init_from`` (None where it is empty)."""
+    fresh = fresh_parts(config)
     if not config.init_from:
         fields = {name: value for name, value in config.model.items() if name != "size"}
         return BertConfig.of_size(config.model.size, vocab_size=store.vocab_size, **fields), None
-    fresh = [part.strip() for part in config.init_fresh.split(",") if part.strip()]
     found = sources.read(config.init_from, fresh=fresh, seed=config.seed)
     if found.tokenizer is None or found.tokenizer.fingerprint != store.tokenizer.fingerprint:
         raise InputError(
@@ -155,12 +155,21 @@ def starting_point(config: ConfigDict, store: Store, task: Pretraining) -> tuple
     needed = ("mlm", "pooler", "next_sentence") if task.pairs else ("mlm",)
     missing = [part for part in needed if part not in found.parts]
     if missing:
-        way_out = f"start with new ones by --config.init_fresh={','.join(missing)}, or choose another model"
+        way_out = f"start with new ones by --config.init_fresh={','.join([*fresh, *missing])}, or choose another model"
         raise InputError(f"{config.init_from}: has no {', '.join(missing)}; {way_out}")
     runtime.say(f"weights and sizes from {config.init_from}")
     head = {part: found.params["head"][part] for part in needed}
     changes = computing(config, found.config)
     return dataclasses.replace(found.config, **changes), {"encoder": found.params["encoder"], "head": head}
+
+
+def fresh_parts(config: ConfigDict) -> list[str]:
+    parts = [part.strip() for part in config.init_fresh.split(",") if part.strip()]
+    if unknown := [part for part in parts if part not in ("mlm", "pooler", "next_sentence")]:
+        raise InputError(f"config.init_fresh names {unknown[0]!r}; it may list mlm, pooler and next_sentence")
+    if parts and not config.init_from:
+        raise InputError("config.init_fresh needs config.init_from, for without weights all is new; leave it out")
+    return parts
 
 
 def computing(config: ConfigDict, given: BertConfig) -> dict[str, Any]:

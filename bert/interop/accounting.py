@@ -1,18 +1,22 @@
-"""Which tensor of a Hugging Face file is which parameter: spellings, copies, buffers and leftovers.
+"""Which tensor of a file is which parameter: spellings, copies, buffers, parts to be made new, and leftovers.
 
-Every tensor is used, or ignored for a reason that the report gives. The names themselves are in weight_names.py.
+Every tensor is used, or ignored or replaced for a reason that the report gives. The names themselves are in
+weight_names.py.
 """
 
-from collections.abc import Mapping
+import pathlib
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
 
 from bert.config import BertConfig
 from bert.errors import InputError
-from bert.interop import weight_names
+from bert.interop import labels, parameters, weight_names
+from bert.interop.parameters import Params
 from bert.interop.report import Report
-from bert.interop.tensors import Renamed, Tensors
+from bert.interop.tensors import Selected, Tensors
+from bert.interop.weight_names import PARTS, WITH_CLASSES, Column
 
 _DECODER_WEIGHT, _DECODER_BIAS, _BIAS = (
     "cls.predictions.decoder.weight",
@@ -22,7 +26,7 @@ _DECODER_WEIGHT, _DECODER_BIAS, _BIAS = (
 _BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
 
 
-def canonical_tensors(file: Tensors, report: Report) -> Renamed:
+def canonical_tensors(file: Tensors, report: Report) -> Selected:
     """The file's tensors under the table's spelling of their names; buffers are left to the report.
 
     Raises:
@@ -42,7 +46,7 @@ def canonical_tensors(file: Tensors, report: Report) -> Renamed:
                 f"{report.source}: {names[spelled]} and {name} are one parameter ({spelled}) and differ; remove one"
             )
     _refuse_other_models(names, report.source)
-    return Renamed(file, names)
+    return Selected({spelled: (file, name) for spelled, name in names.items()})
 
 
 def _refuse_other_models(names: Mapping[str, str], source: str) -> None:
@@ -57,8 +61,8 @@ def _refuse_other_models(names: Mapping[str, str], source: str) -> None:
         )
 
 
-def classifier_kind(values: Mapping[str, Any], tensors: Tensors) -> str | None:
-    """What a "classifier" of the file classifies: as config.json says, else sequences if there is a pooler."""
+def classifier_kind(values: Mapping[str, Any], names: Collection[str], column: Column = "hugging_face") -> str | None:
+    """What a "classifier" of the file classifies: as its configuration says, else sequences if there is a pooler."""
     told = values.get("architectures")
     architecture = str(told[0]) if isinstance(told, list) and told else ""
     if "TokenClassification" in architecture:
@@ -67,11 +71,11 @@ def classifier_kind(values: Mapping[str, Any], tensors: Tensors) -> str | None:
         return "sequence_classifier"
     if "MultipleChoice" in architecture:
         return None
-    pooler = weight_names.PARTS["pooler"][0].hugging_face.name
-    return "sequence_classifier" if pooler in tensors else "token_classifier"
+    pooler = any(weight.outside(column).name in names for weight in PARTS["pooler"])
+    return "sequence_classifier" if pooler else "token_classifier"
 
 
-def settle_decoder(tensors: Renamed, report: Report) -> None:
+def settle_decoder(tensors: Selected, report: Report) -> None:
     """Takes the masked-word head's copy of the token table out, and leaves its bias under one name.
 
     Raises:
@@ -82,29 +86,84 @@ def settle_decoder(tensors: Renamed, report: Report) -> None:
         if copy not in tensors:
             continue
         if original not in tensors and copy == _DECODER_BIAS:
-            tensors.names[original] = tensors.names.pop(copy)
+            tensors.places[original] = tensors.places.pop(copy)
             continue
         if original in tensors and not np.array_equal(tensors[copy], tensors[original]):
             raise InputError(
-                f"{report.source}: {tensors.names[copy]} differs from {tensors.names[original]}; here the masked-word "
-                "head has no table and no second bias of its own: remove the one that is not in use, or tie them"
+                f"{report.source}: {tensors.own_name(copy)} differs from {tensors.own_name(original)}; here the "
+                "masked-word head has no table and no second bias of its own: remove the one that is not in use, or "
+                "tie them"
             )
-        report.ignored[tensors.names.pop(copy)] = f"an equal copy of {original}, which the head uses"
+        report.ignored[tensors.own_name(copy)] = f"an equal copy of {original}, which the head uses"
+        del tensors.places[copy]
 
 
-def account_for_rest(tensors: Renamed, config: BertConfig, report: Report) -> None:
-    """Reports the tensors that nothing here reads; `report.used` gets the file's own names.
+def read_parts(
+    tensors: Selected,
+    values: Mapping[str, Any],
+    config: BertConfig,
+    report: Report,
+    *,
+    config_file: str,
+    column: Column = "hugging_face",
+    fresh: Collection[str] = (),
+    reason: Callable[[str], str | None] = lambda name: None,
+) -> tuple[Params, tuple[str, ...], tuple[str, ...]]:
+    """Parameters, their parts and the names of classes that a file holds; the report accounts for every tensor.
+
+    Args:
+      tensors: under the table's names.
+      values: of the configuration file, whose name is ``config_file``.
+      fresh: parts of which the file may hold a piece or nothing, for they are then made new.
+      reason: why a tensor that is in no part is ignored; None where the format has no reason of its own.
 
     Raises:
-      InputError: the file holds a block beyond the config's number of layers.
+      InputError: a weight that is missing, of another shape, or not finite; a block beyond the config's number of
+        layers; names of classes that are not those of the weights.
     """
+    parts = weight_names.parts_present(tensors, column, classifier=classifier_kind(values, tensors, column))
+    parts = _leave_incomplete(tensors, parts, fresh, report, column)
+    classes = weight_names.classes_of(tensors, parts, column)
+    names = labels.read(values, classes, config_file)
+    params = parameters.to_params(tensors, config, parts, report, column=column, classes=classes)
+    _account_for_rest(tensors, config, report, config_file, column, reason)
+    return params, parts, names
+
+
+def _leave_incomplete(
+    tensors: Selected, parts: Collection[str], fresh: Collection[str], report: Report, column: Column
+) -> tuple[str, ...]:
+    """The parts without those that are to be made new and of which a tensor is absent; what they left is reported."""
+    # A new classifier takes the place of one of the other kind, too.
+    fresh = {*fresh, *(WITH_CLASSES if set(WITH_CLASSES) & set(fresh) else ())} - {"encoder"}
+    kept = []
+    for part in parts:
+        names = [weight.outside(column).name for weight in PARTS[part]]
+        if part not in fresh or all(name in tensors for name in names):
+            kept.append(part)
+            continue
+        left = [tensors.own_name(name) for name in names if name in tensors]
+        report.replaced |= dict.fromkeys(left, f"a piece of {part}, which is made new")
+    return tuple(kept)
+
+
+def _account_for_rest(
+    tensors: Selected,
+    config: BertConfig,
+    report: Report,
+    config_file: str,
+    column: Column,
+    reason: Callable[[str], str | None],
+) -> None:
+    """Reports the tensors that nothing here reads; `report.used` gets the file's own names."""
     used = set(report.used)
     for name in tensors:
-        if name.startswith(f"bert.encoder.layer.{config.num_layers}."):
+        own_name, block = tensors.own_name(name), weight_names.block_of(name, column)
+        if block is not None and block >= config.num_layers:
             raise InputError(
-                f"{report.source}: holds {tensors.names[name]}, but config.json says num_hidden_layers "
+                f"{report.source}: holds {own_name}, but {pathlib.PurePath(config_file).name} says num_hidden_layers "
                 f"{config.num_layers}; set it to the number of layers in the file"
             )
-        if name not in used:
-            report.ignored[tensors.names[name]] = "no part of the encoder or of a head known here"
-    report.used[:] = [tensors.names[name] for name in report.used]
+        if name not in used and own_name not in report.replaced:
+            report.ignored[own_name] = reason(name) or "no part of the encoder or of a head known here"
+    report.used[:] = [tensors.own_name(name) for name in report.used]

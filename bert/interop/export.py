@@ -7,26 +7,26 @@ import json
 import os
 import pathlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import jax
 import ml_dtypes
 import numpy as np
 
 from bert.config import BertConfig
 from bert.errors import InputError
-from bert.interop import hugging_face, parameters, weight_files, whole_directory
+from bert.interop import hugging_face, parameters, programs, weight_files, whole_directory
 from bert.interop import labels as labels_of
 from bert.interop.hugging_face import CONFIG_FILE, REWRITTEN, TOKENIZER_FILES
+from bert.interop.model_directory import read_json
 from bert.interop.parameters import Params
+from bert.interop.programs import PROGRAMS
 from bert.text.tokenizer import Tokenizer
 
 LARGEST_FILE = 5_000_000_000  # bytes of weights in one file, as transformers has had it
 DTYPES = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
-PROGRAMS = {
-    "stablehlo": "model.stablehlo",
-    "onnx": "model.onnx",
-}  # format -> its file: weights and what to do with them
 FORMATS = ("huggingface", *PROGRAMS)
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 
@@ -56,24 +56,30 @@ def save_model_directory(
       largest_file: bytes of weights beyond which they are split into several files with an index.
 
     Raises:
-      InputError: a parameter without a Hugging Face name or too large for the dtype, another number of labels than
-        classes, or an existing directory that holds other files.
+      InputError: an unknown format or dtype; a directory that may not be replaced (`check_replaceable`) or cannot be
+        made; a weight that is not finite, or too large for the dtype; a parameter without a Hugging Face name; a part
+        without the one that it reads; another number of labels than classes, or one name for two classes; of "onnx",
+        the package onnx missing or a model of one position; of both programs, weights above 2 GB.
     """
     check_choices(format, dtype)
-    check_replaceable(directory)
-    hugging_face.restore(directory)
-    target = pathlib.Path(directory).resolve()
+    target = _resolved(directory)
+    hugging_face.restore(target)
+    check_replaceable(target, format, dtype)
+    params = jax.tree.map(np.asarray, params)
+    parameters.check_needs(params)
+    _check_finite(params, target)
+    values = _config_values(config, params, tokenizer, labels, extra or {}, dtype, source=str(target))
+    text = json.dumps(values, indent=2, ensure_ascii=False)
     with whole_directory.replacing(target) as aside:
-        if format == "huggingface":
-            weight_files.write(aside, _as_dtype(parameters.from_params(params, config), dtype), largest_file)
+        (aside / CONFIG_FILE).write_text(text + "\n", encoding="utf-8", newline="\n")
+        if format in PROGRAMS:
+            programs.writer(format)(aside / PROGRAMS[format], config, params)
         else:
-            _program_writer(format)(aside / PROGRAMS[format], config, params)
+            tensors = _as_dtype(parameters.from_params(params, config), dtype, target)
+            weight_files.write(aside, tensors, largest_file)
         # The library makes a file that only its owner can read; a model directory is to be shared as the user wants.
         for file in aside.iterdir():
-            os.chmod(file, 0o666 & ~_umask())
-        values = _config_values(config, params, tokenizer, labels, extra or {}, dtype)
-        text = json.dumps(values, indent=2, ensure_ascii=False)
-        (aside / CONFIG_FILE).write_text(text + "\n", encoding="utf-8", newline="\n")
+            shutil.copymode(aside / CONFIG_FILE, file)
         if tokenizer:
             # Never a longest input beyond the positions: other programs would cut texts to it, and read past the table.
             longest = min(tokenizer.model_max_length, config.max_position_embeddings)
@@ -94,23 +100,29 @@ def check_choices(format: str, dtype: str) -> None:
         raise InputError(f"dtype is {dtype!r}, but a file of the format {format} holds float32; leave dtype out")
 
 
-def _program_writer(format: str) -> Callable[[pathlib.Path, BertConfig, Params], None]:
-    if format == "onnx":
-        from bert.interop import onnx  # these two build a model, which is slow to import and rarely needed
+def _check_finite(params: Params, target: pathlib.Path) -> None:
+    for path, value in parameters.flatten(params):
+        bad = parameters.first_not_finite(value)
+        if bad is not None:
+            raise InputError(
+                f"{target}: parameter {path} holds {value[bad]} at {list(bad)}; train again, or go back to an earlier "
+                "checkpoint"
+            )
 
-        return onnx.write
-    from bert.interop import stablehlo
 
-    return stablehlo.write
-
-
-def _as_dtype(tensors: Iterator[tuple[str, np.ndarray]], dtype: str) -> Iterator[tuple[str, np.ndarray]]:
+def _as_dtype(
+    tensors: Iterator[tuple[str, np.ndarray]], dtype: str, target: pathlib.Path
+) -> Iterator[tuple[str, np.ndarray]]:
+    """The tensors in that dtype. A value below its smallest becomes 0; one above its largest is refused."""
     for name, tensor in tensors:
         with np.errstate(over="ignore"):
             value = tensor.astype(DTYPES[dtype], copy=False)
-        if not np.isfinite(value).all():
-            worst = tensor.ravel()[~np.isfinite(value).ravel()][0]
-            raise InputError(f"{name} holds {worst:g}, which {dtype} cannot; choose bfloat16 or float32")
+            if value is not tensor and not np.isfinite(value).all():
+                worst = np.abs(tensor).max()
+                fitting = [other for other, kind in DTYPES.items() if np.isfinite(worst.astype(kind))]
+                raise InputError(
+                    f"{target}: {name} holds {worst:g}, which {dtype} cannot; choose {' or '.join(fitting)}"
+                )
         yield name, value
 
 
@@ -121,28 +133,24 @@ def _config_values(
     names: Sequence[str],
     extra: Mapping[str, Any],
     dtype: str,
+    *,
+    source: str,
 ) -> dict[str, Any]:
-    """The whole of config.json."""
+    """The whole of config.json; ``source`` is the directory, for messages."""
     classes = parameters.class_count(params)
     if classes is not None and names and len(names) != classes:
-        raise InputError(f"{len(names)} labels ({', '.join(names[:3])}, ...) for {classes} classes; name each once")
-    names = names or [f"LABEL_{i}" for i in range(classes or 0)]
+        shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+        raise InputError(f"{source}: {len(names)} labels ({shown}) for {classes} classes; name each once")
+    names = names or [labels_of.stand_in(i) for i in range(classes or 0)]
     return {
         "architectures": [architecture(params.get("head", {}))],
         **{key: value for key, value in extra.items() if key not in REWRITTEN},
         **config.to_json(),
-        **labels_of.write(names),
+        **labels_of.write(names, source),
         "dtype": dtype,
         "tie_word_embeddings": True,
         "pad_token_id": tokenizer.pad_id if tokenizer else 0,
     }
-
-
-def _umask() -> int:
-    """The process's mask of permissions, which can only be read by setting it."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
 
 
 # The transformers class that reads these parts; the first that has all of its own.
@@ -161,15 +169,41 @@ def architecture(parts: Mapping[str, Any] | Sequence[str]) -> str:
     return next((name for name, needed in _ARCHITECTURES if needed <= set(parts)), "BertModel")
 
 
-def check_replaceable(directory: str | os.PathLike) -> None:
+def check_replaceable(directory: str | os.PathLike, format: str = "huggingface", dtype: str = "float32") -> None:
     """Refuses a directory that `save_model_directory` would not write to: nobody's files are deleted.
 
     A long run asks this before it starts.
 
     Raises:
-      InputError: it is a file, or holds other files than a model directory's.
+      InputError: it is a file, holds other files than a model directory's, or cannot be made; or it holds weights, and
+        what is to be written is no model to load, or a rounded one.
     """
-    target = pathlib.Path(directory).resolve()
-    shards = [p.name for p in target.iterdir() if _SHARD.fullmatch(p.name)] if target.is_dir() else []
+    target = _resolved(directory)
+    try:
+        shards = [p.name for p in target.iterdir() if _SHARD.fullmatch(p.name)] if target.is_dir() else []
+    except OSError as error:
+        raise InputError(f"{target}: cannot be read ({error.strerror}); choose another directory") from None
     ours = (CONFIG_FILE, weight_files.SAFETENSORS, weight_files.INDEX, *shards, *PROGRAMS.values(), *TOKENIZER_FILES)
     whole_directory.check_replaceable(target, ours)
+    weights = weight_files.find(target)
+    if weights is None:
+        return
+    if format in PROGRAMS:
+        raise InputError(f"{weights}: an export to run would replace these weights; choose a new or an empty directory")
+    if dtype != "float32" and _dtype_of(target) != dtype:
+        raise InputError(f"{weights}: weights in {dtype} would replace these; choose a new or an empty directory")
+
+
+def _dtype_of(directory: pathlib.Path) -> str | None:
+    """The precision in which the weights of a directory of ours are stored; None where nothing says so."""
+    try:
+        return read_json(directory / CONFIG_FILE).get("dtype")
+    except InputError:  # what cannot be read tells nothing
+        return None
+
+
+def _resolved(directory: str | os.PathLike) -> pathlib.Path:
+    try:
+        return pathlib.Path(directory).resolve()
+    except (OSError, RuntimeError) as error:  # a link to itself
+        raise InputError(f"{directory}: cannot be followed ({error}); choose another directory") from None

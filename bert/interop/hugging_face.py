@@ -5,17 +5,17 @@ Nothing in a directory is executed and nothing is fetched. Names of weights are 
 weight_files.py; writing such a directory is export.py.
 """
 
-import json
 import os
 import pathlib
-from typing import Any
+from collections.abc import Sequence
 
 from absl import logging
 
 from bert.config import BertConfig
 from bert.errors import InputError
-from bert.interop import accounting, labels, parameters, weight_files, weight_names, whole_directory
-from bert.interop.model_directory import ModelDirectory
+from bert.interop import accounting, labels, weight_files, whole_directory
+from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_json
+from bert.interop.programs import PROGRAMS
 from bert.interop.report import Report
 from bert.text.tokenizer import Tokenizer
 
@@ -28,11 +28,12 @@ REWRITTEN = (
 )
 
 
-def load_model_directory(directory: str | os.PathLike) -> ModelDirectory:
+def load_model_directory(directory: str | os.PathLike, fresh: Sequence[str] = ()) -> ModelDirectory:
     """The model in a directory of Hugging Face layout.
 
     Args:
       directory: holds config.json and the weights, and usually tokenizer.json or vocab.txt.
+      fresh: parts that `with_fresh` is to make new where they are not there as a whole.
 
     Raises:
       InputError: a file that is absent or broken; a weight that is missing, of another shape, or not finite; a
@@ -47,41 +48,23 @@ def load_model_directory(directory: str | os.PathLike) -> ModelDirectory:
     report = Report(str(path))
     tensors = accounting.canonical_tensors(weight_files.open_weights(path), report)
     accounting.settle_decoder(tensors, report)
-    parts = weight_names.parts_present(tensors, classifier=accounting.classifier_kind(values, tensors))
-    if "sequence_classifier" in parts and "pooler" not in parts:
-        parts += ("pooler",)  # it reads the pooler's output, which is then among the missing
-    classes = weight_names.classes_of(tensors, parts)
-    names = labels.read(values, classes, str(folder / CONFIG_FILE))
-    params = parameters.to_params(tensors, config, parts, report, classes=classes or 2)
-    accounting.account_for_rest(tensors, config, report)
+    params, parts, names = accounting.read_parts(
+        tensors, values, config, report, config_file=str(folder / CONFIG_FILE), fresh=fresh
+    )
     known = {*config.to_json(), *REWRITTEN}
     extra = {key: value for key, value in values.items() if key not in known}
     return ModelDirectory(config, params, parts, tokenizer, report, names, extra)
-
-
-def read_json(path: pathlib.Path) -> dict[str, Any]:
-    """The object in a configuration file.
-
-    Raises:
-      InputError: there is none, or it is not an object.
-    """
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent}: no such directory; name one that holds {path.name} and the weights")
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; a model directory holds {path.name} and the weights")
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({error}); the file is damaged") from None
-    if not isinstance(values, dict):
-        raise InputError(f"{path}: holds a {type(values).__name__}, not an object with names and values")
-    return values
 
 
 def _weights(folder: pathlib.Path) -> pathlib.Path:
     path = weight_files.find(folder)
     if path:
         return path
+    for program in PROGRAMS.values():
+        if (folder / program).is_file():
+            raise InputError(
+                f"{folder}: holds {program}, which is an export to run, not to load; name what it was made from"
+            )
     others = sorted(p.name for pattern in ("*.bin", "*.safetensors*", "*.ckpt*", "*.h5") for p in folder.glob(pattern))
     found = f"; found {', '.join(others[:3])}, which is no name of theirs or cannot be read" if others else ""
     raise InputError(
@@ -97,28 +80,6 @@ def _read_tokenizer(folder: pathlib.Path, config: BertConfig) -> Tokenizer | Non
     tokenizer = Tokenizer.load(folder)
     check_vocabulary(tokenizer, config, folder)
     return tokenizer
-
-
-def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.Path) -> None:
-    """Refuses a vocabulary larger than the model's table; says so where it is smaller.
-
-    Raises:
-      InputError: an entry has no row.
-    """
-    entries, rows = tokenizer.vocab_size, config.vocab_size
-    if entries > rows:
-        raise InputError(
-            f"{folder}: the vocabulary has {entries} entries, the model {rows} rows (vocab_size in its configuration); "
-            "they belong to different models"
-        )
-    if entries < rows:
-        logging.info(
-            "%s: the model has %d rows, the vocabulary %d entries; the last %d rows are unused and never predicted",
-            folder,
-            rows,
-            entries,
-            rows - entries,
-        )
 
 
 def restore(directory: str | os.PathLike) -> None:

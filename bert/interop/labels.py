@@ -1,4 +1,4 @@
-"""Names of a classifier's classes in config.json: id2label, label2id and num_labels, in all their states of repair.
+"""Names of a classifier's classes in config.json: id2label, label2id and num_labels, complete, partial or absent.
 
 Source: transformers ``configuration_utils.py`` (id2label decides how many classes there are; LABEL_0, LABEL_1, ...
 stand for classes without a name, and its older versions left two of them in files of any number of classes).
@@ -8,10 +8,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from absl import logging
+
 from bert.errors import InputError
 
 KEYS = ("id2label", "label2id", "num_labels")
-_STAND_IN = re.compile(r"LABEL_\d+")
+
+
+def stand_in(i: int) -> str:
+    """What a class without a name is called. The stand-in of another class is a name like any other."""
+    return f"LABEL_{i}"
 
 
 def read(values: Mapping[str, Any], classes: int | None, source: str) -> tuple[str, ...]:
@@ -19,14 +25,25 @@ def read(values: Mapping[str, Any], classes: int | None, source: str) -> tuple[s
 
     Args:
       values: the parsed config.json.
-      classes: rows of the classifier in the weights; None where there is none.
+      classes: rows of the classifier in the weights; None where there is none. Nothing uses the names then, and those
+        that would be refused are left out.
       source: the config file's name, for messages.
 
     Raises:
       InputError: the keys are no names and numbers, contradict each other, or are not those of the weights.
     """
+    try:
+        return _read(values, classes, source)
+    except InputError as error:
+        if classes is not None:
+            raise
+        logging.info("%s (left out: the model has no classifier)", error)
+        return ()
+
+
+def _read(values: Mapping[str, Any], classes: int | None, source: str) -> tuple[str, ...]:
     names, told = _names(values, source), _told_number(values, source)
-    real = {i: name for i, name in names.items() if not _STAND_IN.fullmatch(name)}
+    real = {i: name for i, name in names.items() if name != stand_in(i)}
     if told is not None and classes not in (None, told):
         raise InputError(f"{source}: num_labels is {told}, but the weights have {classes} classes; set it to {classes}")
     count = told if told is not None else classes
@@ -35,15 +52,29 @@ def read(values: Mapping[str, Any], classes: int | None, source: str) -> tuple[s
     # Names without a num_labels are the whole list: two names for three classes belong to another model.
     wrong = real and (max(real) >= count or (told is None and len(names) != count))
     if wrong:
+        holders = " and ".join(key for key in ("id2label", "label2id") if values.get(key))
+        name = "name" if " and " in holders else "names"
         raise InputError(
-            f"{source}: id2label and label2id name {len(names)} classes (0 to {max(names)}), "
+            f"{source}: {holders} {name} {len(names)} classes (0 to {max(names)}), "
             f"{'num_labels says' if told is not None else 'the weights have'} {count}; name each once, from 0"
         )
-    return tuple(real.get(i, f"LABEL_{i}") for i in range(count))
+    return tuple(real.get(i, stand_in(i)) for i in range(count))
 
 
-def write(labels: Sequence[str]) -> dict[str, Any]:
-    """What config.json says of these names; nothing where there are none."""
+def write(labels: Sequence[str], source: str) -> dict[str, Any]:
+    """What config.json says of these names; nothing where there are none.
+
+    Args:
+      source: the directory that is written, for messages.
+
+    Raises:
+      InputError: two classes have one name, of which label2id would keep one.
+    """
+    for i, name in enumerate(labels):
+        if name in labels[:i]:
+            raise InputError(
+                f"{source}: classes {list(labels).index(name)} and {i} are both called {name!r}; give each its own name"
+            )
     if not labels:
         return {}
     return {
@@ -62,6 +93,7 @@ def _told_number(values: Mapping[str, Any], source: str) -> int | None:
 def _names(values: Mapping[str, Any], source: str) -> dict[int, str]:
     """Number -> name from both mappings; a stand-in gives way to a name."""
     names: dict[int, str] = {}
+    holders: dict[int, str] = {}  # number -> the mapping that its name is from
     for key in ("label2id", "id2label"):
         given = values.get(key) or {}
         if not isinstance(given, Mapping):
@@ -72,10 +104,9 @@ def _names(values: Mapping[str, Any], source: str) -> dict[int, str]:
                 raise InputError(f"{source}: {key} holds {number!r} where a class's number belongs; write 0, 1, ...")
             i, name = int(number), str(name)
             known = names.get(i)
-            if known is None or _STAND_IN.fullmatch(known):
-                names[i] = name
-            elif known != name and not _STAND_IN.fullmatch(name):
-                raise InputError(
-                    f"{source}: class {i} is {known!r} in label2id and {name!r} in id2label; make them the same"
-                )
+            if known is None or known == stand_in(i):
+                names[i], holders[i] = name, key
+            elif name not in (known, stand_in(i)):
+                other = f"and {name!r}" if holders[i] == key else f"in {holders[i]} and {name!r}"
+                raise InputError(f"{source}: class {i} is {known!r} {other} in {key}; name each class once")
     return names

@@ -1,16 +1,21 @@
-"""What a model directory of any format holds, and how parts that it lacks are made new."""
+"""What a model directory of any format holds, what all formats share in reading one, and how parts are made new."""
 
+import dataclasses
+import json
+import pathlib
+import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from absl import logging
 
 from bert.config import BertConfig
 from bert.errors import InputError
 from bert.interop.parameters import Params
 from bert.interop.report import Report
-from bert.interop.weight_names import PARTS, WITH_CLASSES
+from bert.interop.weight_names import COLUMNS, NEEDS, PARTS, WITH_CLASSES, canonical
 from bert.text.tokenizer import Tokenizer
 
 
@@ -33,10 +38,71 @@ class ModelDirectory(NamedTuple):
     extra: dict[str, Any]
 
 
+def read_json(path: pathlib.Path) -> dict[str, Any]:
+    """The object in a file of a model directory.
+
+    Raises:
+      InputError: there is none, it may not be read, or it is not an object.
+    """
+    folder = path.parent
+    try:
+        if not folder.is_dir():
+            what = "is a file" if folder.is_file() else "no such directory"
+            raise InputError(f"{folder}: {what}; name a directory that holds {path.name} and the weights")
+        if not path.is_file():
+            raise InputError(f"{path}: no such file; a model directory holds {path.name} and the weights")
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON ({error}); the file is damaged") from None
+    if not isinstance(values, dict):
+        raise InputError(f"{path}: holds a {type(values).__name__}, not an object with names and values")
+    return values
+
+
+def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.Path) -> None:
+    """Refuses a vocabulary larger than the model's table; says so where it is smaller.
+
+    Raises:
+      InputError: an entry has no row.
+    """
+    entries, rows = tokenizer.vocab_size, config.vocab_size
+    if entries > rows:
+        raise InputError(
+            f"{folder}: the vocabulary has {entries} entries, the model {rows} rows (vocab_size in its configuration); "
+            "they belong to different models"
+        )
+    if entries < rows:
+        logging.info(
+            "%s: the model has %d rows, the vocabulary %d entries; the last %d rows are unused and never predicted",
+            folder,
+            rows,
+            entries,
+            rows - entries,
+        )
+
+
+def check_fresh(parts: Sequence[str]) -> None:
+    """Refuses what `with_fresh` cannot make; ask it before a large file is read.
+
+    Raises:
+      InputError: an unknown part, or two classifiers, of which a head has one.
+    """
+    known = [part for part in PARTS if part != "encoder"]
+    for part in parts:
+        if part not in known:
+            raise InputError(f"{part!r} cannot be made new; it must be one of {', '.join(known)}")
+    if set(WITH_CLASSES) <= set(parts):
+        raise InputError(f"{' and '.join(WITH_CLASSES)} cannot both be made new; a head has one classifier: choose one")
+
+
 def with_fresh(
     found: ModelDirectory, parts: Sequence[str], labels: Sequence[str] | None = None, seed: int = 0
 ) -> ModelDirectory:
-    """The model with those parts of a head made new that it lacks; the report says which.
+    """The model with those parts of a head made new that it lacks; its report says which. ``found`` stays as it was.
 
     A classifier of other classes than ``labels`` is replaced. The encoder is never made new.
 
@@ -46,42 +112,59 @@ def with_fresh(
       seed: of the new parts.
 
     Raises:
-      InputError: an unknown part, or a classifier without names for its classes.
+      InputError: an unknown part, one without the part that it reads, or a classifier without names for its classes.
     """
-    known = [part for part in PARTS if part != "encoder"]
-    for part in parts:
-        if part not in known:
-            raise InputError(f"{part!r} cannot be made new; it must be one of {', '.join(known)}")
-    head = dict(found.params["head"])
+    check_fresh(parts)
+    head, replaced = dict(found.params["head"]), dict(found.report.replaced)
     classifier = next((part for part in WITH_CLASSES if part in parts), None)
     if classifier:
-        _drop_other_classifier(head, found, classifier, labels)
+        replaced |= _drop_other_classifier(head, found, classifier, labels)
     absent = [part for part in parts if part not in head]
+    for part in absent:
+        for needed in NEEDS.get(part, ()):
+            if needed not in (*head, *absent):
+                raise InputError(f"{found.report.source}: has no {needed}, which a new {part} reads; make both new")
     if classifier in absent:
         if not labels:
             raise InputError(f"{classifier} can only be made new with names for its classes; give labels")
         found = found._replace(labels=tuple(labels))
     for part in absent:
         head[part] = _fresh(part, found.config, len(found.labels), seed)
-    found.report.fresh += absent
-    return found._replace(params={**found.params, "head": head}, parts=("encoder", *head))
+    report = dataclasses.replace(
+        found.report,
+        used=[name for name in found.report.used if name not in replaced],
+        fresh=[*found.report.fresh, *absent],
+        replaced=replaced,
+    )
+    return found._replace(params={**found.params, "head": head}, parts=("encoder", *head), report=report)
 
 
-def _drop_other_classifier(head: Params, found: ModelDirectory, wanted: str, labels: Sequence[str] | None) -> None:
-    """Takes a classifier out of ``head`` that is of another kind than ``wanted`` or has other classes."""
+def _drop_other_classifier(
+    head: Params, found: ModelDirectory, wanted: str, labels: Sequence[str] | None
+) -> dict[str, str]:
+    """Takes a classifier out of ``head`` that is of another kind than ``wanted`` or has other classes.
+
+    Returns the file's names of its tensors, with the reason and their shapes there.
+    """
     given = next((part for part in WITH_CLASSES if part in head), None)
     if given is None or (given == wanted and (labels is None or sorted(labels) == sorted(found.labels))):
-        return
-    for leaf, value in sorted(head.pop(given).items()):
-        classes = f"{len(labels)} classes ({', '.join(labels)})" if labels else "its classes"
-        found.report.replaced[f"{given}/{leaf}"] = f"shape {list(value.shape)}; {wanted} is made new for {classes}"
+        return {}
+    leaves, shapes = head.pop(given), {}
+    for weight in PARTS[given]:
+        shape = list(np.shape(leaves[weight.path.rpartition("/")[2]]))
+        shapes[weight.path] = shape
+        for name in map(weight.outside, COLUMNS):
+            shapes[name.name] = shape[::-1] if name.transposed else shape
+    told = {name: shapes.get(canonical(name)) for name in found.report.used}
+    classes = f"{len(labels)} classes ({', '.join(labels)})" if labels else "its classes"
+    return {name: f"shape {shape}; {wanted} is made new for {classes}" for name, shape in told.items() if shape}
 
 
 def _fresh(part: str, config: BertConfig, classes: int, seed: int) -> Params:
     """Newly initialised parameters of a part, as float32 NumPy arrays."""
     from bert.model import heads  # Linen is slow to import, and rarely needed here
 
-    key = jax.random.fold_in(jax.random.key(seed), list(PARTS).index(part))
+    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(part.encode()))  # whatever other parts there are
     hidden_BTD = np.zeros((1, 1, config.hidden_size), np.float32)
     inputs = [hidden_BTD, np.zeros((config.vocab_size, config.hidden_size), np.float32)]
     made = heads.part(part, config, classes).init(key, *inputs[: 2 if part == "mlm" else 1])

@@ -20,12 +20,12 @@ import numpy as np
 
 from bert.config import BertConfig
 from bert.errors import InputError
+from bert.interop.parameters import Params
+from bert.interop.programs import check_size
 from bert.model import forward
-from bert.model.forward import Params
 
 # The first opset with LayerNormalization, and the file format of its time. onnxruntime 1.15 (2023) reads both.
 _OPSET, _IR_VERSION = 17, 8
-_LARGEST = 2**31 - 2**22  # bytes of weights in a protobuf message of 2 GiB; 4 MiB are left for the graph
 _SHAPE_BT = ("batch_size", "sequence_length")
 
 
@@ -42,12 +42,7 @@ def write(path: pathlib.Path, config: BertConfig, params: Params) -> None:
         import onnx
     except ModuleNotFoundError:
         raise InputError(f"{path}: ONNX needs the package onnx; pip install 'bert-jax[onnx]'") from None
-    size = sum(leaf.nbytes for leaf in jax.tree.leaves(params))
-    if size > _LARGEST:
-        raise InputError(
-            f"{path}: the weights take {size / 1e9:.1f} GB and an ONNX file holds at most 2; "
-            "export safetensors, or a smaller model"
-        )
+    check_size(path, params, "an ONNX file")
     if config.max_position_embeddings == 1:  # a table of one row would be repeated for longer inputs, silently
         raise InputError(f"{path}: max_position_embeddings is 1 and ONNX needs 2 or more; export safetensors")
     model = onnx.ModelProto(

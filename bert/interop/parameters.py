@@ -1,4 +1,4 @@
-"""Arrays between our parameter tree and named tensors of another format, by the table in weight_names.py.
+"""Arrays between our parameter tree and named tensors of others, by the table in weight_names.py.
 
 Tensors come from any mapping name -> array (read when asked for) and go to any writer; files are not opened here.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from bert.config import BertConfig
 from bert.errors import InputError
 from bert.interop.report import Report
-from bert.interop.weight_names import PARTS, WITH_CLASSES, Format, Weight, axis_sizes
+from bert.interop.weight_names import NEEDS, PARTS, WITH_CLASSES, Column, Weight, axis_sizes
 
 Params = dict[str, Any]  # nested; leaves are arrays
 
@@ -25,8 +25,8 @@ def to_params(
     parts: Sequence[str],
     report: Report,
     *,
-    format: Format = "hugging_face",
-    classes: int = 2,
+    column: Column = "hugging_face",
+    classes: int | None = None,
 ) -> Params:
     """Our parameter tree, float32 NumPy arrays, from tensors under canonical names.
 
@@ -34,22 +34,22 @@ def to_params(
       tensors: name -> array; each is asked for once, so that a lazy mapping keeps memory at one tensor beyond the tree.
       parts: keys of `PARTS` to fill.
       report: names used and missing are added to it.
-      classes: C of a classifier.
+      classes: C of the classifier among the parts.
 
     Raises:
       InputError: naming every missing tensor, or the first one of the wrong shape, kind or value.
     """
     weights = [weight for part in parts for weight in PARTS[part]]
-    report.missing += [n for w in weights for n in w.outside_names(format, config.num_layers) if n not in tensors]
+    report.missing += [n for w in weights for n in w.outside_names(column, config.num_layers) if n not in tensors]
     if report.missing:
         raise InputError(_missing_text(report, tensors))
-    params: Params = {}
+    params: Params = {"encoder": {}, "head": {}}
     sizes = axis_sizes(config, classes)
     for weight in weights:
-        names = weight.outside_names(format, config.num_layers)
+        names = weight.outside_names(column, config.num_layers)
         value = np.empty((len(names), *(sizes[axis] for axis in weight.axes)), np.float32)
         for name, layer in zip(names, value, strict=True):
-            _fill(layer, tensors[name], name, weight.outside(format).transposed, report.source)
+            _fill(layer, tensors[name], name, weight.outside(column).transposed, report.source)
         put(params, weight.path, value if weight.stacked else value[0])
         report.used += names
     return params
@@ -64,18 +64,25 @@ def _fill(ours: np.ndarray, tensor: np.ndarray, name: str, transposed: bool, sou
             "weights and configuration belong to different models"
         )
     if tensor.dtype.kind != "f" and tensor.dtype.name != "bfloat16":
-        raise InputError(f"{source}: {name} holds {tensor.dtype}; a weight must be float32, float16 or bfloat16")
+        raise InputError(f"{source}: {name} holds {tensor.dtype}; a weight must be a float of 16, 32 or 64 bits")
     with np.errstate(over="ignore", invalid="ignore"):  # a float64 beyond float32 becomes infinite, and is refused
         if transposed:
             _transpose(ours, tensor)
         else:
             ours[...] = tensor
-        # A sum is finite only where every term is; where it is not, it may have run over, so each is looked at.
-        finite = np.isfinite(ours.sum()) or np.isfinite(ours).all()
-    if not finite:
-        bad = tuple(int(i) for i in np.argwhere(~np.isfinite(ours))[0])
+    bad = first_not_finite(ours)
+    if bad is not None:
         where = list(bad[::-1] if transposed else bad)
         raise InputError(f"{source}: {name} holds {ours[bad]} at {where}; a weight must be finite in float32")
+
+
+def first_not_finite(array: np.ndarray) -> tuple[int, ...] | None:
+    """Where the first NaN or infinity is; None where there is none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        # A sum is finite only where every term is; where it is not, it may have run over, so each is looked at.
+        if np.isfinite(array.sum()) or np.isfinite(array).all():
+            return None
+    return tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
 
 
 def _transpose(ours: np.ndarray, tensor: np.ndarray) -> None:
@@ -94,15 +101,16 @@ def _missing_text(report: Report, tensors: Mapping[str, np.ndarray]) -> str:
 
 
 def from_params(
-    params: Params, config: BertConfig, *, format: Format = "hugging_face"
+    params: Params, config: BertConfig, *, column: Column = "hugging_face"
 ) -> Iterator[tuple[str, np.ndarray]]:
     """(outside name, contiguous float32 array) for every parameter of the tree.
 
     Raises:
-      InputError: a parameter without a name in the table, a part that is incomplete or has another shape, or two
-        classifiers, which have one name outside.
+      InputError: a parameter without a name in the table, a part that is incomplete, has another shape or lacks what it
+        reads, or two classifiers, which have one name outside.
     """
     left = dict(flatten(params))
+    check_needs(params)
     if all(f"head/{part}/bias" in left for part in WITH_CLASSES):
         raise InputError(f"the head has both {' and '.join(WITH_CLASSES)}; files have one name for them, so save one")
     for part, weights in PARTS.items():
@@ -111,22 +119,35 @@ def from_params(
         for weight in weights:
             if weight.path not in left:
                 raise InputError(f"parameter {weight.path} is missing; {part} needs it")
-            yield from _named(weight, np.asarray(left.pop(weight.path), np.float32), params, config, format)
+            yield from _named(weight, np.asarray(left.pop(weight.path), np.float32), params, config, column)
     if left:
         raise InputError(f"parameter {next(iter(left))} has no name outside; known parts: {', '.join(PARTS)}")
 
 
+def check_needs(params: Params) -> None:
+    """Refuses a part of the head without the one that it reads: elsewhere it would be taken for something else.
+
+    Raises:
+      InputError: naming both.
+    """
+    head = params.get("head", {})
+    for part in head:
+        for needed in NEEDS.get(part, ()):
+            if needed not in head:
+                raise InputError(f"the head has {part} but no {needed}; {part} needs {needed}: keep both, or neither")
+
+
 def _named(
-    weight: Weight, value: np.ndarray, params: Params, config: BertConfig, format: Format
+    weight: Weight, value: np.ndarray, params: Params, config: BertConfig, column: Column
 ) -> Iterator[tuple[str, np.ndarray]]:
-    names = weight.outside_names(format, config.num_layers)
-    sizes = axis_sizes(config, class_count(params) or 2)
+    names = weight.outside_names(column, config.num_layers)
+    sizes = axis_sizes(config, class_count(params))
     shape = tuple(sizes[axis] for axis in weight.axes)
     shape = (len(names), *shape) if weight.stacked else shape
     if value.shape != shape:
         raise InputError(f"parameter {weight.path} has shape {value.shape}, the config asks for {shape}")
     for name, layer in zip(names, value if weight.stacked else [value], strict=True):
-        yield name, np.ascontiguousarray(layer.T if weight.outside(format).transposed else layer)
+        yield name, np.ascontiguousarray(layer.T if weight.outside(column).transposed else layer)
 
 
 def class_count(params: Params) -> int | None:

@@ -14,6 +14,7 @@ class Report:
     fresh: list[str] = dataclasses.field(default_factory=list)  # parts that the file lacks, made new as asked for
     replaced: dict[str, str] = dataclasses.field(default_factory=dict)  # name -> why a fresh part takes its place
     missing: list[str] = dataclasses.field(default_factory=list)  # needed, neither there nor asked for as fresh
+    notes: list[str] = dataclasses.field(default_factory=list)  # what the file leaves open, and how it was taken
 
     def __str__(self) -> str:
         """One line of counts, then one for each name; of many that share a reason, such as optimizer slots, one."""
@@ -29,4 +30,5 @@ class Report:
         lines += [f"  replaced {name}: {why}" for name, why in self.replaced.items()]
         lines += [f"  {part}: new" for part in self.fresh]
         lines += [f"  missing {name}" for name in self.missing]
+        lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)

@@ -9,7 +9,7 @@ from absl import logging
 from bert.config import BertConfig
 from bert.errors import InputError
 from bert.interop import google_tf, hugging_face, weight_files
-from bert.interop.model_directory import ModelDirectory, with_fresh
+from bert.interop.model_directory import ModelDirectory, check_fresh, with_fresh
 from bert.interop.parameters import flatten
 from bert.interop.report import Report
 from bert.text.tokenizer import Tokenizer
@@ -27,25 +27,34 @@ def read(
       fresh, labels, seed: parts of the head that are made new where they are missing, see `with_fresh`.
 
     Raises:
-      InputError: nothing to load there, or a file in it is broken (see `load_model_directory`, `load_checkpoint`).
+      InputError: nothing to load there, or a file in it is broken (see `load_model_directory`, `load_checkpoint`) or
+        may not be read; parts that cannot be made new.
     """
-    found = with_fresh(_read(pathlib.Path(path)), fresh, labels, seed)
+    check_fresh(fresh)
+    try:
+        found = _read(pathlib.Path(path), fresh)
+    except OSError as error:
+        if not error.strerror:
+            raise
+        where = error.filename or path
+        raise InputError(f"{where}: cannot be read ({error.strerror}); check the path and its permissions") from None
+    found = with_fresh(found, fresh, labels, seed)
     logging.info("%s", found.report)
     return found
 
 
-def _read(path: pathlib.Path) -> ModelDirectory:
+def _read(path: pathlib.Path, fresh: Sequence[str]) -> ModelDirectory:
     if weight_files.find(path):
-        return hugging_face.load_model_directory(path)
-    checkpoint = google_tf.find(path)
-    if checkpoint:
-        return google_tf.load_checkpoint(checkpoint)
+        return hugging_face.load_model_directory(path, fresh)
     hugging_face.restore(path / run_directory.MODEL)
-    if (path / run_directory.MODEL).is_dir():
-        return hugging_face.load_model_directory(path / run_directory.MODEL)
+    if (path / run_directory.MODEL / hugging_face.CONFIG_FILE).is_file():
+        return hugging_face.load_model_directory(path / run_directory.MODEL, fresh)
     if (path / run_directory.CHECKPOINTS).is_dir():
         return _newest_checkpoint(path)
-    return hugging_face.load_model_directory(path)
+    checkpoint = google_tf.find(path)
+    if checkpoint:
+        return google_tf.load_checkpoint(checkpoint, fresh)
+    return hugging_face.load_model_directory(path, fresh)
 
 
 def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:

@@ -18,12 +18,10 @@ import jax.numpy as jnp
 from jax import export
 
 from bert.config import BertConfig
-from bert.errors import InputError
+from bert.interop.parameters import Params
+from bert.interop.programs import check_size
 from bert.model import forward
-from bert.model.forward import Params
 from bert.model.layers import Array
-
-_LARGEST = 2**31 - 2**22  # bytes of weights in a flatbuffer of 2 GiB; 4 MiB are left for the function
 
 
 def write(
@@ -31,8 +29,8 @@ def write(
 ) -> None:
     """Writes the model to the file ``path``; nothing is written where it raises.
 
-    Takes up to six times the weights' size in memory while it runs. Whoever loads the file compiles it at the first
-    call of each shape [b, t], and holds a copy of the weights for each.
+    Takes several times the weights' size in memory while it runs (docs/weights.md has figures). Whoever loads the file
+    compiles it at the first call of each shape [b, t], and holds a copy of the weights for each.
 
     Args:
       params: float32 arrays (NumPy or JAX); the outputs in the file are those that their heads allow.
@@ -41,14 +39,9 @@ def write(
     Raises:
       InputError: the weights do not fit in one file.
     """
-    size = sum(leaf.nbytes for leaf in jax.tree.leaves(params))
-    if size > _LARGEST:
-        raise InputError(
-            f"{path}: the weights take {size / 1e9:.1f} GB and a StableHLO file holds at most 2; "
-            "export safetensors, or a smaller model"
-        )
-    # float32 whatever the training ran in. A scan has one block to compile wherever the file is loaded: base takes 9 s
-    # and 2.6 GB on two CPU cores, unrolled 16 s and 3.3 GB, for calls that are 5 % faster.
+    check_size(path, params, "a StableHLO file")
+    # float32 whatever the training ran in. A scan has one block to compile wherever the file is loaded; unrolled, that
+    # takes longer and more memory, for calls that are hardly faster.
     config = dataclasses.replace(config, dtype="float32", layer_loop="scan", remat=False)
     wanted = ("sequence_output", *forward.head_outputs(params.get("head", {})))
 

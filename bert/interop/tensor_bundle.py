@@ -31,12 +31,6 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # protobuf's wire types
 Message = dict[tuple[int, int], list[Any]]
 
 
-class Header(NamedTuple):
-    """What an index says of the whole checkpoint."""
-
-    num_shards: int
-
-
 class Entry(NamedTuple):
     """One variable. `dtype`: TensorFlow's number; `offset`, `size`: bytes; `checksum`: masked CRC-32C of its data."""
 
@@ -98,12 +92,12 @@ def open_bundle(prefix: pathlib.Path) -> TensorBundle:
     index = pathlib.Path(f"{prefix}.index")
     if not os.path.isfile(index):
         raise InputError(_no_index(prefix, index))
-    header, entries = read_index(index)
+    num_shards, entries = read_index(index)
     shards = []
-    for shard in range(header.num_shards):
-        path = pathlib.Path(f"{prefix}.data-{shard:05d}-of-{header.num_shards:05d}")
+    for shard in range(num_shards):
+        path = pathlib.Path(f"{prefix}.data-{shard:05d}-of-{num_shards:05d}")
         if not os.path.isfile(path):
-            raise InputError(f"{path}: no such file; {index.name} goes with {header.num_shards} of them: put it there")
+            raise InputError(f"{path}: no such file; {index.name} goes with {num_shards} of them: put it there")
         shards.append((path, np.frombuffer(map_file(path), np.uint8)))
     for name, entry in entries.items():
         path, data = shards[entry.shard]
@@ -112,22 +106,27 @@ def open_bundle(prefix: pathlib.Path) -> TensorBundle:
     return TensorBundle(entries, shards)
 
 
-def read_index(path: pathlib.Path) -> tuple[Header, dict[str, Entry]]:
-    """What an index file says: of the checkpoint, and of each variable by name. Raises InputError as `open_bundle`."""
+def read_index(path: pathlib.Path) -> tuple[int, dict[str, Entry]]:
+    """The number of data files, and what an index file says of each variable. Raises InputError as `open_bundle`."""
     try:
         rows = rows_of_table(np.frombuffer(map_file(path), np.uint8))
         key, value = next(rows, (None, b""))
         if key != b"":
             raise Fault("it holds no header")
-        header = _header(value)
-        return header, dict(_entry(key, value, header) for key, value in rows)
+        num_shards = _num_shards(value)
+        return num_shards, dict(_entry(key, value, num_shards) for key, value in rows)
     except Fault as fault:
         raise InputError(f"{path}: {fault}") from None
 
 
+def is_v1(path: pathlib.Path) -> bool:
+    """Whether a file is a checkpoint of the format before this one, which was a single table."""
+    return path.suffix != ".index" and path.is_file() and map_file(path)[-8:] == MAGIC
+
+
 def _no_index(prefix: pathlib.Path, index: pathlib.Path) -> str:
     """Why there is nothing to open."""
-    if prefix.suffix != ".index" and os.path.isfile(prefix) and map_file(prefix)[-8:] == MAGIC:
+    if is_v1(prefix):
         return f"{prefix}: TensorFlow's old V1 format, which cannot be read; load it there and save with SaverDef.V2"
     folder = prefix if os.path.isdir(prefix) else prefix.parent
     found = ", ".join(str(path).removesuffix(".index") for path in sorted(folder.glob("*.index"))[:3])
@@ -166,8 +165,8 @@ def _submessage(message: Message, field: int) -> Message:
     return _message(b"".join(message.get((field, _BYTES), [])))  # parts of one are merged, as protobuf does
 
 
-def _header(data: bytes) -> Header:
-    """BundleHeaderProto, of a checkpoint that can be read."""
+def _num_shards(data: bytes) -> int:
+    """The number of data files in a BundleHeaderProto, of a checkpoint that can be read."""
     message = _message(data)
     num_shards, oldest_reader = _number(message, 1), _number(_submessage(message, 3), 2)
     if _number(message, 2) != 0:
@@ -176,10 +175,10 @@ def _header(data: bytes) -> Header:
         raise Fault(f"it needs a reader of version {oldest_reader}, not {_VERSION}", "save it with an older TensorFlow")
     if num_shards < 1:
         raise Fault(f"it names {num_shards} data files")
-    return Header(num_shards)
+    return num_shards
 
 
-def _entry(key: bytes, data: bytes, header: Header) -> tuple[str, Entry]:
+def _entry(key: bytes, data: bytes, num_shards: int) -> tuple[str, Entry]:
     """A variable's name and its BundleEntryProto, checked as far as the index alone allows."""
     message, name = _message(data), spelled(key)
     if key.startswith(b"\0") or (7, _BYTES) in message:
@@ -197,8 +196,8 @@ def _entry(key: bytes, data: bytes, header: Header) -> tuple[str, Entry]:
         raise Fault(f"{name} has the impossible shape {list(shape)}")
     if itemsize and size != math.prod(shape) * itemsize:
         raise Fault(f"{name} has {size} bytes, but shape {list(shape)} of {DTYPES[dtype]} is another number of them")
-    if not 0 <= shard < header.num_shards or min(offset, size) < 0:
-        raise Fault(f"{name} has {size} bytes at byte {offset} of data file {shard} (there are {header.num_shards})")
+    if not 0 <= shard < num_shards or min(offset, size) < 0:
+        raise Fault(f"{name} has {size} bytes at byte {offset} of data file {shard} (there are {num_shards})")
     try:
         checksum = int.from_bytes(message.get((6, _FIXED32), [b""])[-1], "little")
         return key.decode(), Entry(dtype, shape, shard, offset, size, checksum)

@@ -40,42 +40,28 @@ def map_file(path: pathlib.Path) -> Bytes:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
 
 
-class Renamed(Tensors):
-    """Some tensors of another mapping under other names: ``names`` is new name -> name there, and may be changed."""
+class Selected(Tensors):
+    """Tensors of one or several files under names of our choice; ``places`` is name -> (file, its own name there)."""
 
-    def __init__(self, tensors: Tensors, names: dict[str, str]):
-        self.tensors, self.names = tensors, names
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self.tensors[self.names[name]]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-
-class Joined(Tensors):
-    """The tensors of several files; ``homes`` is name -> the file's tensors."""
-
-    def __init__(self, homes: Mapping[str, Tensors]):
-        self._homes = homes
+    def __init__(self, places: dict[str, tuple[Tensors, str]]):
+        self.places = places
 
     def __getitem__(self, name: str) -> np.ndarray:
-        return self._homes[name][name]
+        file, own_name = self.places[name]
+        return file[own_name]
+
+    def own_name(self, name: str) -> str:
+        """What the file calls it."""
+        return self.places[name][1]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._homes
+        return name in self.places  # and not by reading it, as a Mapping would
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._homes)
+        return iter(self.places)
 
     def __len__(self) -> int:
-        return len(self._homes)
+        return len(self.places)
 
 
 def open_safetensors(path: pathlib.Path) -> Tensors:
@@ -97,7 +83,7 @@ def open_safetensors(path: pathlib.Path) -> Tensors:
     start = 8 + int.from_bytes(data[:8].tobytes(), "little")  # the header's length, and the header
     for name, (kind, shape) in kinds.items():  # in the order of the file, where they lie one after another
         if kind not in _SAFETENSORS_DTYPES:
-            raise InputError(f"{path}: {name} holds {kind}; a weight must be float32, float16 or bfloat16")
+            raise InputError(f"{path}: {name} holds {kind}; a weight must be a float of 16, 32 or 64 bits")
         dtype = np.dtype(_SAFETENSORS_DTYPES[kind])
         end = start + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         views[name] = data[start:end].view(dtype).reshape(shape)

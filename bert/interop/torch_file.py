@@ -79,6 +79,8 @@ def open_torch(path: pathlib.Path) -> TorchFile:
         else:
             tensors, starts = _read_stream(file)
         return TorchFile(file, {name: _place(name, tensor, starts) for name, tensor in tensors.items()})
+    except InputError:  # of map_file, which has said it all
+        raise
     except Refusal as refusal:
         what, way_out = refusal.args
     except Exception as error:  # damage comes out of pickle, zipfile and struct as exceptions of some twenty kinds

@@ -11,7 +11,8 @@ import numpy as np
 import safetensors.numpy
 
 from bert.errors import InputError
-from bert.interop.tensors import Joined, Tensors, open_safetensors
+from bert.interop.model_directory import read_json
+from bert.interop.tensors import Selected, Tensors, open_safetensors
 from bert.interop.torch_file import open_torch
 
 SAFETENSORS, TORCH = "model.safetensors", "pytorch_model.bin"
@@ -45,14 +46,11 @@ def open_weights(path: pathlib.Path) -> Tensors:
     for name, shard in homes.items():
         if name not in opened[shard]:
             raise InputError(f"{path.parent / shard}: lacks {name}, which {path.name} promises; get the files again")
-    return Joined({name: opened[shard] for name, shard in homes.items()})
+    return Selected({name: (opened[shard], name) for name, shard in homes.items()})
 
 
 def _weight_map(path: pathlib.Path) -> dict[str, str]:
-    try:
-        homes = json.loads(path.read_text(encoding="utf-8"))["weight_map"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{path}: holds no weight_map ({error!r}); the file is damaged") from None
+    homes = read_json(path).get("weight_map")
     if not isinstance(homes, dict) or not homes or not all(isinstance(shard, str) for shard in homes.values()):
         raise InputError(f"{path}: weight_map must hold the file name of each tensor; the file is damaged")
     return homes

@@ -1,8 +1,8 @@
 """The table of weight names: a parameter here <-> the tensor elsewhere, read in both directions.
 
-A format is a column of the table (a name, and whether the tensor lies transposed), a head is a part of it. Here are
-only names and axes; parameters.py moves arrays by them, and what reads or writes files is elsewhere (hugging_face.py,
-google_tf.py).
+Whose names they are is a column of the table (a name, and whether the tensor lies transposed), a head is a part of it.
+Here are only names and axes; parameters.py moves arrays by them, and what reads or writes files is elsewhere
+(hugging_face.py, google_tf.py).
 
 Source: google-research/bert ``modeling.py``, ``run_classifier.py`` and ``run_squad.py`` for what exists and Google's
 names; transformers ``models/bert`` for the Hugging Face names.
@@ -11,16 +11,17 @@ names; transformers ``models/bert`` for the Hugging Face names.
 import dataclasses
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from bert.config import BertConfig
 
-Format = Literal["hugging_face", "google"]
+Column = Literal["hugging_face", "google"]
+COLUMNS: tuple[Column, ...] = get_args(Column)
 
 
 @dataclasses.dataclass(frozen=True)
 class Name:
-    """A tensor in another format; ``{layer}`` in the name stands for the block's number."""
+    """A tensor elsewhere; ``{layer}`` in the name stands for the block's number."""
 
     name: str
     transposed: bool = False  # stored [out, in], where we keep [in, out]
@@ -28,7 +29,7 @@ class Name:
 
 @dataclasses.dataclass(frozen=True)
 class Weight:
-    """A parameter: its path in our tree, its axes, its name in each format.
+    """A parameter: its path in our tree, its axes, its name in each column.
 
     Axes are letters of `axis_sizes`. Where the names hold ``{layer}``, ours has one more axis L in front.
     """
@@ -42,19 +43,19 @@ class Weight:
     def stacked(self) -> bool:
         return "{layer}" in self.hugging_face.name
 
-    def outside(self, format: Format) -> Name:
-        return self.hugging_face if format == "hugging_face" else self.google
+    def outside(self, column: Column) -> Name:
+        return self.hugging_face if column == "hugging_face" else self.google
 
-    def outside_names(self, format: Format, num_layers: int) -> list[str]:
+    def outside_names(self, column: Column, num_layers: int) -> list[str]:
         """The tensors that hold this parameter: one, or one for each block."""
-        name = self.outside(format).name
+        name = self.outside(column).name
         return [name.format(layer=layer) for layer in range(num_layers)] if self.stacked else [name]
 
 
-def axis_sizes(config: BertConfig, classes: int = 2) -> dict[str, int]:
+def axis_sizes(config: BertConfig, classes: int | None = None) -> dict[str, int]:
     """Letter -> size: V tokens, P positions, S segment types, D hidden, F feed-forward, C classes, R always two.
 
-    R: the two relations of a pair (follows, random), the two ends of a span.
+    R: the two relations of a pair (follows, random), the two ends of a span. C is 2 where nothing says how many.
     """
     return {
         "V": config.vocab_size,
@@ -62,7 +63,7 @@ def axis_sizes(config: BertConfig, classes: int = 2) -> dict[str, int]:
         "S": config.type_vocab_size,
         "D": config.hidden_size,
         "F": config.intermediate_size,
-        "C": classes,
+        "C": classes or 2,
         "R": 2,
     }
 
@@ -134,25 +135,35 @@ PARTS: dict[str, tuple[Weight, ...]] = {
     "span": _classes("head/span", "DR", "qa_outputs", "cls/squad/"),
 }
 WITH_CLASSES = ("sequence_classifier", "token_classifier")  # their number of classes is not the encoder's business
+NEEDS = {"next_sentence": ("pooler",), "sequence_classifier": ("pooler",)}  # they read the pooler's output
 TOKEN_TABLE = PARTS["encoder"][0]
+_STACKED = next(weight for weight in PARTS["encoder"] if weight.stacked)
 
 
 def parts_present(
-    names: Collection[str], format: Format = "hugging_face", *, classifier: str | None = "sequence_classifier"
+    names: Collection[str], column: Column = "hugging_face", *, classifier: str | None = "sequence_classifier"
 ) -> tuple[str, ...]:
-    """The parts of which at least one tensor is among these (canonical) names; "encoder" always.
+    """The parts of which at least one tensor is among these (canonical) names, and what they need; "encoder" always.
 
     Args:
       classifier: which of `WITH_CLASSES` a "classifier" is; None: neither.
     """
     others = {"encoder", *WITH_CLASSES} - {classifier}
-    found = [part for part, weights in PARTS.items() if any(w.outside(format).name in names for w in weights)]
-    return ("encoder", *(part for part in found if part not in others))
+    found = {part for part, weights in PARTS.items() if any(w.outside(column).name in names for w in weights)} - others
+    found |= {needed for part in found for needed in NEEDS.get(part, ())}
+    return ("encoder", *(part for part in PARTS if part in found))
 
 
-def classes_of(tensors: Mapping[str, Any], parts: Collection[str], format: Format = "hugging_face") -> int | None:
+def block_of(name: str, column: Column = "hugging_face") -> int | None:
+    """The number of the block that a tensor belongs to; None where it belongs to none."""
+    before, _, after = _STACKED.outside(column).name.partition("{layer}")
+    match = re.match(rf"{re.escape(before)}([0-9]{{1,9}}){re.escape(after[0])}", name)
+    return int(match[1]) if match else None
+
+
+def classes_of(tensors: Mapping[str, Any], parts: Collection[str], column: Column = "hugging_face") -> int | None:
     """C of the classifier among these parts, by its bias; None where there is none, or no bias."""
-    biases = [PARTS[part][1].outside(format).name for part in WITH_CLASSES if part in parts]
+    biases = [PARTS[part][1].outside(column).name for part in WITH_CLASSES if part in parts]
     return next((len(tensors[name]) for name in biases if name in tensors and tensors[name].ndim == 1), None)
 
 

@@ -8,6 +8,7 @@ brings the latter back.
 import contextlib
 import pathlib
 import shutil
+import tempfile
 from collections.abc import Collection, Iterator
 
 from absl import logging
@@ -16,14 +17,27 @@ from bert.errors import InputError
 
 
 def check_replaceable(target: pathlib.Path, ours: Collection[str]) -> None:
-    """Refuses a file, and a directory that holds other names than ``ours``: nobody's files are deleted."""
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise InputError(f"{target}: is a file; choose a directory")
-    others = sorted(entry.name for entry in target.iterdir() if entry.name not in ours)
-    if others:
-        raise InputError(f"{target}: holds other files ({', '.join(others[:3])}); choose a new or an empty directory")
+    """Refuses a file, a directory that holds other names than ``ours``, and a place where none can be made.
+
+    Raises:
+      InputError: nobody's files are deleted.
+    """
+    try:
+        if target.exists() and not target.is_dir():
+            raise InputError(f"{target}: is a file; choose a directory")
+        others = sorted(entry.name for entry in target.iterdir() if entry.name not in ours) if target.exists() else []
+        if others:
+            shown = ", ".join(others[:3])
+            raise InputError(f"{target}: holds other files ({shown}); choose a new or an empty directory")
+        # What a file system lets one do is known when it is done: a directory is made where `replacing` will, and goes.
+        beside = next((parent for parent in target.parents if parent.exists()), target)
+        pathlib.Path(tempfile.mkdtemp(dir=beside)).rmdir()
+    except OSError as error:
+        raise _cannot_be_made(target, error) from None
+
+
+def _cannot_be_made(target: pathlib.Path, error: OSError) -> InputError:
+    return InputError(f"{target}: cannot be made or replaced ({error.strerror}); choose another directory")
 
 
 def restore(target: pathlib.Path, needed: Collection[str]) -> None:
@@ -36,7 +50,11 @@ def restore(target: pathlib.Path, needed: Collection[str]) -> None:
       InputError: the file system does not let it.
     """
     older = _older(target)
-    if not target.exists() and all((older / name).is_file() for name in needed):
+    try:
+        killed = not target.exists() and all((older / name).is_file() for name in needed)
+    except OSError:  # no such place can be; whoever reads or writes there says so
+        return
+    if killed:
         try:
             older.rename(target)
         except OSError as error:
@@ -49,10 +67,17 @@ def restore(target: pathlib.Path, needed: Collection[str]) -> None:
 
 @contextlib.contextmanager
 def replacing(target: pathlib.Path) -> Iterator[pathlib.Path]:
-    """An empty directory to write into; it becomes ``target`` at the end, or goes where anything fails."""
+    """An empty directory to write into; it becomes ``target`` at the end, or goes where anything fails.
+
+    Raises:
+      InputError: it cannot be made.
+    """
     new = target.with_name(f".{target.name}.unfinished")  # a killed process leaves it; the next one clears it away
     shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(parents=True)
+    try:
+        new.mkdir(parents=True)
+    except OSError as error:
+        raise _cannot_be_made(target, error) from None
     try:
         yield new
         _put_in_place(new, target)

@@ -6,7 +6,7 @@ Axes: as in layers.py; L layer, P masked position.
 """
 
 import functools
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import flax.linen as nn
@@ -21,29 +21,18 @@ from bert.model.layers import Array, SelfAttention
 
 Params = dict[str, Any]
 
-# Outputs that may come back from padded batches, with their leading axes.
-_AXES = {
-    "sequence_output": "BT",
-    "mlm_logits": "BT",
-    "pooled_output": "B",
-    "nsp_logits": "B",
-    "sequence_logits": "B",
-    "token_logits": "BT",
-    "start_logits": "BT",
-    "end_logits": "BT",
-    "hidden_states": "LBT",
-    "attentions": "LBNTS",
+# Outputs of heads: the parts that they need, and their leading axes, for cutting off padding.
+_HEADS: dict[str, tuple[tuple[str, ...], str]] = {
+    "pooled_output": (("pooler",), "B"),
+    "nsp_logits": (("pooler", "next_sentence"), "B"),
+    "sequence_logits": (("pooler", "sequence_classifier"), "B"),
+    "token_logits": (("token_classifier",), "BT"),
+    "start_logits": (("span",), "BT"),
+    "end_logits": (("span",), "BT"),
+    "mlm_logits": (("mlm",), "BT"),
 }
-
-_NEEDED_PARTS = {
-    "pooled_output": ("pooler",),
-    "nsp_logits": ("pooler", "next_sentence"),
-    "sequence_logits": ("pooler", "sequence_classifier"),
-    "token_logits": ("token_classifier",),
-    "start_logits": ("span",),
-    "end_logits": ("span",),
-    "mlm_logits": ("mlm",),
-}
+_AXES = {"sequence_output": "BT", "hidden_states": "LBT", "attentions": "LBNTS"}
+_AXES |= {name: axes for name, (_, axes) in _HEADS.items()}
 
 
 def _apply(module: nn.Module, params: Params, *inputs: Any, **options: Any) -> Any:
@@ -58,7 +47,8 @@ def outputs(
 
     Args:
       params: ``{"encoder": ..., "head": ...}``; the head holds any parts of bert/model/heads.py.
-      batch: one example a row; logits of masked words are at ``masked_positions`` where given, else at every position.
+      batch: one example a row, or several where ``cls_positions`` [B, E] says where they begin (what is given per
+        example is then [B, E, ...]); logits of masked words are at ``masked_positions`` where given, else everywhere.
       wanted: of ``sequence_output`` [B, T, D], ``cls`` and ``mean`` [B, D], ``hidden_states`` [L + 1, B, T, D] with
         ``attentions`` [L, B, N, T, S], and those of `head_outputs`.
     """
@@ -71,12 +61,14 @@ def outputs(
         else:
             hidden_BTD = _apply(Encoder(config), params["encoder"], batch)
         real_BT1 = (batch["example_ids"] != 0)[..., None]
+        places_BE = batch.get("cls_positions")
+        first_BD = hidden_BTD[:, 0] if places_BE is None else pick(hidden_BTD, places_BE)
         found |= {
             "sequence_output": hidden_BTD,
-            "cls": hidden_BTD[:, 0],
+            "cls": first_BD,
             "mean": jnp.where(real_BT1, hidden_BTD, 0.0).sum(1) / jnp.maximum(real_BT1.sum(1), 1),
         }
-        found |= _head_outputs(params, config, hidden_BTD, batch.get("masked_positions"))
+        found |= _head_outputs(params, config, hidden_BTD, first_BD, batch.get("masked_positions"))
         return {name: found[name].astype(jnp.float32) for name in wanted}
 
 
@@ -87,30 +79,34 @@ def head_outputs(parts: Collection[str]) -> tuple[str, ...]:
     (pooler and sequence_classifier), ``token_logits`` [B, T, C] (token_classifier), ``start_logits`` and
     ``end_logits`` [B, T] (span), ``mlm_logits`` [B, P, V] (mlm).
     """
-    return tuple(name for name, needed in _NEEDED_PARTS.items() if set(needed) <= set(parts))
+    return tuple(name for name, (needed, _) in _HEADS.items() if set(needed) <= set(parts))
 
 
-def _head_outputs(params: Params, config: BertConfig, hidden_BTD: Array, places_BP: Array | None) -> dict[str, Array]:
+def _head_outputs(
+    params: Params, config: BertConfig, hidden_BTD: Array, first_BD: Array, places_BP: Array | None
+) -> dict[str, Array]:
     head: Params = params.get("head", {})
 
     def run(name: str, *inputs: Array) -> Array:
-        classes = head[name]["bias"].shape[0]  # of the masked words: V, which their module does not ask for
-        return _apply(heads.part(name, config, classes), head[name], *inputs)
+        return _apply(heads.part(name, config, head[name]["bias"].shape[0]), head[name], *inputs)
 
-    found: dict[str, Array] = {}
-    if "pooler" in head:
-        found["pooled_output"] = heads.pooled(functools.partial(run, "pooler"), hidden_BTD[:, 0])
-        for name, output in (("next_sentence", "nsp_logits"), ("sequence_classifier", "sequence_logits")):
-            if name in head:
-                found[output] = run(name, found["pooled_output"])
-    if "token_classifier" in head:
-        found["token_logits"] = run("token_classifier", hidden_BTD)
-    if "span" in head:
-        found |= heads.start_and_end(run("span", hidden_BTD))
-    if "mlm" in head:
+    def pooled() -> Array:
+        return heads.pooled(functools.partial(run, "pooler"), first_BD)
+
+    def words() -> Array:
         picked_BPD = hidden_BTD if places_BP is None else pick(hidden_BTD, places_BP)
-        found["mlm_logits"] = run("mlm", picked_BPD, params["encoder"]["embeddings"]["token"]["embedding"])
-    return found
+        return run("mlm", picked_BPD, params["encoder"]["embeddings"]["token"]["embedding"])
+
+    compute: dict[str, Callable[[], Array]] = {
+        "pooled_output": pooled,
+        "nsp_logits": lambda: run("next_sentence", pooled()),
+        "sequence_logits": lambda: run("sequence_classifier", pooled()),
+        "token_logits": lambda: run("token_classifier", hidden_BTD),
+        "start_logits": lambda: heads.start_and_end(run("span", hidden_BTD))["start_logits"],
+        "end_logits": lambda: heads.start_and_end(run("span", hidden_BTD))["end_logits"],
+        "mlm_logits": words,
+    }
+    return {name: compute[name]() for name in head_outputs(head)}
 
 
 @functools.partial(jax.jit, static_argnames=("config",))

@@ -38,22 +38,18 @@ class MaskedWords(nn.Module):
         return logits_BPV + self.bias
 
 
-# Scores for each class that are one product with what they read. The masked-word head is more, and has its own module.
-CLASS_PARTS = ("next_sentence", "sequence_classifier", "token_classifier", "span")
-
-
 def part(name: str, config: BertConfig, classes: int = 2) -> nn.Module:
     """The module whose parameters stand under ``head/NAME``.
 
     Args:
-      name: "pooler", "mlm" or one of `CLASS_PARTS`.
-      classes: C, read for sequence_classifier and token_classifier; the others have two (next sentence: follows,
-        random; span: start, end).
+      name: pooler, mlm, next_sentence, sequence_classifier, token_classifier or span.
+      classes: C of the two classifiers; the others have sizes of their own.
     """
     if name == "mlm":
         return MaskedWords(config)
-    features = {"pooler": config.hidden_size, "next_sentence": 2, "span": 2}.get(name, classes)
-    return Dense(config, features, float32_result=True)
+    features = {"pooler": config.hidden_size, "next_sentence": 2, "span": 2}
+    features |= {"sequence_classifier": classes, "token_classifier": classes}
+    return Dense(config, features[name], float32_result=True)
 
 
 class PretrainingHead(nn.Module):
@@ -84,12 +80,12 @@ class SequenceHead(nn.Module):
     """Scores of each example: one a class (of one or of several labels), or one number (regression, C = 1).
 
     Outputs: ``pooled_output`` float32 [B, E, D] and ``sequence_logits`` [B, E, C] at ``batch["cls_positions"]``.
-    ``dropout`` is that before the scores.
+    ``rate``: dropout before the scores; None: as between the blocks.
     """
 
     config: BertConfig
     classes: int
-    dropout: float = 0.1
+    rate: float | None = None
 
     def setup(self):
         self.pooler = part("pooler", self.config)
@@ -97,23 +93,22 @@ class SequenceHead(nn.Module):
 
     def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
         pooled_BED = pooled(self.pooler, pick(hidden_BTD, batch["cls_positions"]))
-        read_BED = dropout(pooled_BED, self.dropout, self.make_rng("dropout") if train else None)
+        read_BED = _dropped(self, pooled_BED, train)
         return {"pooled_output": pooled_BED, "sequence_logits": self.sequence_classifier(read_BED)}
 
 
 class TokenHead(nn.Module):
-    """Scores of each class at each token: ``token_logits`` float32 [B, T, C]; ``dropout`` as in `SequenceHead`."""
+    """Scores of each class at each token: ``token_logits`` float32 [B, T, C]; ``rate`` as in `SequenceHead`."""
 
     config: BertConfig
     classes: int
-    dropout: float = 0.1
+    rate: float | None = None
 
     def setup(self):
         self.token_classifier = part("token_classifier", self.config, self.classes)
 
     def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
-        read_BTD = dropout(hidden_BTD, self.dropout, self.make_rng("dropout") if train else None)
-        return {"token_logits": self.token_classifier(read_BTD)}
+        return {"token_logits": self.token_classifier(_dropped(self, hidden_BTD, train))}
 
 
 class SpanHead(nn.Module):
@@ -126,6 +121,12 @@ class SpanHead(nn.Module):
 
     def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
         return start_and_end(self.span(hidden_BTD))
+
+
+def _dropped(head: SequenceHead | TokenHead, x: Array, train: bool) -> Array:
+    """What a classifier reads, with the head's dropout in training."""
+    rate = head.config.hidden_dropout if head.rate is None else head.rate
+    return dropout(x, rate, head.make_rng("dropout") if train and rate else None)
 
 
 def pooled(pooler: Callable[[Array], Array], first_D: Array) -> Array:

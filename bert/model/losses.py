@@ -41,6 +41,28 @@ def soft_nats(logits_C: Array, target_C: Array) -> Array:
     return -(target_C * jnp.where(target_C != 0, log_C, 0.0)).sum(-1)
 
 
+def binary_nats(logits_C: Array, target_C: Array) -> Array:
+    """Cross-entropy in nats of labels that are judged one by one, the mean over them, float32 [...].
+
+    Args:
+      logits_C: float [..., C].
+      target_C: float [..., C], 1 where the label holds (or the share of those who say so).
+    """
+    logits_C = logits_C.astype(jnp.float32)
+    return (jax.nn.softplus(logits_C) - target_C * logits_C).mean(-1)
+
+
+def squared_error(predicted_C: Array, target_C: Array) -> Array:
+    """Squared difference of numbers, the mean over the last axis, float32 [...].
+
+    Raises:
+      ValueError: the shapes differ; broadcasting would compare each prediction with every target.
+    """
+    if predicted_C.shape != target_C.shape:
+        raise ValueError(f"predictions {predicted_C.shape} and targets {target_C.shape} must have one shape")
+    return jnp.square(predicted_C.astype(jnp.float32) - target_C).mean(-1)
+
+
 def weighted_sum(values: Array, weights: Array) -> Array:
     """Float32 scalar: ``sum(values * weights)``, where weight 0 hides even a NaN."""
     return jnp.where(weights > 0, values * weights, 0.0).sum()

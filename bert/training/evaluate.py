@@ -12,6 +12,16 @@ from bert.model.heads import Model
 from bert.training import sharding
 from bert.training.task import Batch, Task, with_counts
 
+Metrics = dict[str, float | None]  # by name; None where undefined
+
+
+def on_batches(
+    model: Model, task: Task, mesh: Mesh, batches: Callable[[], Iterable[dict[str, np.ndarray]]]
+) -> Callable[[dict], Metrics]:
+    """Parameters -> the task's metrics over all rows of the batches that ``batches`` makes anew each time."""
+    step = make_evaluation_step(model, task, mesh)
+    return lambda params: evaluate(step, params, batches(), task, mesh)
+
 
 def make_evaluation_step(model: Model, task: Task, mesh: Mesh) -> Callable[[dict, Batch], Batch]:
     """Compiled (params, batch) -> sums and ``NAME_count`` of that batch, replicated on all devices."""
@@ -29,7 +39,7 @@ def evaluate(
     batches: Iterable[dict[str, np.ndarray]],
     task: Task,
     mesh: Mesh,
-) -> dict[str, float | None]:
+) -> Metrics:
     """The task's metrics over all rows of ``batches``.
 
     Args:

@@ -40,6 +40,8 @@ class OptimizerSettings:
     b2: float = 0.999
     eps: float = 1e-6
     clip_norm: float = 1.0  # longest gradient over all parameters; 0 for no clipping
+    layer_decay: float = 1.0  # each block learns at so many times the rate of the one above it; see `rate_shares`
+    frozen_layers: int = -1  # lowest blocks that stay as they are, and the embeddings with them; -1: none of these
 
     def __post_init__(self):
         for name, allowed in (("name", OPTIMIZERS), ("schedule", SCHEDULES)):
@@ -57,6 +59,10 @@ class OptimizerSettings:
         for name in ("weight_decay", "clip_norm"):
             if not getattr(self, name) >= 0:
                 raise InputError(f"optimizer.{name} is {getattr(self, name)}; it must be at least 0")
+        if not 0 < self.layer_decay <= 1:
+            raise InputError(f"optimizer.layer_decay is {self.layer_decay}; it must be above 0 and at most 1")
+        if self.frozen_layers < -1:
+            raise InputError(f"optimizer.frozen_layers is {self.frozen_layers}; it must be at least -1, which is none")
         for name in ("b1", "b2"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"optimizer.{name} is {getattr(self, name)}; it must be at least 0 and below 1")
@@ -103,14 +109,51 @@ def decay_listing(params) -> dict[str, bool]:
 def transformation(settings: OptimizerSettings) -> optax.GradientTransformation:
     """Gradients -> update direction; the step then does ``params -= schedule(step) * direction``."""
     adam = scale_by_uncorrected_adam if settings.name == "google_adamw" else optax.scale_by_adam
+    alike = settings.layer_decay == 1.0 and settings.frozen_layers < 0
     parts = [
+        # Before clipping, so that what is frozen is not part of the norm.
+        optax.identity() if alike else _multiply(lambda params: _frozen_or_not(params, settings)),
         optax.clip_by_global_norm(settings.clip_norm) if settings.clip_norm else optax.identity(),
         adam(b1=settings.b1, b2=settings.b2, eps=settings.eps),
         optax.add_decayed_weights(settings.weight_decay, decay_mask),
     ]
     if settings.name == "lamb":
         parts.append(scale_by_layer_trust_ratio())
+    if not alike:
+        parts.append(_multiply(lambda params: rate_shares(params, settings)))  # last: it scales decay, too
     return optax.chain(*parts)
+
+
+def rate_shares(params: Any, settings: OptimizerSettings) -> Any:
+    """The share of the learning rate that each parameter gets, in the shape of ``params``; 0 where it is frozen.
+
+    The head gets 1, the highest of L blocks ``layer_decay``, each one below that times ``layer_decay``, the embeddings
+    ``layer_decay ** (L + 1)``. (Howard & Ruder 2018; Clark et al. 2020, ELECTRA, appendix B.)
+    """
+
+    def one(path, param):
+        names = [key.key for key in path]
+        if names[0] != "encoder":
+            return jnp.ones((), jnp.float32)
+        depth = jnp.arange(1, param.shape[0] + 1) if names[1] == "blocks" else jnp.zeros(1, int)
+        layers = jax.tree.leaves(params["encoder"]["blocks"])[0].shape[0]
+        shares = jnp.where(depth <= settings.frozen_layers, 0.0, settings.layer_decay ** (layers + 1.0 - depth))
+        return shares.reshape(-1, *[1] * (param.ndim - 1)) if names[1] == "blocks" else shares[0]
+
+    return jax.tree_util.tree_map_with_path(one, params)
+
+
+def _frozen_or_not(params: Any, settings: OptimizerSettings) -> Any:
+    return jax.tree.map(lambda share: (share > 0).astype(jnp.float32), rate_shares(params, settings))
+
+
+def _multiply(factors: Callable[[Any], Any]) -> optax.GradientTransformation:
+    """Updates times a tree that is made from the parameters."""
+
+    def update(updates, state, params):
+        return jax.tree.map(lambda u, f: u * f.astype(u.dtype), updates, factors(params)), state
+
+    return optax.GradientTransformation(lambda params: optax.EmptyState(), update)
 
 
 def scale_by_uncorrected_adam(b1: float, b2: float, eps: float) -> optax.GradientTransformation:

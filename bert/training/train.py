@@ -13,14 +13,16 @@ import os
 import pathlib
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import jax
 import numpy as np
 
 from bert.errors import InputError, RunError
 from bert.training import arithmetic, evaluate, run_directory, sharding, tracking
+from bert.training.best import Best, Choice
 from bert.training.checkpoint import Checkpoints
+from bert.training.evaluate import Metrics
 from bert.training.step import Setup, TrainState, abstract_state, init_state, make_train_step
 from bert.training.task import Batch
 
@@ -52,25 +54,33 @@ class Run:
 
     Attributes:
       train_batch: number of the batch -> this process's rows of it (NumPy), a pure function.
-      evaluation_batches: makes a fresh iterable over the held-out batches; None for none.
+      evaluate: parameters -> metrics of the held-out part, the same on all processes; None for none.
       flops_per_token: arithmetic of a training step for one token, for the progress line.
+      choose: which of the evaluated states is the best, and when to stop; None: train to the end.
+      on_best: called with (step, parameters) when an evaluation is the best so far.
     """
 
     setup: Setup
     settings: LoopSettings
     workdir: pathlib.Path
     train_batch: Callable[[int], dict[str, np.ndarray]]
-    evaluation_batches: Callable[[], Iterable[dict[str, np.ndarray]]] | None
+    evaluate: Callable[[dict], Metrics] | None
     flops_per_token: float
+    choose: Choice | None = None
+    on_best: Callable[[int, dict], None] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """How ``fit`` ended: the state, the last metrics of the held-out part, the signal that stopped it early."""
+    """How ``fit`` ended: the state, the last metrics of the held-out part, the signal that stopped it early.
+
+    ``best``: the best evaluation, where there was a choice.
+    """
 
     state: TrainState
-    metrics: dict[str, float | None]
+    metrics: Metrics
     stopped_by: int | None
+    best: Best
 
 
 def fit(run: Run, init_params: dict | None = None) -> Outcome:
@@ -92,13 +102,13 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
         stop = stack.enter_context(_signals())
         batches = stack.enter_context(_ahead(lambda i: sharding.place(run.train_batch(i), run.setup.mesh), step, total))
         pending: jax.Array | None = None
-        while step < total and not (stop or loop.checkpoints.preempted(step)):
+        while step < total and not (loop.best.stopped or stop or loop.checkpoints.preempted(step)):
             batch = next(batches)
             state, told = loop.train_step(state, batch)
             if pending is not None:
                 loop.log(step, pending)
             pending, step = told, step + 1
-            evaluate_now = run.evaluation_batches and (step % settings.evaluate_every == 0 or step == total)
+            evaluate_now = run.evaluate and (step % settings.evaluate_every == 0 or step == total)
             save_now = step % settings.save_every == 0 or step == total
             if evaluate_now or save_now or step == total:
                 loop.log(step, pending)
@@ -109,12 +119,13 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
                 loop.save(step, state)
         if pending is not None:
             loop.log(step, pending)
+        finished = step == total or loop.best.stopped
         if step < total:
             loop.save(step, state)
-        elif run.evaluation_batches and evaluated_at != step:  # a finished run that was started again
+        if finished and run.evaluate and evaluated_at != step:  # a finished run that was started again
             metrics = loop.evaluate(step, state, write=False)
-        stopped_by = None if step == total else stop[0] if stop else signal.SIGTERM
-        return Outcome(state, metrics, stopped_by)
+        stopped_by = None if finished else stop[0] if stop else signal.SIGTERM
+        return Outcome(state, metrics, stopped_by, loop.best)
 
 
 class _Loop:
@@ -127,7 +138,6 @@ class _Loop:
         self._first_batch = run.train_batch(0)  # for its shapes
         self._target = abstract_state(run.setup, self._first_batch)
         self.train_step, self._read = make_train_step(run.setup, self._target)
-        self._evaluation_step = evaluate.make_evaluation_step(run.setup.model, run.setup.task, run.setup.mesh)
         self._stack = stack
         self._totals: dict[str, float] = {}  # sums since the last log line
         self._started = time.perf_counter()
@@ -138,13 +148,14 @@ class _Loop:
             step, state, meta = restored
         else:
             step, state = 0, init_state(self.run.setup, self._target, self._first_batch, init_params)
-            meta = {"totals": {}}
+            meta = {"totals": {}, "best": None}
         if step > self.run.settings.total_steps:
             raise InputError(
                 f"total_steps is {self.run.settings.total_steps}, but the run is at step {step} already; "
                 f"give {step} to see its scores, more to train on"
             )
         self._totals = dict(meta["totals"])
+        self.best = Best(**(meta.get("best") or {}))
         self._first_step = step
         self.file = tracking.MetricsFile(self.run.workdir, step)
         self._stack.callback(self.file.close)
@@ -187,18 +198,19 @@ class _Loop:
             self.progress.report(step, "train", logged | self.progress.told(step, rates))
             self._totals = {}
 
-    def evaluate(self, step: int, state: TrainState, *, write: bool = True) -> dict[str, float | None]:
-        assert self.run.evaluation_batches is not None
-        setup, batches = self.run.setup, self.run.evaluation_batches()
-        metrics = evaluate.evaluate(self._evaluation_step, state.params, batches, setup.task, setup.mesh)
+    def evaluate(self, step: int, state: TrainState, *, write: bool = True) -> Metrics:
+        assert self.run.evaluate is not None
+        metrics = self.run.evaluate(state.params)
         if write:
             self.file.write(step, "validation", metrics)
+            if self.run.choose and self.run.choose.note(self.best, step, metrics) and self.run.on_best:
+                self.run.on_best(step, state.params)
         self.progress.report(step, "validation", metrics)
         self.progress.restart(step)
         return metrics
 
     def save(self, step: int, state: TrainState) -> None:
-        self.checkpoints.save(step, state, {"totals": self._totals})
+        self.checkpoints.save(step, state, {"totals": self._totals, "best": dataclasses.asdict(self.best)})
         self.progress.restart(step)
 
 

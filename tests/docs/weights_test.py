@@ -1,15 +1,20 @@
 """docs/weights.md: what it says of files and outputs is what happens (its StableHLO lines: stablehlo_test.py)."""
 
+import dataclasses
 import pathlib
 import re
+import shutil
 
 import numpy as np
 import onnxruntime  # noqa: F401  (the page's lines import it: where it is missing, this says so)
 import pytest
 
 import bert
+from bert.interop import export
 from bert.interop.report import Report
+from bert.interop.tensor_bundle import open_bundle
 from bert.model import forward
+from tests.bert.interop.bundle_writer import write_checkpoint
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 TINY = CHECKOUT / "tests" / "golden" / "tiny_bert"
@@ -43,10 +48,21 @@ def test_the_table_of_outputs_is_complete(page):
     assert set(named) == {"sequence_output", *forward.head_outputs(every_part)}
 
 
-def test_the_report_that_is_shown_is_what_is_printed(page):
-    """The page's example, made from its own numbers."""
+def test_the_report_that_is_shown_is_what_is_printed(page, tmp_path):
+    """The page's example: a checkpoint of the tiny model with the trainer's variables, loaded."""
     shown = page.split("error that names it:\n\n```\n")[1].split("\n```")[0]
-    slots = {f"slot {i}": "the optimizer's memory" for i in range(92)}
-    first = "bert/embeddings/LayerNorm/beta/adam_m"
-    ignored = {first: slots.pop("slot 0"), **slots, "global_step": "the trainer's counter"}
-    assert str(Report("tf1/bert_model.ckpt", used=["x"] * 46, ignored=ignored)) == shown
+    golden, folder = TINY.with_name("tiny_bert_tf1"), tmp_path / "tf1"
+    variables = dict(open_bundle(golden / "bert_model.ckpt"))
+    slots = {f"{name}/{slot}": variables[name] for name in variables for slot in ("adam_m", "adam_v")}
+    folder.mkdir()
+    shutil.copy(golden / "bert_config.json", folder)
+    write_checkpoint(folder / "bert_model.ckpt", variables | slots | {"global_step": np.int64(6)})
+    assert str(bert.load(folder).report).replace(str(folder), "tf1") == shown
+
+
+def test_every_setting_and_key_on_the_page_exists(page):
+    """What the page calls by name: fields of the report, formats, precisions."""
+    fields = re.search(r"`model\.report` with (.*?\.)", page, re.DOTALL)[1]
+    assert set(re.findall(r"`(\w+)`", fields)) == {field.name for field in dataclasses.fields(Report)} - {"source"}
+    assert set(re.findall(r"--format=(\w+)", page)) == set(export.PROGRAMS)
+    assert set(re.findall(r"--dtype=(\w+)", page)) <= set(export.DTYPES)

@@ -177,6 +177,15 @@ def test_other_objectives_train(prepared, tmp_path, capsys, objective):
         (("--config.probes=('no mask',)",), "config.probes: 'no mask' has no \\[MASK\\]"),
         (("--coordinator=localhost:1",), "--num_processes is missing"),
         (("--config.init_from=nowhere",), "nowhere: no such directory"),
+        (("--config.init_fresh=mlm",), "config.init_fresh needs config.init_from"),
+        (
+            ("--config.init_from=nowhere", "--config.init_fresh=mlm,poolr"),
+            "config.init_fresh names 'poolr'; it may list mlm, pooler and next_sentence",
+        ),
+        (
+            ("--config.init_from=nowhere", "--config.init_fresh=sequence_classifier"),
+            "config.init_fresh names 'sequence_classifier'; it may list mlm",
+        ),
     ],
 )
 def test_bad_settings_are_refused_before_training(prepared, tmp_path, words, said):

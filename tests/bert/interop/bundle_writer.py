@@ -1,14 +1,14 @@
-"""A small writer of TensorFlow's checkpoint format that can also lie, for the tests of its readers."""
+"""A small writer of TensorFlow's checkpoint format that can also lie, and how the tests of its readers compare."""
 
 import google_crc32c
+import numpy as np
 import pyarrow
-
-from bert.interop import sorted_table
 
 # TensorFlow's numbers of the types (framework/types.proto).
 NUMBERS = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "int64": 9, "bool": 10}
 NUMBERS |= {"bfloat16": 14, "float16": 19}
 INTEGER, FIXED32, BYTES = 0, 5, 2  # wire types
+MAGIC = bytes.fromhex("57fb808b247547db")  # TensorFlow's core/lib/io/format.h, kTableMagicNumber
 
 
 def varint(number):
@@ -78,7 +78,7 @@ def table_of(rows, per_block=4, snappy=False, place=lambda i, *at: at, kind=None
     handles = [b"".join(map(varint, pair)) for pair in places]
     listed = [(block[-1][0], handle) for block, handle in zip(blocks, handles, strict=True)]
     ends = [add(block_of([])), add(content(listed))]
-    return table + b"".join(varint(n) for pair in ends for n in pair).ljust(40, b"\0") + sorted_table.MAGIC
+    return table + b"".join(varint(n) for pair in ends for n in pair).ljust(40, b"\0") + MAGIC
 
 
 def write_data(prefix, variables, shards=1):
@@ -99,3 +99,11 @@ def write_checkpoint(prefix, variables, *more, shards=1, change=lambda rows: row
     rows = sorted([*write_data(prefix, variables, shards), *more])
     prefix.with_name(f"{prefix.name}.index").write_bytes(table_of(change(rows), **options))
     return prefix
+
+
+def assert_same(tensors, expected):
+    """The same names; each of the same type, shape and values."""
+    assert sorted(tensors) == sorted(expected)
+    for name, value in expected.items():
+        assert (tensors[name].dtype, tensors[name].shape) == (value.dtype, value.shape), name
+        np.testing.assert_array_equal(tensors[name], value, err_msg=name)

@@ -1,5 +1,6 @@
 """The tiny reference model, and ways of writing it differently."""
 
+import functools
 import json
 import pathlib
 import shutil
@@ -8,6 +9,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import safetensors.numpy
+
+from bert.interop.hugging_face import load_model_directory
+from bert.interop.model_directory import ModelDirectory
+from tests.bert.interop import every_head, torch_writer
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
 
@@ -27,6 +32,30 @@ def tiny_tensors(tiny_directory) -> dict[str, np.ndarray]:
 def golden() -> pathlib.Path:
     """Folder of reference values; tests/golden/README.md describes them."""
     return GOLDEN
+
+
+@pytest.fixture
+def tiny(tiny_directory) -> ModelDirectory:
+    """The tiny reference BERT, read anew for each test: its arrays may be changed."""
+    return load_model_directory(tiny_directory)
+
+
+@pytest.fixture(scope="session")
+def config():
+    """That of `every_head`."""
+    return every_head.config()
+
+
+@pytest.fixture(scope="session")
+def params(config):
+    """Parameters of a model with every head; not to be written to."""
+    return every_head.params(config)
+
+
+@pytest.fixture
+def write_torch(tmp_path):
+    """write_torch(container, object, storages=key -> (count, bytes), ...): the path of a file with it."""
+    return functools.partial(torch_writer.write_file, tmp_path)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A small model with every head, and inputs for it: what the tests of exports write and compare with."""
+"""A small model with every head, and inputs for it: what the tests of exports write, and how they compare."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from bert.config import BertConfig
+from bert.interop import parameters
 from bert.model import forward, heads
 from bert.model.encoder import Encoder
 
@@ -82,3 +83,12 @@ def assert_close(got: dict[str, Any], want: dict[str, np.ndarray], atol: float) 
         assert (np.asarray(got[name]).dtype, np.shape(got[name])) == (np.float32, value.shape), name
         np.testing.assert_allclose(got[name], value, rtol=0, atol=atol, err_msg=name)
         assert np.isfinite(got[name]).all(), name
+
+
+def assert_same_params(got: dict, want: dict) -> None:
+    """The same names, and float32 arrays that are equal bit by bit."""
+    found, wanted = dict(parameters.flatten(got)), dict(parameters.flatten(want))
+    assert found.keys() == wanted.keys()
+    for path, value in wanted.items():
+        assert found[path].dtype == np.float32
+        np.testing.assert_array_equal(found[path], value, err_msg=path)

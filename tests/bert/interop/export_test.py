@@ -11,14 +11,10 @@ import safetensors
 import safetensors.numpy
 
 from bert.errors import InputError
-from bert.interop import export, parameters, sources, weight_files
+from bert.interop import export, sources, weight_files
 from bert.interop.export import save_model_directory
 from bert.interop.hugging_face import load_model_directory
-
-
-@pytest.fixture
-def tiny(tiny_directory):
-    return load_model_directory(tiny_directory)
+from tests.bert.interop.every_head import assert_same_params
 
 
 def save(tiny, folder, **changes):
@@ -30,10 +26,7 @@ def test_export_then_import_is_equal_bit_by_bit(tiny, tiny_tensors, tmp_path):
     """Weights (from NumPy or JAX), configuration, tokenizer and other settings all come back as they were."""
     params = jax.tree.map(jax.numpy.asarray, tiny.params)
     back = load_model_directory(save(tiny, tmp_path / "out", params=params, labels=("a", "b"), extra={"window": 64}))
-    want, got = dict(parameters.flatten(tiny.params)), dict(parameters.flatten(back.params))
-    assert got.keys() == want.keys()
-    for path in want:
-        np.testing.assert_array_equal(got[path], want[path], err_msg=path)
+    assert_same_params(back.params, tiny.params)
     assert (back.config, back.labels) == (tiny.config, ("a", "b"))
     assert back.extra == {"window": 64}
     assert back.tokenizer.fingerprint == tiny.tokenizer.fingerprint
@@ -169,6 +162,77 @@ def test_what_may_be_replaced_can_be_asked_before(tiny, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.parametrize("format", ["huggingface", "stablehlo", "onnx"])
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_weights_that_are_not_finite_are_written_in_no_format(tiny, tmp_path, format, value):
+    """By the parameter's path and place, before anything is written."""
+    tiny.params["encoder"]["blocks"]["attention"]["key"]["kernel"][1, 3, 7] = value
+    said = rf"out: parameter encoder/blocks/attention/key/kernel holds {value} at \[1, 3, 7\]; train again, or go back"
+    with pytest.raises(InputError, match=said):
+        save(tiny, tmp_path / "out", format=format)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_float16_cannot_hold(tiny, tmp_path):
+    """The largest is named, and what would hold it; the smallest become 0, which bfloat16 does not do to them."""
+    bias = tiny.params["head"]["mlm"]["bias"]
+    bias[:3] = 70_000, -80_000, 1e-9
+    with pytest.raises(
+        InputError, match=r"out: cls.predictions.bias holds 80000, which float16 cannot; choose float32 or"
+    ):
+        save(tiny, tmp_path / "out", dtype="float16")
+    bias[:2] = 3.4e38, 65_504
+    with pytest.raises(InputError, match=r"holds 3.4e\+38, which bfloat16 cannot; choose float32$"):
+        save(tiny, tmp_path / "out", dtype="bfloat16")
+    bias[0] = 1
+    back = load_model_directory(save(tiny, tmp_path / "out", dtype="float16")).params["head"]["mlm"]["bias"]
+    assert back[:3].tolist() == [1, 65_504, 0]
+
+
+@pytest.mark.parametrize("choice", [{"format": "onnx"}, {"format": "stablehlo"}, {"dtype": "float16"}], ids=str)
+def test_weights_are_never_replaced_by_less(tiny, tmp_path, choice):
+    """Neither by a program, from which they cannot be had back, nor by rounded ones."""
+    folder = save(tiny, tmp_path / "out")
+    before = {entry.name: entry.read_bytes() for entry in folder.iterdir()}
+    with pytest.raises(InputError, match=r"out/model.safetensors: .* would replace these.*; choose a new or an empty"):
+        save(tiny, folder, **choice)
+    assert {entry.name: entry.read_bytes() for entry in folder.iterdir()} == before
+    (tmp_path / "out").rename(tmp_path / ".out.replaced")  # killed between two renames: it comes back, and stays
+    with pytest.raises(InputError, match="would replace these"):
+        save(tiny, folder, **choice)
+    assert {entry.name: entry.read_bytes() for entry in folder.iterdir()} == before
+
+
+def test_rounded_weights_replace_rounded_ones(tiny, tmp_path):
+    for dtype in ("float16", "float16", "float32"):
+        save(tiny, tmp_path / "out", dtype=dtype)
+    with pytest.raises(InputError, match="weights in bfloat16 would replace these"):
+        save(tiny, tmp_path / "out", dtype="bfloat16")
+
+
+@pytest.mark.parametrize("format", ["huggingface", "stablehlo", "onnx"])
+def test_a_classifier_does_not_go_out_without_the_pooler_that_it_reads(golden, tmp_path, format):
+    """It would come back as one of tokens."""
+    found = load_model_directory(golden / "tiny_seqcls")
+    del found.params["head"]["pooler"]
+    with pytest.raises(InputError, match="the head has sequence_classifier but no pooler"):
+        save(found, tmp_path / "out", format=format)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("format", ["huggingface", "onnx"])
+def test_names_that_are_not_those_of_the_classes(golden, tmp_path, format):
+    found = load_model_directory(golden / "tiny_seqcls")
+    for names, said in (
+        (("a", "b"), r"out: 2 labels \(a, b\) for 3 classes; name each once"),
+        (("a", "b", "c", "d"), r"out: 4 labels \(a, b, c, \.\.\.\) for 3 classes"),
+        (("a", "b", "a"), "out: classes 0 and 2 are both called 'a'"),
+    ):
+        with pytest.raises(InputError, match=said):
+            save(found, tmp_path / "out", labels=names, format=format)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_tree_that_cannot_be_written_leaves_nothing(tiny, tmp_path):
     params = {**tiny.params, "head": {"colour": {"kernel": np.zeros(3)}}}
     with pytest.raises(InputError, match="head/colour/kernel has no name outside"):
@@ -179,5 +243,5 @@ def test_a_tree_that_cannot_be_written_leaves_nothing(tiny, tmp_path):
 def test_an_export_can_be_read_by_whom_the_user_lets_read(tiny, tmp_path):
     """The weights get the permissions that any new file gets, not those of their owner alone."""
     (tmp_path / "plain").write_text("")
-    weights = save(tiny, tmp_path / "out") / "model.safetensors"
-    assert weights.stat().st_mode == (tmp_path / "plain").stat().st_mode
+    for file in save(tiny, tmp_path / "out").iterdir():
+        assert file.stat().st_mode == (tmp_path / "plain").stat().st_mode, file.name

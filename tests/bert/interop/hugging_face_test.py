@@ -1,174 +1,20 @@
-"""Reading model directories: every spelling gives the same weights, every fault is refused by name."""
+"""Reading model directories: precisions, vocabularies, settings of others; every fault is refused by name.
+
+Spellings and leftovers of the tensors: accounting_test.py.
+"""
 
 import json
+import pathlib
 import shutil
 
 import ml_dtypes
 import numpy as np
 import pytest
-import safetensors.numpy
 
 from bert.errors import InputError
 from bert.interop import parameters
 from bert.interop.hugging_face import load_model_directory
 from bert.interop.report import Report
-
-TABLE = "bert.embeddings.word_embeddings.weight"
-DECODER = "cls.predictions.decoder.weight"
-NORM = "bert.encoder.layer.1.output.LayerNorm.weight"
-
-
-def assert_same_params(got, want):
-    got, want = dict(parameters.flatten(got)), dict(parameters.flatten(want))
-    assert got.keys() == want.keys()
-    for path, value in want.items():
-        assert got[path].dtype == np.float32
-        np.testing.assert_array_equal(got[path], value, err_msg=path)
-
-
-@pytest.fixture(scope="module")
-def tiny(tiny_directory):
-    return load_model_directory(tiny_directory)
-
-
-def without_bert(name):
-    return name.removeprefix("bert.")
-
-
-NORM_SPELLINGS = {
-    "gamma and beta": ("gamma", "beta"),
-    "scale and bias": ("scale", "bias"),
-    "weight and bias": ("weight", "bias"),
-}
-
-
-@pytest.mark.parametrize("spelling", NORM_SPELLINGS)
-def test_layer_norms_under_each_of_their_names(tiny, tiny_tensors, write, spelling):
-    weight, bias = NORM_SPELLINGS[spelling]
-    renamed = {
-        n.replace("LayerNorm.weight", f"LayerNorm.{weight}").replace("LayerNorm.bias", f"LayerNorm.{bias}"): tensor
-        for n, tensor in tiny_tensors.items()
-    }
-    found = load_model_directory(write(renamed))
-    assert_same_params(found.params, tiny.params)
-    assert sorted(found.report.used) == sorted(renamed), "the report speaks in the file's own names"
-
-
-@pytest.mark.parametrize("prefix", ["", "module.", "model.", "module.model.", None])
-@pytest.mark.parametrize("buffers", [False, True])
-def test_prefixes_and_buffers(tiny, tiny_tensors, write, prefix, buffers):
-    """With and without "bert.", with wrappers in front, with and without buffers: the same weights, all reported."""
-    spell = without_bert if prefix is None else lambda name: prefix + name
-    tensors = {spell(name): tensor for name, tensor in tiny_tensors.items()}
-    extra = [spell(f"bert.embeddings.{name}") for name in ("position_ids", "token_type_ids")] if buffers else []
-    tensors |= {name: np.arange(64)[None] for name in extra}
-    found = load_model_directory(write(tensors))
-    assert_same_params(found.params, tiny.params)
-    assert (len(found.report.used), sorted(found.report.ignored), found.report.missing) == (46, extra, [])
-
-
-def test_a_layer_norm_that_is_absent_is_refused_by_name(tiny_tensors, write):
-    tensors = {name: tensor for name, tensor in tiny_tensors.items() if name != NORM}
-    with pytest.raises(InputError, match=f"missing {NORM}"):
-        load_model_directory(write(tensors))
-
-
-def test_gamma_outside_a_layer_norm_keeps_its_name(tiny, tiny_tensors, write):
-    """A scale that another model has beside its kernel is no weight of ours: reported as it is, never taken for one."""
-    gamma = "bert.encoder.layer.0.output.dense.gamma"
-    found = load_model_directory(write({**tiny_tensors, gamma: np.ones(32, np.float32)}))
-    assert_same_params(found.params, tiny.params)
-    assert list(found.report.ignored) == [gamma]
-    kernel = gamma.replace("gamma", "weight")
-    renamed = {gamma if name == kernel else name: tensor for name, tensor in tiny_tensors.items()}
-    with pytest.raises(InputError, match=f"missing {kernel}"):
-        load_model_directory(write(renamed, name="renamed"))
-
-
-def test_the_tied_output_layer_in_all_its_forms(tiny, tiny_tensors, write):
-    """Absent, an equal copy, an alias in the metadata either way round, the bias under either name or both."""
-    rest = {name: tensor for name, tensor in tiny_tensors.items() if name not in (TABLE, "cls.predictions.bias")}
-    table, bias = tiny_tensors[TABLE], tiny_tensors["cls.predictions.bias"]
-    second = "cls.predictions.decoder.bias"
-    forms = [
-        ({TABLE: table, DECODER: table, "cls.predictions.bias": bias}, None),
-        ({TABLE: table, "cls.predictions.bias": bias}, {"format": "pt", DECODER: TABLE}),
-        ({DECODER: table, "cls.predictions.bias": bias}, {"format": "pt", TABLE: DECODER}),
-        ({TABLE: table, second: bias}, None),
-        ({TABLE: table, second: bias, "cls.predictions.bias": bias}, {"format": "pt"}),
-    ]
-    for i, (tensors, metadata) in enumerate(forms):
-        found = load_model_directory(write(rest | tensors, name=f"form{i}", metadata=metadata))
-        assert_same_params(found.params, tiny.params)
-
-
-def test_an_output_layer_that_is_not_tied_is_refused(tiny_tensors, write):
-    """A decoder matrix or a second bias with values of its own would be lost without a word."""
-    other = tiny_tensors[TABLE].copy()
-    other[5, 3] += 1e-3
-    with pytest.raises(InputError, match=f"{DECODER} differs from {TABLE}"):
-        load_model_directory(write({**tiny_tensors, DECODER: other}))
-    bias = "cls.predictions.decoder.bias"
-    with pytest.raises(InputError, match=f"{bias} differs from cls.predictions.bias"):
-        load_model_directory(write({**tiny_tensors, bias: np.ones(128, np.float32)}, name="bias"))
-
-
-def test_two_tensors_for_one_parameter(tiny, tiny_tensors, write):
-    """Equal copies are one parameter; different ones are refused, both named."""
-    twin = NORM.replace("weight", "gamma")
-    found = load_model_directory(write({**tiny_tensors, twin: tiny_tensors[NORM]}))
-    assert_same_params(found.params, tiny.params)
-    with pytest.raises(InputError, match="are one parameter") as caught:
-        load_model_directory(write({**tiny_tensors, twin: tiny_tensors[NORM] + 1}, name="other"))
-    assert NORM in str(caught.value)
-    assert twin in str(caught.value)
-
-
-def test_heads_of_other_tasks_are_reported(tiny_tensors, write):
-    found = load_model_directory(write({**tiny_tensors, "cls.species.weight": np.ones((2, 32), np.float32)}))
-    assert list(found.report.ignored) == ["cls.species.weight"]
-    assert "ignored cls.species.weight: no part of the encoder" in str(found.report)
-
-
-@pytest.mark.parametrize("prefix", ["roberta", "electra", "distilbert", "question_encoder.bert_model"])
-def test_weights_of_other_models_are_refused_by_their_prefix(tiny_tensors, write, prefix):
-    """Nothing is taken from a model of another kind, whatever its config.json says or does not say."""
-    tensors = {name.replace("bert.", f"{prefix}.", 1): tensor for name, tensor in tiny_tensors.items()}
-    with pytest.raises(InputError, match=f"the weights stand under '{prefix}' .* only BERT's"):
-        load_model_directory(write(tensors))
-
-
-HEADS = {
-    "tiny_seqcls": ("pooler", "sequence_classifier"),
-    "tiny_regression": ("pooler", "sequence_classifier"),
-    "tiny_tokcls": ("token_classifier",),
-    "tiny_qa": ("span",),
-}
-
-
-@pytest.mark.parametrize("name", HEADS)
-@pytest.mark.parametrize("told", [True, False])
-def test_which_head_a_classifier_is(golden, write, name, told):
-    """As config.json says; where it says nothing, a pooler makes it one of sequences."""
-    tensors = safetensors.numpy.load_file(golden / name / "model.safetensors")
-    found = load_model_directory(write(tensors, base=name, **({} if told else {"architectures": None})))
-    assert sorted(found.parts) == sorted(("encoder", *HEADS[name]))
-    assert len(found.report.used) == len(tensors)
-    assert (found.report.ignored, found.report.missing) == ({}, [])
-
-
-def test_a_classifier_of_sequences_needs_its_pooler(golden, write):
-    tensors = safetensors.numpy.load_file(golden / "tiny_seqcls" / "model.safetensors")
-    del tensors["bert.pooler.dense.weight"], tensors["bert.pooler.dense.bias"]
-    with pytest.raises(InputError, match=r"missing bert\.pooler\.dense\.weight, bert\.pooler\.dense\.bias"):
-        load_model_directory(write(tensors, base="tiny_seqcls"))
-
-
-def test_a_classifier_of_choices_is_not_taken_for_one_of_sequences(golden, write):
-    tensors = safetensors.numpy.load_file(golden / "tiny_regression" / "model.safetensors")
-    found = load_model_directory(write(tensors, base="tiny_regression", architectures=["BertForMultipleChoice"]))
-    assert found.parts == ("encoder", "pooler")
-    assert sorted(found.report.ignored) == ["classifier.bias", "classifier.weight"]
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float64])
@@ -194,16 +40,8 @@ def test_a_weight_of_another_shape_is_refused_with_both_shapes(tiny_tensors, wri
     name = "bert.encoder.layer.0.intermediate.dense.weight"
     with pytest.raises(InputError, match=rf"{name} has shape \[32, 64\], the configuration asks for \[64, 32\]"):
         load_model_directory(write({**tiny_tensors, name: np.ascontiguousarray(tiny_tensors[name].T)}))
-    with pytest.raises(InputError, match=f"{name} holds int64; a weight must be float32, float16 or bfloat16"):
+    with pytest.raises(InputError, match=f"{name} holds int64; a weight must be a float of 16, 32 or 64 bits"):
         load_model_directory(write({**tiny_tensors, name: tiny_tensors[name].astype(np.int64)}, name="whole"))
-
-
-def test_another_number_of_layers_is_refused(tiny_tensors, write):
-    """More layers in the file than in config.json would be dropped in silence; fewer are missing."""
-    with pytest.raises(InputError, match=r"layer\.1\..* but config.json says num_hidden_layers 1"):
-        load_model_directory(write(tiny_tensors, num_hidden_layers=1))
-    with pytest.raises(InputError, match=r"missing bert\.encoder\.layer\.2\.attention\.self\.query\.weight"):
-        load_model_directory(write(tiny_tensors, name="more", num_hidden_layers=3))
 
 
 def test_a_vocabulary_larger_than_the_model_is_refused_before_any_weight_is_read(tiny_directory, tmp_path):
@@ -289,3 +127,34 @@ def test_settings_of_others_in_the_config_are_kept(tiny_tensors, write):
     assert not {"torch_dtype", "dtype", "architectures", "hidden_size", "id2label", "label2id"} & extra.keys()
     assert found.labels == ("no", "yes")
     assert json.dumps(extra)
+
+
+@pytest.mark.parametrize("program", ["model.stablehlo", "model.onnx"])
+def test_an_export_to_run_is_called_so(tiny_directory, tmp_path, program):
+    """It has the same config.json and vocabulary; only its weights cannot be had back."""
+    folder = tmp_path / "out"
+    shutil.copytree(tiny_directory, folder)
+    (folder / "model.safetensors").rename(folder / program)
+    with pytest.raises(InputError, match=f"holds {program}, which is an export to run, not to load; name what it was"):
+        load_model_directory(folder)
+
+
+def test_a_file_that_may_not_be_read(tiny_directory, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(pathlib.Path, "read_text", refuse)
+    with pytest.raises(InputError, match=r"config\.json: cannot be read \(Permission denied\); check its permissions"):
+        load_model_directory(tiny_directory)
+
+
+def test_a_file_in_place_of_a_directory(tiny_directory):
+    with pytest.raises(InputError, match=r"vocab\.txt: is a file; name a directory that holds config\.json"):
+        load_model_directory(tiny_directory / "vocab.txt")
+
+
+@pytest.mark.parametrize("named", [{"1": "no", "2": "yes"}, {"zero": "no"}, ["no"]], ids=str)
+def test_names_that_nothing_uses_keep_no_model_out(tiny_tensors, write, named):
+    """A model without a classifier loads, whatever its config.json says of classes."""
+    found = load_model_directory(write(tiny_tensors, id2label=named))
+    assert (found.labels, found.parts[0]) == ((), "encoder")

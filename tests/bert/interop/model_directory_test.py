@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
-from bert.interop import parameters
+from bert.interop import model_directory, parameters, weight_names
 from bert.interop.hugging_face import load_model_directory
 from bert.interop.model_directory import with_fresh
 
@@ -44,7 +44,7 @@ def test_parts_that_are_absent_stay_absent_or_are_made_new(words_only):
 
 
 def test_two_new_parts_of_one_shape_are_not_drawn_alike(words_only):
-    head = with_fresh(words_only, ("next_sentence", "span")).params["head"]
+    head = with_fresh(words_only, ("pooler", "next_sentence", "span")).params["head"]
     assert head["span"]["kernel"].shape == head["next_sentence"]["kernel"].shape == (32, 2)
     assert not same(head["span"], head["next_sentence"])
 
@@ -63,9 +63,33 @@ def test_a_classifier_of_other_classes_is_replaced_and_told(three_classes):
     assert same(two.params["encoder"], three_classes.params["encoder"])
     assert same(two.params["head"]["pooler"], three_classes.params["head"]["pooler"])
     text = str(two.report)
-    assert "replaced sequence_classifier/kernel: shape [32, 3]; sequence_classifier is made new for 2 classes" in text
-    assert "replaced sequence_classifier/bias: shape [3]" in text
+    why = "sequence_classifier is made new for 2 classes (no, yes)"
+    told = {"classifier.weight": f"shape [3, 32]; {why}", "classifier.bias": f"shape [3]; {why}"}
+    assert two.report.replaced == told, "by the file's own names and shapes"
+    assert f"replaced classifier.weight: shape [3, 32]; {why}" in text
     assert "sequence_classifier: new" in text
+    assert not set(two.report.replaced) & set(two.report.used)
+    assert len(two.report.used) == len(three_classes.report.used) - 2
+
+
+def test_the_model_that_was_given_stays_as_it_was(three_classes):
+    """Two heads made of one model, each with a report of its own."""
+    before = str(three_classes.report)
+    two = with_fresh(three_classes, ("sequence_classifier",), labels=("no", "yes"))
+    four = with_fresh(three_classes, ("mlm", "sequence_classifier"), labels=("a", "b", "c", "d"))
+    assert str(three_classes.report) == before
+    assert two.report.fresh == ["sequence_classifier"]
+    assert four.report.fresh == ["mlm", "sequence_classifier"]
+    assert three_classes.params["head"]["sequence_classifier"]["bias"].shape == (3,)
+
+
+def test_a_new_part_does_not_depend_on_what_other_parts_there_are(words_only, monkeypatch):
+    """Neither on what else is new, nor on its place in the table, which grows with every head."""
+    alone, beside = (with_fresh(words_only, parts).params["head"]["span"] for parts in (("span",), ("pooler", "span")))
+    monkeypatch.setattr(model_directory, "PARTS", dict(reversed(weight_names.PARTS.items())))
+    elsewhere = with_fresh(words_only, ("span",)).params["head"]["span"]
+    assert same(alone, beside)
+    assert same(alone, elsewhere)
 
 
 def test_a_classifier_of_the_same_classes_is_kept_in_its_own_order(three_classes):
@@ -90,3 +114,8 @@ def test_what_cannot_be_made_new(words_only):
         with_fresh(words_only, ("encoder",))
     with pytest.raises(InputError, match="token_classifier can only be made new with names for its classes"):
         with_fresh(words_only, ("token_classifier",))
+    with pytest.raises(InputError, match="sequence_classifier and token_classifier cannot both be made new"):
+        with_fresh(words_only, ("pooler", "sequence_classifier", "token_classifier"), labels=("a", "b"))
+    for part in ("next_sentence", "sequence_classifier"):
+        with pytest.raises(InputError, match=f"safetensors: has no pooler, which a new {part} reads; make both new"):
+            with_fresh(words_only, (part,), labels=("a", "b"))

@@ -16,16 +16,6 @@ from tests.bert.interop import every_head
 
 
 @pytest.fixture(scope="module")
-def config():
-    return every_head.config()
-
-
-@pytest.fixture(scope="module")
-def params(config):
-    return every_head.params(config)
-
-
-@pytest.fixture(scope="module")
 def path(config, params, tmp_path_factory):
     path = tmp_path_factory.mktemp("onnx") / "model.onnx"
     onnx.write(path, config, params)

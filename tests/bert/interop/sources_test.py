@@ -9,6 +9,7 @@ import pytest
 
 import bert
 from bert.errors import InputError
+from bert.interop import sources
 from bert.interop.export import save_model_directory
 from bert.training.checkpoint import Checkpoints
 
@@ -40,3 +41,39 @@ def test_a_run_directory_gives_its_newest_export_or_else_its_newest_checkpoint(t
     export["head"]["mlm"]["bias"][40] = 100
     save_model_directory(run / "model", tiny.config, export, tiny.tokenizer)
     assert bert.load(run).fill_mask("the [MASK]")[0][0][0] == tiny.tokenizer.vocab[40]
+
+
+def test_a_run_is_a_run_whatever_else_lies_in_it(tmp_path):
+    """Files that look like a checkpoint of TensorFlow, even with data, do not come before a run's own."""
+    tiny = bert.load(TINY)
+    save_model_directory(tmp_path / "run" / "model", tiny.config, tiny.params, tiny.tokenizer)
+    for name in ("notes.index", "notes.data-00000-of-00001"):
+        (tmp_path / "run" / name).write_text("mine")
+    assert bert.load(tmp_path / "run").fill_mask("the [MASK]") == tiny.fill_mask("the [MASK]")
+
+
+def test_what_the_system_refuses_is_one_line(tmp_path, monkeypatch):
+    """Whichever file of a directory may not be read."""
+
+    def refuse(path, *_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(pathlib.Path, "is_file", refuse)
+    with pytest.raises(
+        InputError, match=r"model\.safetensors: cannot be read \(Permission denied\); check the path and"
+    ):
+        bert.load(tmp_path)
+
+
+def test_what_cannot_be_made_new_is_told_before_anything_is_read():
+    with pytest.raises(InputError, match="'poolr' cannot be made new"):
+        sources.read("nowhere", fresh=("poolr",))
+
+
+def test_an_encoder_alone_gets_its_head(tmp_path):
+    """The case that new parts are for: nothing but the encoder is there."""
+    tiny = bert.load(TINY)
+    alone = save_model_directory(tmp_path / "alone", tiny.config, {"encoder": tiny.params["encoder"]}, tiny.tokenizer)
+    assert sources.read(alone).parts == ("encoder",)
+    found = sources.read(alone, fresh=("mlm", "pooler", "next_sentence"))
+    assert set(found.parts) == {"encoder", "mlm", "pooler", "next_sentence"}

@@ -1,14 +1,11 @@
 """TensorFlow checkpoints read back as they were written; every fault is told in one line that names it."""
 
-import json
 import mmap
-import shutil
 
 import google_crc32c
 import ml_dtypes
 import numpy as np
 import pytest
-import safetensors.numpy
 
 from bert.errors import InputError
 from bert.interop import sorted_table
@@ -16,6 +13,8 @@ from bert.interop.tensor_bundle import open_bundle, read_index
 from tests.bert.interop.bundle_writer import (
     BYTES,
     INTEGER,
+    MAGIC,
+    assert_same,
     entry,
     header,
     masked,
@@ -65,13 +64,6 @@ def refused(prefix, reason=None):
     assert text.startswith(str(prefix))
     assert ";" in text, "no way out"
     return text
-
-
-def assert_same(tensors, expected):
-    assert sorted(tensors) == sorted(expected)
-    for name, value in expected.items():
-        assert (tensors[name].dtype, tensors[name].shape) == (value.dtype, value.shape), name
-        np.testing.assert_array_equal(tensors[name], value, err_msg=name)
 
 
 @pytest.mark.parametrize("per_block", [1, 4, 100])
@@ -209,29 +201,10 @@ FAULTY_HEADERS = {
 }
 
 
-FAULTY_BLOCKS = {
-    "beyond the table": ({"place": lambda i, at, size: (at, 10**6)}, "a block of 1000000 bytes at byte 0 reaches"),
-    "offset near 2^64": ({"place": lambda i, at, size: (2**64 - 1, size)}, "at byte 18446744073709551615 reaches"),
-    "beside itself": ({"place": lambda i, at, size: (at + 1, size)}, "the block at byte 1 has the checksum 0x"),
-    "the same twice": ({"place": lambda i, at, size: (0, size)}, "two blocks overlap at byte 0"),
-    "of a new kind": ({"kind": 2}, "is of kind 2"),
-    "plain, called snappy": ({"kind": 1}, "cannot be"),
-    "2^31 bytes of snappy": ({"kind": 1, "content": lambda rows: varint(2**31) + b"abc"}, "cannot hold 2147483648"),
-    "2^64 bytes of snappy": ({"kind": 1, "content": lambda rows: varint(2**64 - 1) + b"a"}, "cannot hold 1844"),
-    "false snappy": ({"kind": 1, "content": lambda rows: varint(9) + b"abcdefghi"}, "cannot be decompressed"),
-    "no content": ({"content": lambda rows: b""}, "shorter than its own list"),
-    "2^32 whole rows": ({"content": lambda rows: bytes(8) + b"\xff" * 4}, "shorter than its own list"),
-    "more shared than there is": ({"content": lambda rows: b"\x01\x00\x00" + bytes(4)}, "the row after '' reaches"),
-    "a value of 2^63 bytes": ({"content": lambda rows: b"\0\0" + varint(2**63) + bytes(4)}, "the row after '' reaches"),
-    "a row cut short": ({"content": lambda rows: b"\0\5\0abc" + bytes(4)}, "the row after '' reaches"),
-}
-
-
 FAULTS = {
     **{fault: ([(b"lie", lie)], {}, reason) for fault, (lie, reason) in FAULTY_ENTRIES.items()},
     **{fault: ([(key, lie)], {}, reason) for fault, (key, lie, reason) in FAULTY_KEYS.items()},
     **{fault: ([], {"change": change}, reason) for fault, (change, reason) in FAULTY_HEADERS.items()},
-    **{fault: ([], options, reason) for fault, (options, reason) in FAULTY_BLOCKS.items()},
 }
 
 
@@ -257,7 +230,7 @@ def test_files_that_are_absent_or_no_checkpoint(written, prefix, tmp_path):
     assert "ends in nothing" in refused(tmp_path / "other.ckpt")
     (tmp_path / "other.ckpt.index").write_bytes(b"no table" * 10)
     assert f"ends in {b'no table'.hex()}, not 57fb808b247547db" in refused(tmp_path / "other.ckpt")
-    (tmp_path / "other.ckpt.index").write_bytes(bytes(8) + sorted_table.MAGIC)
+    (tmp_path / "other.ckpt.index").write_bytes(bytes(8) + MAGIC)
     assert "reaches beyond the table of 16 bytes" in refused(tmp_path / "other.ckpt")
     index = written().with_name(f"{prefix.name}.index")
     assert "no such file" in refused(index), "given with its ending, the index is not taken for a V1 checkpoint"
@@ -275,63 +248,3 @@ def test_strings_and_resources_are_refused_when_they_are_asked_for(written):
     for name, kind in ((OBJECT_GRAPH, r"7 \(string\)"), ("table", r"20 \(resource\)")):
         with pytest.raises(InputError, match=f"data-00000-of-00001: '{name}' has TensorFlow's type {kind}"):
             tensors[name]
-
-
-def hugging_face_name(name):
-    """tiny_bert's name of a variable, and whether its matrix is turned there."""
-    renamed = name.replace("layer_", "layer.").replace("/", ".").replace("gamma", "weight").replace("beta", "bias")
-    renamed = renamed.replace("output_bias", "bias").replace("output_weights", "weight")
-    if renamed.endswith("embeddings"):
-        renamed += ".weight"
-    return renamed.replace("kernel", "weight"), renamed.endswith("kernel")
-
-
-@pytest.mark.parametrize("kind", ["plain", "snappy", "two shards"])
-def test_tensorflows_own_checkpoints(shared, tmp_path, kind):
-    """What TensorFlow's Saver wrote of the tiny model is that model, bit for bit."""
-    golden = shared / "golden"
-    folder = golden / "tf1" / ("tiny_bert_tf1_two_shards" if kind == "two shards" else "tiny_bert_tf1")
-    for path in folder.glob("bert_model.ckpt.*"):
-        shutil.copy(path, tmp_path)
-    if kind == "snappy":
-        (tmp_path / "bert_model.ckpt.index").unlink()
-        shutil.copy(folder / "bert_model_snappy.ckpt.index", tmp_path / "bert_model.ckpt.index")
-    tensors = open_bundle(tmp_path / "bert_model.ckpt")
-    slots = {name for name in tensors if name.endswith(("/adam_m", "/adam_v")) or name == "global_step"}
-    expected = safetensors.numpy.load_file(golden / "tiny_bert" / "model.safetensors")
-    assert len(slots) == (0 if kind == "two shards" else 2 * len(expected) + 1)
-    found = {}
-    for name in set(tensors) - slots:
-        renamed, turned = hugging_face_name(name)
-        found[renamed] = tensors[name].T if turned else tensors[name]
-    assert_same(found, expected)
-    for name in slots - {"global_step"}:
-        assert tensors[name].shape == tensors[name.rpartition("/")[0]].shape
-
-
-def test_a_checkpoint_of_another_project(shared):
-    folder = shared / "golden" / "tf1" / "keras_bert_fixture"
-    with np.load(folder / "expected.npz") as stored:
-        expected = {n[4:].replace("|", "/"): stored[n] for n in stored.files if n.startswith("var|")}
-    tensors = open_bundle(folder / "bert_model.ckpt")
-    slots = [name for name in tensors if name.endswith(("/adam_m", "/adam_v"))]
-    assert all(np.isfinite(tensors[name]).all() for name in slots)
-    assert_same({name: tensors[name] for name in tensors if name not in slots}, expected)
-
-
-def test_the_index_of_a_published_model(shared):
-    path = shared / "golden" / "tf1" / "google_chinese_L-12_H-768_A-12.index"
-    expected = json.loads(path.with_suffix(".index.json").read_text())
-    header, entries = read_index(path)
-    assert header.num_shards == expected["shards"]
-    assert {
-        name: {
-            "shape": list(e.shape),
-            "dtype": e.dtype,
-            "offset": e.offset,
-            "size": e.size,
-            "crc32c_masked": e.checksum,
-        }
-        for name, e in entries.items()
-    } == expected["entries"]
-    assert "no such file" in refused(path.with_suffix(""))

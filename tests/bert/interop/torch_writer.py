@@ -1,10 +1,18 @@
-"""A small writer of PyTorch files in both containers, opcode by opcode, that can say what torch.save never would."""
+"""A small writer of PyTorch files in both containers, opcode by opcode, that can say what torch.save never would.
+
+Also what its two users, torch_file_test.py and torch_pickle_test.py, compare with.
+"""
 
 import struct
 import zipfile
 
 import numpy as np
+import pytest
 
+from bert.errors import InputError
+from bert.interop.torch_file import open_torch
+
+CONTAINERS = ("archive", "stream")
 MAGIC = 0x1950A86A20F9469CFC6C
 
 
@@ -84,3 +92,21 @@ def write_file(folder, container, held, storages=STORAGES, little=True, prefix="
         for key, (_, numbers) in storages.items():
             archive.writestr(f"{prefix}/data/{key}", numbers)
     return path
+
+
+def assert_refused(path, *words):
+    """One line that names the file and says each of the words."""
+    with pytest.raises(InputError) as caught:
+        open_torch(path)
+    message = str(caught.value)
+    assert message.isprintable()
+    assert message.startswith(f"{path}: ")
+    assert "; " in message, "a way out"
+    assert len(message) < 700
+    for word in words:
+        assert word in message, message
+
+
+def assert_equal(got, want):
+    assert (got.dtype, got.shape) == (want.dtype, want.shape)
+    np.testing.assert_array_equal(got, want)

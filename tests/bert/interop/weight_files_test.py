@@ -8,9 +8,10 @@ import safetensors
 import safetensors.numpy
 
 from bert.errors import InputError
-from bert.interop import parameters, weight_files
+from bert.interop import weight_files
 from bert.interop.export import save_model_directory
 from bert.interop.hugging_face import load_model_directory
+from tests.bert.interop.every_head import assert_same_params
 
 
 def open_shards(folder):
@@ -66,15 +67,13 @@ def test_what_fits_is_one_file_without_an_index(tensors, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
 
 
-def test_a_model_in_shards_loads_as_it_was(tiny_directory, tmp_path):
+def test_a_model_in_shards_loads_as_it_was(tiny, tmp_path):
     """The whole way: export in shards, over an export in one file and back, each time with no file of the other."""
-    tiny = load_model_directory(tiny_directory)
     for largest, files in ((10**9, 1), (20_000, 6), (10**9, 1)):
         out = save_model_directory(tmp_path / "out", tiny.config, tiny.params, tiny.tokenizer, largest_file=largest)
         assert len(list(out.glob("*.safetensors"))) == files
         back = load_model_directory(out)
-        for path, value in parameters.flatten(tiny.params):
-            np.testing.assert_array_equal(dict(parameters.flatten(back.params))[path], value)
+        assert_same_params(back.params, tiny.params)
         assert len(back.report.used) == 46
 
 
@@ -108,10 +107,18 @@ def test_an_incomplete_set_of_shards_is_refused(shards):
         open_shards(shards)
 
 
+NO_MAP = "weight_map must hold the file name of each tensor; the file is damaged"
+
+
 @pytest.mark.parametrize(
-    "text", ["{", "[]", "{}", '{"weight_map": {}}', '{"weight_map": {"a": 3}}', '{"weight_map": 1}']
+    ("text", "said"),
+    [
+        ("{", "not JSON"),
+        ("[]", "holds a list, not an object"),
+        *((text, NO_MAP) for text in ("{}", '{"weight_map": {}}', '{"weight_map": {"a": 3}}', '{"weight_map": 1}')),
+    ],
 )
-def test_an_index_that_is_none(tmp_path, text):
+def test_an_index_that_is_none(tmp_path, text, said):
     (tmp_path / weight_files.INDEX).write_text(text)
-    with pytest.raises(InputError, match=r"weight_map.*the file is damaged"):
+    with pytest.raises(InputError, match=rf"index\.json: {said}"):
         open_shards(tmp_path)

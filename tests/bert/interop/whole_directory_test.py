@@ -87,3 +87,21 @@ def test_what_cannot_be_renamed_back_is_named(tmp_path, monkeypatch):
         InputError, match=r"out: .* \.out\.replaced beside it cannot be renamed back \(Permission denied"
     ):
         whole_directory.restore(tmp_path / "out", "ab")
+
+
+@pytest.mark.parametrize("place", ["file/out", "file/deeper/out", "/proc/out"])
+def test_where_no_directory_can_be_made(tmp_path, place):
+    """Told in one line when it is asked before, and when it is done; nothing is left behind."""
+    (tmp_path / "file").write_text("a file")
+    target = tmp_path / place  # an absolute place stays what it is
+    said = rf"{target}: cannot be made or replaced \((Not a directory|No such file or directory|Permission denied)\)"
+    with pytest.raises(InputError, match=said):
+        whole_directory.check_replaceable(target, ())
+    with pytest.raises(InputError, match=said), whole_directory.replacing(target):
+        pytest.fail("there is nothing to write into")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_asking_leaves_no_trace(tmp_path):
+    whole_directory.check_replaceable(tmp_path / "a" / "b" / "out", ())
+    assert list(tmp_path.iterdir()) == []

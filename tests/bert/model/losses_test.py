@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bert.model.losses import label_nats, ratio, soft_nats, weighted_sum
+from bert.model.losses import binary_nats, label_nats, ratio, soft_nats, squared_error, weighted_sum
 
 
 def test_cross_entropy_of_five_logits(golden):
@@ -117,3 +117,31 @@ def test_ratio_of_nothing_is_zero():
     assert float(value) == 0.0
     assert float(gradient) == 0.0
     assert float(ratio(jnp.float32(6.0), jnp.float32(4.0))) == 1.5
+
+
+def test_labels_that_are_judged_one_by_one():
+    """Labels a and c of a, b, c at logits 0 cost ln 2; none at all may hold; far logits stay finite."""
+    zeros = jnp.zeros((2, 3))
+    targets = jnp.array([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(binary_nats(zeros, targets), [np.log(2), np.log(2)], rtol=1e-6)
+    far = binary_nats(jnp.array([[300.0, -300.0, 300.0]]), targets[:1])
+    np.testing.assert_allclose(far, [0.0], atol=1e-6)
+    np.testing.assert_allclose(binary_nats(jnp.array([[-300.0, 0.0, 0.0]]), targets[:1]), [100 + 2 * np.log(2) / 3])
+
+
+def test_squared_errors_of_numbers_never_broadcast():
+    """Four predictions beside four numbers: 0.4375; a missing axis is refused instead of comparing each with all."""
+    truth, predicted = jnp.array([0.0, 2.5, 5.0, 1.0]), jnp.array([0.5, 2.0, 4.0, 1.5])
+    errors = squared_error(predicted[:, None], truth[:, None])
+    assert float(errors.mean()) == pytest.approx(0.4375)
+    with pytest.raises(ValueError, match="must have one shape"):
+        squared_error(predicted[:, None], truth)
+
+
+def test_soft_labels_cost_the_mean_over_their_votes():
+    """Target (0.6, 0.4) at logits (1, -1): 0.926928 nats, as three and two of five votes."""
+    logits = jnp.array([1.0, -1.0])
+    soft = float(soft_nats(logits, jnp.array([0.6, 0.4])))
+    votes = label_nats(jnp.tile(logits, (5, 1)), jnp.array([0, 0, 0, 1, 1]))
+    assert soft == pytest.approx(0.926928, abs=1e-6)
+    assert soft == pytest.approx(float(votes.mean()), abs=1e-6)

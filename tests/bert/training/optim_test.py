@@ -115,3 +115,66 @@ def test_adam_corrects_its_bias_and_googles_does_not():
 def test_settings_out_of_range_are_refused_by_name_and_value(change, said):
     with pytest.raises(InputError, match=said.replace("(", r"\(")):
         settings(**change)
+
+
+def blocks_and_head() -> dict:
+    """Three stacked blocks, embeddings and a head, all ones."""
+    ones = lambda *shape: np.ones(shape, np.float32)  # noqa: E731
+    return {
+        "encoder": {"embeddings": {"token": {"embedding": ones(5, 2)}}, "blocks": {"up": {"kernel": ones(3, 2, 2)}}},
+        "head": {"pooler": {"kernel": ones(2, 2)}},
+    }
+
+
+def test_each_block_learns_slower_than_the_one_above_it():
+    """Head 1, blocks from the top 0.5, 0.25, 0.125, embeddings 0.0625: as shares, and in a step with decay."""
+    settings = optim.OptimizerSettings(
+        total_steps=10, learning_rate=1.0, layer_decay=0.5, weight_decay=0.1, clip_norm=0.0
+    )
+    params = blocks_and_head()
+    shares = optim.rate_shares(params, settings)
+    np.testing.assert_allclose(np.ravel(shares["encoder"]["blocks"]["up"]["kernel"]), [0.125, 0.25, 0.5])
+    assert float(shares["encoder"]["embeddings"]["token"]["embedding"]) == 0.0625
+    assert float(shares["head"]["pooler"]["kernel"]) == 1.0
+    plain = optim.OptimizerSettings(total_steps=10, learning_rate=1.0, weight_decay=0.1, clip_norm=0.0)
+    grads = jax.tree.map(lambda x: 0.3 * x, params)
+
+    def update(chosen):
+        transformation = optim.transformation(chosen)
+        return transformation.update(grads, transformation.init(params), params)[0]
+
+    want = jax.tree.map(lambda u, share: u * share, update(plain), shares)
+    jax.tree.map(lambda got, wanted: np.testing.assert_allclose(got, wanted, rtol=1e-6), update(settings), want)
+
+
+@pytest.mark.parametrize(
+    ("frozen", "blocks", "embeddings"),
+    [(-1, [1, 1, 1], 1), (0, [1, 1, 1], 0), (2, [0, 0, 1], 0), (3, [0, 0, 0], 0), (9, [0, 0, 0], 0)],
+)
+def test_frozen_layers_stay_and_are_no_part_of_the_norm(frozen, blocks, embeddings):
+    """The lowest blocks and the embeddings below them; with clipping, what is left moves as if it were alone."""
+    settings = optim.OptimizerSettings(total_steps=10, learning_rate=1.0, frozen_layers=frozen, clip_norm=0.1)
+    params, transformation = blocks_and_head(), optim.transformation(settings)
+    grads = jax.tree.map(np.ones_like, params)
+    update, state = transformation.update(grads, transformation.init(params), params)
+    moved = lambda x: int(bool(np.abs(x).max() > 0))  # noqa: E731
+    assert [moved(x) for x in update["encoder"]["blocks"]["up"]["kernel"]] == blocks
+    assert moved(update["encoder"]["embeddings"]["token"]["embedding"]) == embeddings
+    assert moved(update["head"]["pooler"]["kernel"])
+    free = 4 + 4 * sum(blocks) + 10 * embeddings
+    first_moment = np.asarray(optax.tree.get(state, "mu")["head"]["pooler"]["kernel"])
+    np.testing.assert_allclose(first_moment, 0.1 * 0.1 / np.sqrt(free), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "value"), [("layer_decay", 0.0), ("layer_decay", 1.5), ("frozen_layers", -2)])
+def test_shares_that_make_no_sense_are_refused(name, value):
+    with pytest.raises(InputError, match=f"optimizer.{name} is {value}; it must be"):
+        optim.OptimizerSettings(total_steps=10, learning_rate=1.0, **{name: value})
+
+
+def test_the_first_step_of_adamw_is_the_rate_itself():
+    """With bias correction a constant gradient moves each entry by the learning rate from the first step on."""
+    settings = optim.OptimizerSettings(total_steps=10, learning_rate=1.0, weight_decay=0.0, clip_norm=0.0, eps=1e-12)
+    params, transformation = blocks_and_head(), optim.transformation(settings)
+    update, _ = transformation.update(jax.tree.map(lambda x: 1e-3 * x, params), transformation.init(params), params)
+    jax.tree.map(lambda u: np.testing.assert_allclose(u, 1.0, rtol=1e-5), update)

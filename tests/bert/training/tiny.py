@@ -8,7 +8,7 @@ import numpy as np
 
 from bert.config import BertConfig
 from bert.model.heads import Model
-from bert.training import optim, sharding
+from bert.training import evaluate, optim, sharding
 from bert.training.pretraining import Pretraining
 from bert.training.step import Setup, TrainState, abstract_state, init_state, make_train_step
 from bert.training.train import LoopSettings, Run
@@ -72,5 +72,6 @@ def run(workdir: pathlib.Path, made: Setup | None = None, *, held_out: int = 0, 
     """A run on made-up batches, with ``held_out`` validation batches."""
     made = made or setup(hidden_dropout=0.1, attention_dropout=0.1)
     timing = {"total_steps": 20, "log_every": 5, "evaluate_every": 10, "save_every": 4} | settings
-    held = (lambda: (batch(1000 + i) for i in range(held_out))) if held_out else None
-    return Run(made, LoopSettings(**timing), workdir, batch, held, flops_per_token=1e6)
+    held = lambda: (batch(1000 + i) for i in range(held_out))  # noqa: E731
+    scores = evaluate.on_batches(made.model, made.task, made.mesh, held) if held_out else None
+    return Run(made, LoopSettings(**timing), workdir, batch, scores, flops_per_token=1e6)

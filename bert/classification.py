@@ -1,0 +1,180 @@
+"""Texts -> classes or numbers: what a classifier needs besides its weights, and how its scores are read.
+
+Columns, kind and lengths travel in the model directory's config.json, so that a directory and rows are enough.
+Training such a model is tasks/classification.py. Axes: N example, B row, E example in a row, C class.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from bert.config import BertConfig
+from bert.data import examples
+from bert.data.examples import Encoded, ExampleSettings
+from bert.data.rows import Batch
+from bert.errors import InputError
+from bert.model import forward
+from bert.text import sequences
+from bert.text.tokenizer import Tokenizer
+
+Kind = Literal["class", "classes", "number"]  # one label, several labels, a number
+KINDS: tuple[Kind, ...] = ("class", "classes", "number")
+KEY = "classification"  # of config.json
+_PROBLEM_TYPES: dict[Kind, str] = {  # transformers' names, in its "problem_type"
+    "class": "single_label_classification",
+    "classes": "multi_label_classification",
+    "number": "regression",
+}
+
+
+class Devices(NamedTuple):
+    """How a batch gets onto devices, and an array back."""
+
+    place: Callable[[Batch], Any] = lambda batch: batch
+    fetch: Callable[[Any], np.ndarray] = np.asarray
+
+
+HERE = Devices()
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """How rows become inputs, and scores answers.
+
+    Attributes:
+      text: names of the one or two columns that are read; empty where the model's maker did not say.
+      max_length: tokens of an example at most; longer ones are cut.
+      threshold: of several labels, those above this probability hold.
+    """
+
+    kind: Kind
+    text: tuple[str, ...]
+    max_length: int
+    threshold: float = 0.5
+
+    def to_json(self) -> dict[str, Any]:
+        """Keys of config.json that say the same."""
+        told = {"text": list(self.text), "max_length": self.max_length, "threshold": self.threshold}
+        return {"problem_type": _PROBLEM_TYPES[self.kind], KEY: told}
+
+
+def reading_of(extra: Mapping[str, Any], labels: Sequence[str], config: BertConfig) -> Reading:
+    """The settings in a model directory; of a model that others trained what transformers would take it for.
+
+    Args:
+      extra: config.json without what describes the encoder.
+
+    Raises:
+      InputError: the settings are not what `Reading.to_json` writes.
+    """
+    told = extra.get(KEY) or {}
+    kinds = {name: kind for kind, name in _PROBLEM_TYPES.items()}
+    kind = kinds.get(str(extra.get("problem_type")), "number" if len(labels) == 1 else "class")
+    longest = config.max_position_embeddings
+    try:
+        return Reading(
+            kind=kind,
+            text=tuple(map(str, told.get("text", ()))),
+            max_length=min(int(told.get("max_length", longest)), longest),
+            threshold=float(told.get("threshold", 0.5)),
+        )
+    except (AttributeError, TypeError, ValueError):
+        raise InputError(f"{KEY} in config.json is {told!r}; it must hold text, max_length and threshold") from None
+
+
+def texts_of(rows: Sequence[Any], columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """The one or two texts of each row.
+
+    Args:
+      rows: texts, pairs of texts, or mappings with the columns.
+
+    Raises:
+      InputError: a row without a column, or whose value is no text, by its number (from 0).
+    """
+    found = []
+    for number, row in enumerate(rows):
+        if isinstance(row, Mapping):
+            if not columns:
+                raise InputError(
+                    f"row {number} is a mapping, but the model does not say which columns it reads; give texts or pairs"
+                )
+            absent = [name for name in columns if name not in row]
+            if absent:
+                raise InputError(f"row {number} has no {absent[0]!r} (it has {', '.join(map(repr, row))})")
+            values = tuple(row[name] for name in columns)
+        else:
+            values = (row,) if isinstance(row, str) else tuple(row)
+        if not 1 <= len(values) <= 2 or not all(isinstance(value, str) for value in values):
+            raise InputError(f"row {number} is {row!r}; it must be a text, a pair of texts, or a mapping with columns")
+        if columns and len(values) != len(columns):
+            raise InputError(
+                f"row {number} has {len(values)} texts; the model reads {len(columns)}: {', '.join(columns)}"
+            )
+        found.append(values)
+    return found
+
+
+def encode(
+    texts: Sequence[tuple[str, ...]], tokenizer: Tokenizer, max_length: int, **of_example: np.ndarray
+) -> Encoded:
+    """[CLS] A [SEP] or [CLS] A [SEP] B [SEP] for each; one warning says how many were longer and cut."""
+    return examples.join(sequences.texts(texts, tokenizer, max_length), **of_example)
+
+
+def logits(
+    params: Any,
+    config: BertConfig,
+    encoded: Encoded,
+    settings: ExampleSettings,
+    devices: Devices = HERE,
+) -> np.ndarray:
+    """float32 [N, C]: the classifier's scores of each example, in order; batches and neighbours change none.
+
+    Args:
+      params: {"encoder": ..., "head": {"pooler", "sequence_classifier"}}, on the host or on devices.
+      devices: of a mesh; the default computes where the parameters are.
+    """
+    classes = params["head"]["sequence_classifier"]["bias"].shape[0]
+    scores_NC = np.zeros((len(encoded), classes), np.float32)
+    waiting = None
+    for batch, index_BE in examples.prediction_batches(dataclasses.replace(encoded, of_example={}), settings):
+        found = forward.outputs(params, devices.place(batch), config=config, wanted=("sequence_logits",))
+        if waiting is not None:  # read one late: the device is busy with the next batch meanwhile
+            _collect(scores_NC, devices, *waiting)
+        waiting = (found["sequence_logits"], index_BE)
+    if waiting is not None:
+        _collect(scores_NC, devices, *waiting)
+    return scores_NC
+
+
+def _collect(scores_NC: np.ndarray, devices: Devices, found_BEC: Any, index_BE: np.ndarray) -> None:
+    real_BE = index_BE >= 0
+    scores_NC[index_BE[real_BE]] = devices.fetch(found_BEC)[real_BE]
+
+
+def predictions(logits_NC: np.ndarray, kind: Kind) -> np.ndarray:
+    """float64 [N, C]: probabilities that sum to 1 (class), probability of each label (classes), or the numbers."""
+    logits_NC = logits_NC.astype(np.float64)
+    if kind == "number":
+        return logits_NC
+    if kind == "classes":
+        return 0.5 * (1.0 + np.tanh(0.5 * logits_NC))  # the sigmoid, without overflow
+    return np.exp(logits_NC - np.logaddexp.reduce(logits_NC, axis=-1, keepdims=True))
+
+
+def answers(predicted_NC: np.ndarray, labels: Sequence[str], reading: Reading) -> list[dict[str, Any]]:
+    """For each example ``{"label": name, "probabilities": {name: p}}``; ``"labels": [names]`` for several labels;
+    ``{"value": number}`` for a number."""
+    if reading.kind == "number":
+        return [{"value": float(row[0])} for row in predicted_NC]
+    found = []
+    for row_C in predicted_NC:
+        shares = {name: float(p) for name, p in zip(labels, row_C, strict=True)}
+        if reading.kind == "classes":
+            chosen: dict[str, Any] = {"labels": [name for name, p in shares.items() if p > reading.threshold]}
+        else:
+            chosen = {"label": labels[int(row_C.argmax())]}
+        found.append(chosen | {"probabilities": shares})
+    return found

@@ -1,0 +1,192 @@
+"""Encoded examples for fine-tuning, and batches of them by the contract of batches.py. NumPy only.
+
+Batch i of training is a pure function of (examples, settings, i). A batch of training always holds the same number of
+examples, however many rows they take: several short ones share a row where that is allowed, so that packing changes
+the work and nothing else. Axes: N example, B row, T position, E example in a row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from bert.data import packing, rows
+from bert.data.rows import Batch
+from bert.errors import InputError
+
+_TOKENS_OF_AN_EXAMPLE = 8  # a row of T positions holds T / 8 examples at most
+_LOOKED_AT, _USUAL = 64, 0.7  # batches whose rows are counted; the share of them that the smallest shape is to hold
+_LOOKED_AT, _USUAL = 64, 0.7  # batches whose rows are counted; the share of them that the smallest shape is to hold
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoded:
+    """N encoded texts or pairs, one after the other.
+
+    Attributes:
+      token_ids: int32 [sum of lengths], special tokens included.
+      starts: int64 [N + 1], where each begins and the last ends.
+      first_N: int32 [N], tokens of segment A with its [CLS] and [SEP]; those behind are of segment B.
+      of_example: name -> array [N, ...], such as ``targets`` and ``target_weights``.
+      of_token: name -> array [sum of lengths, ...].
+    """
+
+    token_ids: np.ndarray
+    starts: np.ndarray
+    first_N: np.ndarray
+    of_example: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    of_token: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def length_N(self) -> np.ndarray:
+        return np.diff(self.starts)
+
+
+def join(sequences: Sequence[tuple[Sequence[int], int]], **of_example: np.ndarray) -> Encoded:
+    """Examples given as (token ids, tokens of segment A)."""
+    length_N = [len(ids) for ids, _ in sequences]
+    flat = np.fromiter((i for ids, _ in sequences for i in ids), np.int32, sum(length_N))
+    first_N = np.array([first for _, first in sequences], np.int32)
+    return Encoded(flat, np.concatenate([[0], np.cumsum(length_N)]).astype(np.int64), first_N, of_example)
+
+
+@dataclasses.dataclass(frozen=True)
+class ExampleSettings:
+    """How examples become batches.
+
+    Attributes:
+      batch_size: examples in a batch of training; rows in one of prediction.
+      max_length: tokens in a row at most.
+      packed: several examples in a row.
+      row_unit: rows of a batch are a multiple of it (devices that share them, times micro-batches).
+
+    Raises:
+      InputError: for a value below 1.
+    """
+
+    batch_size: int
+    max_length: int
+    packed: bool = True
+    seed: int = 0
+    row_unit: int = 1
+
+    def __post_init__(self):
+        for name in ("batch_size", "max_length", "row_unit"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+    @property
+    def examples_in_row(self) -> int:
+        return max(1, self.max_length // _TOKENS_OF_AN_EXAMPLE) if self.packed else 1
+
+
+class TrainingBatches:
+    """Batch number -> batch; an epoch takes each example once, in an order of its own.
+
+    The last batch of an epoch holds what is left. Each shape of a batch is compiled, so there are few: packed rows come
+    in one of three numbers, two of which a look at the first batches gives.
+    """
+
+    def __init__(self, examples: Encoded, settings: ExampleSettings):
+        self.examples, self.settings = examples, settings
+        self.steps_per_epoch = -(-len(examples) // settings.batch_size)
+        self._order: tuple[int, np.ndarray] = (-1, np.zeros(0, np.int64))
+        self._sizes = [_multiple(settings.batch_size, settings.row_unit)]
+        if settings.packed:
+            used = [len(self._members(i)[0]) for i in range(min(_LOOKED_AT, self.steps_per_epoch))]
+            levels = [int(np.quantile(used, _USUAL, method="higher")), max(used)]
+            self._sizes = sorted({*(_multiple(level, settings.row_unit) for level in levels), *self._sizes})
+
+    def __call__(self, number: int) -> Batch:
+        members, length = self._members(number)
+        size = next(size for size in self._sizes if size >= len(members))
+        return assemble(self.examples, members, length, size, self.settings.examples_in_row)
+
+    def _members(self, number: int) -> tuple[list[np.ndarray], int]:
+        """The examples of each row of a batch, and the rows' length."""
+        epoch, place = divmod(number, self.steps_per_epoch)
+        size, settings = self.settings.batch_size, self.settings
+        chosen = self._order_of(epoch)[place * size : (place + 1) * size]
+        length_N = self.examples.length_N
+        if not settings.packed:
+            length = rows.bucket_length(int(length_N[chosen].max()), settings.max_length)
+            return [chosen[i : i + 1] for i in range(len(chosen))], length
+        length = rows.bucket_length(int(length_N.max()), settings.max_length)
+        packed = packing.pack(
+            length_N[chosen],
+            capacity=length,
+            max_examples=settings.examples_in_row,
+            seed=(settings.seed, epoch, place),
+        )
+        bounds = zip(packed.row_starts, packed.row_starts[1:], strict=False)
+        return [chosen[packed.order[a:b]] for a, b in bounds], length
+
+    def _order_of(self, epoch: int) -> np.ndarray:
+        if self._order[0] != epoch:
+            rng = np.random.default_rng((self.settings.seed, epoch))
+            self._order = (epoch, rng.permutation(len(self.examples)))
+        return self._order[1]
+
+
+def prediction_batches(examples: Encoded, settings: ExampleSettings) -> Iterator[tuple[Batch, np.ndarray]]:
+    """(batch, int64 [B, E]: which example each slot holds, -1 for none), until every example was there once."""
+    length_N = examples.length_N
+    size = _multiple(settings.batch_size, settings.row_unit)
+    if not len(examples):
+        return
+    if settings.packed:
+        length = rows.bucket_length(int(length_N.max()), settings.max_length)
+        packed = packing.pack(length_N, capacity=length, max_examples=settings.examples_in_row, seed=0)
+        bounds = list(zip(packed.row_starts, packed.row_starts[1:], strict=False))
+        groups = [([packed.order[a:b] for a, b in bounds[i : i + size]], length) for i in range(0, len(bounds), size)]
+    else:
+        plan = rows.plan(length_N.tolist(), settings.max_length, size)
+        groups = [([np.array([i]) for i in chosen], length) for chosen, length, _ in plan]
+    for members, length in groups:
+        index_BE = np.full((size, settings.examples_in_row), -1, np.int64)
+        for row, chosen in enumerate(members):
+            index_BE[row, : len(chosen)] = chosen
+        yield assemble(examples, members, length, size, settings.examples_in_row), index_BE
+
+
+def assemble(examples: Encoded, members: Sequence[np.ndarray], length: int, size: int, slots: int) -> Batch:
+    """The batch [size, length] whose row b holds the examples ``members[b]`` one after the other.
+
+    Keys are those of batches.py, and each name of the examples' own arrays: [B, E, ...] or [B, T, ...]; 0 where there
+    is nothing.
+    """
+    batch = {
+        name: np.zeros((size, length), np.int32) for name in ("token_ids", "type_ids", "position_ids", "example_ids")
+    }
+    batch["cls_positions"] = np.zeros((size, slots), np.int32)
+    for name, of_example in examples.of_example.items():
+        batch[name] = np.zeros((size, slots, *of_example.shape[1:]), of_example.dtype)
+    for name, of_token in examples.of_token.items():
+        batch[name] = np.zeros((size, length, *of_token.shape[1:]), of_token.dtype)
+    for row, chosen in enumerate(members):
+        start = 0
+        for slot, i in enumerate(chosen):
+            source = slice(examples.starts[i], examples.starts[i + 1])
+            count = int(source.stop - source.start)
+            at = slice(start, start + count)
+            batch["token_ids"][row, at] = examples.token_ids[source]
+            batch["type_ids"][row, start + examples.first_N[i] : start + count] = 1
+            batch["position_ids"][row, at] = np.arange(count)
+            batch["example_ids"][row, at] = slot + 1
+            batch["cls_positions"][row, slot] = start
+            for name, of_example in examples.of_example.items():
+                batch[name][row, slot] = of_example[i]
+            for name, of_token in examples.of_token.items():
+                batch[name][row, at] = of_token[source]
+            start += count
+    return batch
+
+
+def _multiple(count: int, unit: int) -> int:
+    """The least multiple of ``unit`` that is not below ``count``."""
+    return -(-count // unit) * unit

@@ -1,0 +1,256 @@
+"""Fine-tunes a model on labelled examples: a task of GLUE, or a table of your own.
+
+python -m launch.finetune --config=configs/glue.py:mrpc --config.data=MRPC/ --config.init_from=DIR --workdir=runs/mrpc
+python -m launch.finetune --config=configs/table.py --config.data=my.csv --config.text=review --config.label=stars
+    --config.init_from=DIR --workdir=runs/mine
+
+Running the same command again goes on where the newest checkpoint stands. SIGTERM and Ctrl-C save first.
+"""
+
+import dataclasses
+import importlib
+import json
+import math
+import pathlib
+import shutil
+import statistics
+import sys
+from typing import Any
+
+import jax
+from ml_collections import ConfigDict
+
+from bert.classification import Devices
+from bert.config import BertConfig
+from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.errors import InputError
+from bert.interop import export, sources, whole_directory
+from bert.interop.parameters import Params
+from bert.model.heads import Model
+from bert.text.tokenizer import Tokenizer
+from bert.training import arithmetic, optim, run_directory, sharding, train
+from bert.training.evaluate import Metrics
+from bert.training.step import Setup
+from launch import flags, runtime
+from tasks.job import Job
+
+# Settings that do not change what is trained.
+MAY_CHANGE = (
+    "data", "validation", "init_from", "log_every", "keep_checkpoints", "stop_after_skips", "allocator", "baseline",
+    "mesh.", "model.layer_loop", "model.remat",
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """What a run starts from: sizes, vocabulary, and parameters (None: they come from its newest checkpoint)."""
+
+    config: BertConfig
+    tokenizer: Tokenizer
+    labels: tuple[str, ...]
+    params: Params | None
+
+
+def run(argv: list[str]) -> None:
+    config, options = flags.parse(
+        argv,
+        doc=__doc__ or "",
+        config_file=None,
+        options={"workdir": "folder of the run", **runtime.PROCESS_OPTIONS},
+        required=("workdir",),
+    )
+    workdir = pathlib.Path(options.workdir)
+    if config.seeds < 1:
+        raise InputError(f"config.seeds is {config.seeds}; it must be at least 1")
+    runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
+    job: Job = importlib.import_module(f"tasks.{config.task}").read(config)
+    if jax.process_index() == 0:
+        flags.show(config, options)
+    runtime.say(job.report)
+    if config.seeds == 1:
+        best = one_run(config, job, workdir, config.seed)
+        show_scores(best, job)
+    else:
+        several_runs(config, job, workdir)
+    runtime.say(f"wrote {workdir / run_directory.MODEL}/ (the model), {workdir / run_directory.METRICS}")
+
+
+def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> Metrics:
+    """Trains with one seed in one folder; the metrics of its best evaluation (empty where there was none)."""
+    with run_directory.locked(workdir):
+        export.check_replaceable(workdir / run_directory.MODEL)
+        start = starting_point(config, job, workdir, seed)
+        job = job.with_labels(start.labels)
+        settings = flags.flatten(config) | {
+            "seed": seed,
+            "data_sha256": job.fingerprint,
+            "encoder": start.config.to_json(),
+            "labels": list(job.labels),
+            "extra": job.extra(),
+        }
+        run_directory.check(workdir, settings, may_change=MAY_CHANGE)
+        planned = build(config, job, start, workdir, seed)
+        run_directory.write(workdir, settings, start.tokenizer)
+        outcome = train.fit(planned, start.params)
+        if outcome.stopped_by:
+            done = f"step {int(outcome.state.step)} of {planned.settings.total_steps}"
+            runtime.say(f"stopped at {done}; run the same command again to go on")
+            sys.exit(128 + outcome.stopped_by)
+        if outcome.best.stopped:
+            runtime.say(f"stopped early: no better {config.metric or 'value'} in {config.patience} evaluations")
+        if planned.on_best is not None and job.choice is None:
+            planned.on_best(int(outcome.state.step), outcome.state.params)
+        return best_metrics(workdir, outcome)
+
+
+def best_metrics(workdir: pathlib.Path, outcome: train.Outcome) -> Metrics:
+    """The logged metrics of the best evaluation."""
+    if outcome.best.step < 0 or jax.process_index() != 0:
+        return {}
+    lines = (workdir / run_directory.METRICS).read_text(encoding="utf-8").splitlines()
+    found = (json.loads(line) for line in lines)
+    return next(
+        {name: value for name, value in line.items() if name not in ("step", "split")}
+        for line in found
+        if line["step"] == outcome.best.step and line["split"] == "validation"
+    )
+
+
+def starting_point(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> Start:
+    """The model that ``init_from`` names with a head for these labels; of a run that goes on its own."""
+    changes: dict[str, Any] = dict(config.model.items())
+    if run_directory.has_checkpoints(workdir):
+        kept = run_directory.read(workdir)
+        found = BertConfig.from_json(kept["encoder"], source=str(workdir / run_directory.CONFIG))
+        return Start(
+            dataclasses.replace(found, **changes), Tokenizer.load(workdir), known_labels(job, kept["labels"]), None
+        )
+    if not config.init_from:
+        raise InputError("config.init_from is missing; name a model directory, a run, or a Google checkpoint")
+    loaded = sources.read(config.init_from, fresh=job.fresh, labels=job.labels, seed=seed)
+    if loaded.tokenizer is None:
+        raise InputError(f"{config.init_from}: has no vocabulary, so it cannot read texts; put its vocab.txt there")
+    if config.max_length > loaded.config.max_position_embeddings:
+        raise InputError(
+            f"config.max_length is {config.max_length}, but {config.init_from} has "
+            f"{loaded.config.max_position_embeddings} positions; lower it"
+        )
+    head = {part: loaded.params["head"][part] for part in job.fresh}
+    params = {"encoder": loaded.params["encoder"], "head": head}
+    return Start(dataclasses.replace(loaded.config, **changes), loaded.tokenizer, loaded.labels, params)
+
+
+def known_labels(job: Job, kept: list[str]) -> tuple[str, ...]:
+    """The labels that a run was started with, where they are the job's; else the job's (and the check refuses them)."""
+    return tuple(kept) if sorted(kept) == sorted(job.labels) else job.labels
+
+
+def build(config: ConfigDict, job: Job, start: Start, workdir: pathlib.Path, seed: int) -> train.Run:
+    """The run that the settings describe."""
+    mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices)
+    unit = mesh.shape["data"] * config.micro_batches
+    settings = ExampleSettings(config.batch_size, config.max_length, config.packed, seed, unit)
+    batches = job.batches(start.tokenizer, settings)
+    total = max(1, math.ceil(config.epochs * batches.steps_per_epoch))
+    optimizer = optim.OptimizerSettings(
+        total_steps=total, warmup_steps=round(config.warmup_share * total), **config.optimizer
+    )
+    task = job.task(start.config)
+    model = Model(start.config, task.head(start.config))
+    setup = Setup(model, task, optimizer, mesh, config.mesh.mode, config.micro_batches, seed)
+    every = max(1, batches.steps_per_epoch // max(1, config.evaluations_per_epoch))
+    timing = {name: config[name] for name in ("log_every", "keep_checkpoints", "stop_after_skips")}
+    loop = train.LoopSettings(total_steps=total, evaluate_every=every, save_every=every, **timing)
+    runtime.say(f"{batches.steps_per_epoch:,} steps an epoch, {total:,} in all; {describe(batches)}")
+    evaluate = None
+    if job.choice is not None:
+        evaluate = job.evaluator(start.tokenizer, start.config, settings, on_mesh(mesh))
+
+    def keep(step: int, params: Any) -> None:
+        whole = sharding.on_this_host(params)
+        if jax.process_index() == 0:
+            model_directory = workdir / run_directory.MODEL
+            extra = job.extra() | {"finetuning": {"step": step}}
+            export.save_model_directory(
+                model_directory, start.config, whole, start.tokenizer, labels=job.labels, extra=extra
+            )
+
+    flops = arithmetic.training_flops_per_token(start.config, config.max_length, 0)
+    return train.Run(setup, loop, workdir, host_rows(batches), evaluate, flops, job.choice, keep)
+
+
+def host_rows(batches: TrainingBatches):
+    """Batch number -> this process's rows of it."""
+    return lambda number: _rows_of_this_process(batches(number))
+
+
+def on_mesh(mesh: jax.sharding.Mesh) -> Devices:
+    return Devices(lambda batch: sharding.place(_rows_of_this_process(batch), mesh), sharding.on_this_host)
+
+
+def _rows_of_this_process(batch: dict) -> dict:
+    return {name: value[sharding.host_rows(len(value))] for name, value in batch.items()}
+
+
+def describe(batches: TrainingBatches) -> str:
+    """How full the rows of the first batch are."""
+    batch = batches(0)
+    tokens = int((batch["example_ids"] > 0).sum())
+    B, T = batch["example_ids"].shape
+    return f"the first batch has {tokens:,} tokens in {B} rows of {T} ({tokens / (B * T):.0%} full)"
+
+
+def several_runs(config: ConfigDict, job: Job, workdir: pathlib.Path) -> None:
+    """A run for each seed in a folder of its own, their mean, deviation and best, and the best one's model."""
+    workdir.mkdir(parents=True, exist_ok=True)
+    runs: dict[int, Metrics] = {}
+    for seed in range(config.seed, config.seed + config.seeds):
+        runtime.say(f"\nseed {seed}")
+        runs[seed] = one_run(config, job, workdir / f"seed-{seed}", seed)
+    if job.choice is None or jax.process_index() != 0:
+        return
+    name, choice = job.choice.metric, job.choice
+    valued = {seed: scores[name] for seed, scores in runs.items() if scores[name] is not None}
+    best = (max if choice.larger else min)(valued, key=lambda seed: valued[seed]) if valued else config.seed
+    show_seeds(runs, best)
+    with whole_directory.replacing((workdir / run_directory.MODEL).resolve()) as target:
+        shutil.copytree(workdir / f"seed-{best}" / run_directory.MODEL, target, dirs_exist_ok=True)
+    lines = [json.dumps({"seed": seed} | scores) for seed, scores in runs.items()]
+    (workdir / run_directory.METRICS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    show_scores(runs[best], job)
+
+
+def show_seeds(runs: dict[int, Metrics], best: int) -> None:
+    """A table: a row a metric, a column a seed; then mean, standard deviation and the best."""
+    names = list(runs[best])
+    width = max(len(name) for name in names) + 2
+    seeds = "".join(f"{f'seed {seed}':>10}" for seed in runs)
+    print("\n" + " " * width + seeds + f"{'mean':>10}{'sd':>10}{'best':>10}")
+    for name in names:
+        values = [scores[name] for scores in runs.values()]
+        known = [value for value in values if value is not None]
+        mean = f"{statistics.fmean(known):10.4f}" if known else f"{'':>10}"
+        deviation = f"{statistics.stdev(known):10.4f}" if len(known) > 1 else f"{'':>10}"
+        print(f"{name:<{width}}" + "".join(map(_shown, values)) + mean + deviation + _shown(runs[best][name]))
+    print(f"best: seed {best}")
+
+
+def show_scores(best: Metrics, job: Job) -> None:
+    """The best evaluation, and beside it the baseline where one was asked for."""
+    if jax.process_index() != 0 or not best:
+        return
+    baseline = job.baseline()
+    width = max(map(len, best)) + 2
+    print("\n" + f"{'validation':<{width}}{'model':>10}" + (f"{'baseline':>10}" if baseline else ""))
+    for name, value in best.items():
+        print(f"{name:<{width}}{_shown(value)}" + (_shown(baseline.get(name)) if baseline else ""))
+    if baseline:
+        print("baseline: TF-IDF and a linear model")
+
+
+def _shown(value: float | None) -> str:
+    return f"{'undefined':>10}" if value is None else f"{value:10.4f}"
+
+
+if __name__ == "__main__":
+    flags.main(run)

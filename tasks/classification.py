@@ -1,0 +1,204 @@
+"""Classes of sentences and pairs, several labels at once, and numbers: GLUE's tasks and people's own tables.
+
+Reading tables is in tables.py, examples.py and glue.py, scores in metrics.py, the linear baseline in baseline.py; what
+prediction needs besides weights is bert/classification.py.
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from bert import classification
+from bert.classification import Devices, Kind, Reading
+from bert.config import BertConfig
+from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.errors import InputError
+from bert.model import losses
+from bert.model.heads import SequenceHead
+from bert.model.layers import Array
+from bert.text.tokenizer import Tokenizer
+from bert.training.best import Choice
+from bert.training.evaluate import Metrics
+from tasks import metrics, sources
+from tasks.reading.examples import Examples
+
+NUMBER = "LABEL_0"  # the name of the one score of a number, as transformers has it
+
+
+@dataclasses.dataclass(frozen=True)
+class Classification:
+    """Head and loss, for the training loop: cross-entropy to the target's shares, binary cross-entropy, or squared
+    error, averaged over the examples by their weights."""
+
+    kind: Kind
+    classes: int
+    rate: float | None = None  # dropout before the scores; None: as between the blocks
+
+    def head(self, config: BertConfig) -> SequenceHead:
+        return SequenceHead(config, self.classes, self.rate)
+
+    def counts(self, batch: Mapping[str, Any]) -> dict[str, Array]:
+        return {"loss": batch["target_weights"].sum()}
+
+    def sums(self, outputs: dict[str, Array], batch: Mapping[str, Any]) -> dict[str, Array]:
+        loss = {"class": losses.soft_nats, "classes": losses.binary_nats, "number": losses.squared_error}[self.kind]
+        values_BE = loss(outputs["sequence_logits"], batch["targets"])
+        return {"loss": losses.weighted_sum(values_BE, batch["target_weights"])}
+
+    def metrics(self, totals: dict[str, float]) -> Metrics:
+        return {"loss": totals["loss"] / totals["loss_count"] if totals["loss_count"] else None}
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """Examples of one table or GLUE task, read and checked; see `tasks.job.Job`."""
+
+    train: Examples
+    validation: Examples | None
+    reading: Reading
+    names: tuple[str, ...]  # of the metrics
+    positive: str | None  # the label that f1 is about
+    choice: Choice | None
+    weights: Mapping[str, float]  # of the classes, 1 where not named
+    rate: float | None
+    with_baseline: bool
+    table: Mapping[str, Any]  # how files are read, for config.json
+    fresh: tuple[str, ...] = ("pooler", "sequence_classifier")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.train.labels or (NUMBER,)
+
+    @property
+    def report(self) -> str:
+        parts = [("training", self.train), ("validation", self.validation)]
+        return "\n".join(f"{name}: {part.report}" for name, part in parts if part is not None)
+
+    @property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for part in (self.train, self.validation):
+            if part is not None:
+                digest.update(repr((part.labels, part.texts)).encode())
+                digest.update(targets_of(part).tobytes())
+        return digest.hexdigest()
+
+    def with_labels(self, labels: Sequence[str]) -> "Job":
+        if self.reading.kind == "number":
+            return self
+        order = [self.labels.index(name) for name in labels]
+
+        def ordered(part: Examples) -> Examples:
+            return part._replace(labels=tuple(labels), targets=targets_of(part)[:, order])
+
+        held = None if self.validation is None else ordered(self.validation)
+        return dataclasses.replace(self, train=ordered(self.train), validation=held)
+
+    def task(self, config: BertConfig) -> Classification:
+        return Classification(self.reading.kind, len(self.labels), self.rate)
+
+    def extra(self) -> dict[str, Any]:
+        scored = {"metrics": list(self.names), "positive": self.positive}
+        return self.reading.to_json() | {"task": "classification", "table": dict(self.table), "scored": scored}
+
+    def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
+        weight_C = np.array([self.weights.get(name, 1.0) for name in self.labels], np.float32)
+        # The weight of an example is that of its class, or the mean over the shares of its classes.
+        targets_NC = targets_of(self.train)
+        weight_N = targets_NC @ weight_C if self.weights else np.ones(len(targets_NC), np.float32)
+        encoded = classification.encode(
+            self.train.texts, tokenizer, settings.max_length, targets=targets_NC, target_weights=weight_N
+        )
+        return TrainingBatches(encoded, settings)
+
+    def evaluator(
+        self, tokenizer: Tokenizer, config: BertConfig, settings: ExampleSettings, devices: Devices
+    ) -> Callable[[dict], Metrics]:
+        held = self.validation
+        assert held is not None
+        encoded = classification.encode(held.texts, tokenizer, settings.max_length)
+
+        def scores(params: dict) -> Metrics:
+            logits_NC = classification.logits(params, config, encoded, settings, devices)
+            return self._scores(held, classification.predictions(logits_NC, self.reading.kind))
+
+        return scores
+
+    def baseline(self) -> Metrics:
+        if not self.with_baseline or self.validation is None:
+            return {}
+        from tasks.baseline import fit_baseline  # scikit-learn is slow to import
+
+        predict = fit_baseline(self.train.texts, targets_of(self.train), self.reading.kind)
+        return self._scores(self.validation, predict(self.validation.texts))
+
+    def _scores(self, held: Examples, predicted_NC: np.ndarray) -> Metrics:
+        threshold = self.reading.threshold
+        scores = metrics.score(
+            self.names, targets_of(held), predicted_NC, self.reading.kind, held.labels,
+            positive=self.positive, threshold=threshold,
+        )  # fmt: skip
+        return {name: score.value for name, score in scores.items()}
+
+
+def targets_of(part: Examples) -> np.ndarray:
+    """float32 [N, C] of examples that were read as labelled."""
+    assert part.targets is not None
+    return part.targets
+
+
+def read(config: ConfigDict) -> Job:
+    """The job that the settings of configs/table.py or configs/glue.py describe.
+
+    Raises:
+      InputError: whatever is wrong with files, columns, labels or settings, by name.
+    """
+    train, validation, text, known = sources.read(config)
+    kind, labels = train.kind, train.labels
+    reading = Reading(kind, text, config.max_length, config.threshold)
+    names = sources.listed(config.metrics) or known or metrics.default_metrics(kind, labels)
+    positive = config.positive or None
+    metrics.check_names(names, kind, labels, positive)
+    choosing = config.metric or names[0]
+    if choosing not in names:
+        raise InputError(f"config.metric is {choosing!r}; it must be one of those computed: {', '.join(names)}")
+    larger = metrics.better(choosing, 1.0, 0.0)
+    choice = Choice(choosing, larger, config.patience) if validation is not None else None
+    rate = None if config.classifier_dropout is None else float(config.classifier_dropout)
+    weights = class_weights(config.class_weights, train)
+    table = {name: config[name] for name in sources.KEPT}
+    return Job(train, validation, reading, names, positive, choice, weights, rate, config.baseline, table)
+
+
+def class_weights(told: str, train: Examples) -> dict[str, float]:
+    """Class -> weight from "no=1,yes=3", or "balanced": rows / (classes * rows of the class), as in scikit-learn.
+
+    Raises:
+      InputError: an unknown class, a weight that is no positive number, or a task without one class a row.
+    """
+    if not told:
+        return {}
+    if train.kind != "class":
+        raise InputError(f"config.class_weights is {told!r}, but they are for one class a row, not for {train.kind!r}")
+    if told == "balanced":
+        rows_C = targets_of(train).sum(0)
+        return {
+            name: float(len(train.texts) / (len(train.labels) * rows)) if rows else 0.0
+            for name, rows in zip(train.labels, rows_C, strict=True)
+        }
+    weights = {}
+    for part in told.split(","):
+        name, _, value = (word.strip() for word in part.rpartition("="))
+        if name not in train.labels:
+            raise InputError(f"config.class_weights names {name!r}; the classes are {', '.join(train.labels)}")
+        try:
+            weights[name] = float(value)
+        except ValueError:
+            weights[name] = -1.0
+        if not 0 < weights[name] < np.inf:
+            raise InputError(f"config.class_weights: {part.strip()!r} must be CLASS=NUMBER, the number above 0")
+    return weights

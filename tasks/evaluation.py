@@ -1,0 +1,174 @@
+"""A finished classifier on a file: every metric with an interval, the confusion matrix, the worst rows; predictions.
+
+Scores are in metrics.py, files in sources.py. Every row of the file is scored, or predicted, exactly once.
+"""
+
+import csv
+import dataclasses
+import io
+import json
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bert.classification import answers, reading_of
+from bert.errors import InputError
+from bert.inference import LoadedModel
+from tasks import metrics, sources
+from tasks.reading import glue
+from tasks.reading.examples import Examples
+
+FORMATS = ("csv", "tsv", "jsonl", "glue")
+_SHOWN_WORST = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What `evaluate` found: the report for people, and the same with more rows for programs."""
+
+    text: str
+    values: dict[str, Any]
+
+
+def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[str, Any]:
+    """How the model's files are read: as it was trained, with what the command line changes.
+
+    Raises:
+      InputError: the model was not trained here, and the columns are not named either.
+    """
+    kept = model.extra.get("table")
+    defaults = {"glue": "", "votes": False, "separator": ",", "normalize": False, "columns": "", "delimiter": ""}
+    defaults |= {"quoting": "auto", "encoding": "utf-8", "text": "", "label": ""}
+    settings = defaults | (dict(kept) if isinstance(kept, Mapping) else {})
+    named = {name: value for name, value in changes.items() if value is not None}
+    if named.get("text") or named.get("label"):
+        settings["glue"] = ""  # a table, then
+    return settings | named
+
+
+def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, split: str, labelled: str) -> Examples:
+    """The rows of a file, with targets in the order of the model's scores where ``labelled`` asks for them."""
+    reading = reading_of(model.extra, model.labels, model.config)
+    labels = () if reading.kind == "number" else model.labels
+    if labelled == "no" and not settings["label"]:
+        settings = dict(settings) | {"label": "label"}  # not looked at
+    return sources.read_part(settings, data, reading.kind, labels, split=split, labelled=labelled)
+
+
+def evaluate(model: LoadedModel, found: Examples, *, batch_size: int = 32, resamples: int = 1000) -> Evaluation:
+    """Scores of the model on labelled examples.
+
+    Raises:
+      InputError: there are no labels.
+    """
+    if found.targets is None:
+        raise InputError(f"{found.report.source}: has no labels, so there is nothing to compare with; use predict")
+    reading = reading_of(model.extra, model.labels, model.config)
+    predicted_NC = model.probabilities(found.texts, batch_size=batch_size)
+    scored = model.extra.get("scored") or {}
+    names = tuple(scored.get("metrics") or ())
+    names += tuple(n for n in metrics.default_metrics(reading.kind, found.labels) if n not in names)
+    given = (names, found.targets, predicted_NC, reading.kind, found.labels)
+    positive, threshold = scored.get("positive"), reading.threshold
+    scores = metrics.score(*given, positive=positive, threshold=threshold)
+    intervals = metrics.bootstrap(*given, positive=positive, threshold=threshold, resamples=resamples)
+    worst = metrics.worst_rows(found.targets, predicted_NC, reading.kind)
+    losses_N = metrics.row_losses(found.targets, predicted_NC, reading.kind)
+    told = answers(predicted_NC, model.labels, reading)
+    rows = [
+        {"place": found.places[i], "loss": float(losses_N[i]), "truth": _truth(found, i), "predicted": told[i]}
+        | {"text": list(found.texts[i])}
+        for i in map(int, worst)
+    ]
+    values: dict[str, Any] = {
+        "source": found.report.source,
+        "scores": metrics.as_json(scores, intervals),
+        "worst": rows,
+    }
+    text = [str(found.report), "", metrics.report_table(scores, intervals)]
+    if reading.kind == "class":
+        counts_CC = metrics.confusion(found.targets, predicted_NC)
+        values["confusion"] = {"labels": list(found.labels), "counts": counts_CC.tolist()}
+        text += ["", confusion_table(counts_CC, found.labels)]
+    text += ["", "worst rows:"] + [
+        f"{row['loss']:8.3f}  {row['place']}  truth {row['truth']}, predicted {_short(row['predicted'])}: "
+        f"{' | '.join(row['text'])[:80]}"
+        for row in rows[:_SHOWN_WORST]
+    ]
+    return Evaluation("\n".join(text), values)
+
+
+def _truth(found: Examples, i: int) -> Any:
+    assert found.targets is not None
+    target_C = found.targets[i]
+    if found.kind == "number":
+        return float(target_C[0])
+    present = {name: round(float(share), 4) for name, share in zip(found.labels, target_C, strict=True) if share}
+    whole = all(share == 1 for share in present.values())
+    if not whole:
+        return present
+    return list(present) if found.kind == "classes" else next(iter(present))
+
+
+def _short(answer: Mapping[str, Any]) -> Any:
+    return next(answer[name] for name in ("label", "labels", "value") if name in answer)
+
+
+def confusion_table(counts_CC: np.ndarray, labels: Sequence[str], most: int = 12) -> str:
+    """Rows: true classes, columns: predicted ones; of many classes only the JSON file has all."""
+    if len(labels) > most:
+        return f"confusion matrix: {len(labels)} classes, in the JSON file"
+    width = max(12, *(len(name) + 2 for name in labels))
+    lines = ["truth \\ predicted".ljust(width + 6) + "".join(name.rjust(width) for name in labels)]
+    lines += [
+        name.ljust(width + 6) + "".join(f"{count:{width},}" for count in row)
+        for name, row in zip(labels, counts_CC.tolist(), strict=True)
+    ]
+    return "\n".join(lines)
+
+
+def write_predictions(
+    path: pathlib.Path, model: LoadedModel, found: Examples, settings: Mapping[str, Any], format: str, batch_size: int
+) -> None:
+    """The input's rows in the input's order with what the model says of each; under its name only when complete.
+
+    csv and tsv: the row's columns, then ``predicted`` and a column ``p_LABEL`` a class (a number: ``predicted`` alone).
+    jsonl: the row with the answer of `LoadedModel.predict` under "predicted". glue: a submission file.
+    """
+    if format not in FORMATS:
+        raise InputError(f"format is {format!r}; it must be one of {', '.join(FORMATS)}")
+    reading = reading_of(model.extra, model.labels, model.config)
+    told = answers(model.probabilities(found.texts, batch_size=batch_size), model.labels, reading)
+    if format == "glue":
+        if not settings["glue"]:
+            raise InputError("format is glue, but the model was not trained on a task of GLUE; use csv, tsv or jsonl")
+        pairs = [(row["index"], _short(answer)) for row, answer in zip(found.rows, told, strict=True)]
+        text = "\n".join(glue.submission(settings["glue"], pairs)) + "\n"
+    elif format == "jsonl":
+        lines = (row | {"predicted": answer} for row, answer in zip(found.rows, told, strict=True))
+        text = "".join(json.dumps(line, ensure_ascii=False, default=str) + "\n" for line in lines)
+    else:
+        text = _delimited(found.rows, told, "," if format == "csv" else "\t")
+    aside = path.with_name(f".{path.name}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(text, encoding="utf-8", newline="")
+        aside.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another --output") from None
+
+
+def _delimited(rows: Sequence[Mapping[str, Any]], told: Sequence[Mapping[str, Any]], delimiter: str) -> str:
+    shares = list(told[0].get("probabilities", {})) if told else []
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    writer.writerow([*columns, "predicted", *(f"p_{name}" for name in shares)])
+    for row, answer in zip(rows, told, strict=True):
+        chosen = _short(answer)
+        shown = ",".join(chosen) if isinstance(chosen, list) else chosen
+        cells = [row.get(name, "") for name in columns]
+        writer.writerow([*cells, shown, *(f"{answer['probabilities'][name]:.6f}" for name in shares)])
+    return out.getvalue()

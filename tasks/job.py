@@ -1,0 +1,49 @@
+"""What a task file offers to launch.finetune: ``read(config) -> Job``. A new task is one new file here and one in
+configs/."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from bert.classification import Devices
+from bert.config import BertConfig
+from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.text.tokenizer import Tokenizer
+from bert.training.best import Choice
+from bert.training.evaluate import Metrics
+from bert.training.task import Task
+
+
+class Job(Protocol):
+    """Examples that were read and checked, before any weight is loaded."""
+
+    report: str  # what was read, kept and dropped, for people
+    fingerprint: str  # of the examples and their labels
+    labels: tuple[str, ...]  # names of the classes, in the order of the head's scores
+    fresh: tuple[str, ...]  # parts of the head that are made new where the weights lack them
+    choice: Choice | None  # which evaluation is the best; None: there is nothing to evaluate on
+
+    def with_labels(self, labels: Sequence[str]) -> "Job":
+        """The same examples, their targets in the order of these labels (the same names)."""
+        ...
+
+    def task(self, config: BertConfig) -> Task:
+        """Head and losses."""
+        ...
+
+    def extra(self) -> dict[str, Any]:
+        """Keys of config.json that prediction needs."""
+        ...
+
+    def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
+        """Batches of training."""
+        ...
+
+    def evaluator(
+        self, tokenizer: Tokenizer, config: BertConfig, settings: ExampleSettings, devices: Devices
+    ) -> Callable[[dict], Metrics]:
+        """Parameters -> metrics of the validation part, by name."""
+        ...
+
+    def baseline(self) -> Mapping[str, float | None]:
+        """The same metrics of a model that needs no BERT; empty where that was not asked for."""
+        ...

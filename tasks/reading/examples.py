@@ -1,0 +1,206 @@
+"""Rows of a table -> texts and targets, with a report of what was read, kept and dropped; and the split for validation.
+
+Not here: reading files (tables.py), what a cell of labels means (labels.py), which labels there are (label_kinds.py),
+labels -> targets (targets.py).
+
+Which rows are kept. Where labels are needed, to train or to score: those with a label and with a text (of a pair, at
+least one); the others are counted by reason. Else all of them, in their order, for each must get its prediction.
+A whole column of -1 where -1 is no known label means "no labels" (as in the tests of GLUE).
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bert.classification import Kind
+from bert.errors import InputError
+from tasks.reading import labels as cells
+from tasks.reading.label_kinds import KINDS, ColumnSettings, find_labels
+from tasks.reading.records import Table, cell, check_column, short
+from tasks.reading.targets import has_labels, read_targets
+
+__all__ = ["KINDS", "ColumnSettings", "Examples", "ReadReport", "find_labels", "make_examples", "split"]
+
+LABELLED = ("needed", "if there", "no")
+NUMBERS_AS_TEXT = 10  # rows from which on a text column of numbers alone is taken for a mistake
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadReport:
+    """Rows read = kept + all dropped. dropped: reason -> (rows, place of the first)."""
+
+    source: str
+    read: int
+    kept: int
+    dropped: Mapping[str, tuple[int, str]] = dataclasses.field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lost = "".join(f"; dropped {count:,}: {why} (first {place})" for why, (count, place) in self.dropped.items())
+        return "\n".join([f"{self.source}: {self.read:,} rows read, {self.kept:,} kept{lost}", *self.notes])
+
+
+class Examples(NamedTuple):
+    """N examples.
+
+    texts: one text, or two, each.
+    targets: float32 [N, C], or None without labels. class: shares that sum to 1 (one-hot for a single label); classes:
+      0 or 1; number: the number, C = 1.
+    rows, places: of the table. kept: int, the index of each in the table's rows.
+    labels: C names; none for a number.
+    """
+
+    texts: list[tuple[str, ...]]
+    targets: np.ndarray | None
+    rows: list[dict[str, Any]]
+    places: list[str]
+    kept: list[int]
+    labels: tuple[str, ...]
+    kind: Kind
+    report: ReadReport
+
+
+def make_examples(
+    table: Table, settings: ColumnSettings, kind: Kind, labels: Sequence[str], *, labelled: str = "needed"
+) -> Examples:
+    """Examples with the labels of a model, whatever order the table has them in.
+
+    Args:
+      kind, labels: from find_labels on the training data, or from the model.
+      labelled: "needed"; "if there": targets only where every row has a label; "no": labels are not looked at.
+
+    Raises:
+      InputError: a column that is not there, a text that is none, an unknown label (with those known), NaN, bad shares,
+        or no row left.
+    """
+    if labelled not in LABELLED:
+        raise InputError(f"labelled {labelled!r} must be one of {', '.join(LABELLED)}")
+    texts, notes = _texts(table, settings, labelled == "needed")
+    notes = [*table.notes, *notes]
+    targets: list[Any] = [None] * len(table.rows)
+    if labelled != "no" and has_labels(table, settings, labels, labelled):
+        targets = read_targets(table, settings, kind, labels, notes)
+    has_target = np.array([target is not None for target in targets])
+    reasons = {
+        "no text": ~np.array([any(text.strip() for text in row) for row in texts]),
+        "no label": ~has_target,
+    }
+    keep = np.ones(len(texts), bool)
+    dropped = {}
+    for reason, is_so in reasons.items():
+        found = np.flatnonzero(keep & is_so)
+        if labelled == "needed" and len(found):
+            dropped[reason] = (len(found), table.places[found[0]])
+            keep[found] = False
+        elif len(found) and (reason == "no text" or has_target.any()):
+            notes.append(f"{len(found):,} rows have {reason} and are kept (first {table.places[found[0]]})")
+    kept = np.flatnonzero(keep).tolist()
+    if not kept:
+        why = ", ".join(f"{count:,} have {reason}" for reason, (count, _) in dropped.items())
+        raise InputError(f"{table.path}: none of {len(texts):,} rows can be used ({why}); are text and label right?")
+    with_targets = all(has_target[kept])
+    return Examples(
+        [texts[i] for i in kept],
+        np.array([targets[i] for i in kept], np.float32) if with_targets else None,
+        [table.rows[i] for i in kept],
+        [table.places[i] for i in kept],
+        kept,
+        tuple(labels),
+        kind,
+        ReadReport(table.path, len(table.rows), len(kept), dropped, tuple(notes)),
+    )
+
+
+def split(examples: Examples, share: float, seed: int) -> tuple[Examples, Examples]:
+    """(train, validation): a share of the rows split off, by class, in the order of the file.
+
+    Classes are those with the largest share in the target; numbers and several labels are split at random. A pure
+    function of (examples, share, seed). Each class keeps a row in train, so one with a single row is only there.
+
+    Raises:
+      InputError: a share outside (0, 1), no labels, or too few rows for two parts.
+    """
+    if not 0 < share < 1:
+        raise InputError(f"validation share {share} must be above 0 and below 1")
+    if examples.targets is None:
+        raise InputError(f"{examples.report.source}: has no labels to split by; name the label column")
+    count = len(examples.texts)
+    by_class = examples.kind == "class"
+    class_N = examples.targets.argmax(1) if by_class else np.zeros(count, np.int64)
+    rng = np.random.default_rng(seed)
+    members = [rng.permutation(np.flatnonzero(class_N == c)) for c in np.unique(class_N)]
+    exact = np.array([len(rows) * share for rows in members])
+    take = np.floor(exact).astype(int)
+    # The rows that rounding down left over go where most was cut off, so that the whole share is right.
+    most = np.array([len(rows) - 1 for rows in members])
+    for c in np.argsort(take - exact, kind="stable")[: max(round(count * share) - take.sum(), 0)]:
+        take[c] += 1
+    chosen = np.concatenate([rows[:n] for rows, n in zip(members, np.minimum(take, most), strict=True)])
+    is_validation = np.zeros(count, bool)
+    is_validation[chosen] = True
+    if not is_validation.any():
+        raise InputError(
+            f"{examples.report.source}: {count} rows are too few to split off {share:g} of them; raise the share, or "
+            "name a validation file"
+        )
+    return (
+        _part(examples, ~is_validation, f"split off for validation (share {share:g}, seed {seed})"),
+        _part(examples, is_validation, f"left in the training part (share {1 - share:g}, seed {seed})"),
+    )
+
+
+def _part(examples: Examples, keep_N: np.ndarray, reason: str) -> Examples:
+    chosen, others = np.flatnonzero(keep_N).tolist(), np.flatnonzero(~keep_N).tolist()
+    report = examples.report
+    dropped = {**report.dropped, reason: (len(others), examples.places[others[0]])}
+    assert examples.targets is not None
+    return examples._replace(
+        texts=[examples.texts[i] for i in chosen],
+        targets=examples.targets[chosen],
+        rows=[examples.rows[i] for i in chosen],
+        places=[examples.places[i] for i in chosen],
+        kept=[examples.kept[i] for i in chosen],
+        report=dataclasses.replace(report, kept=len(chosen), dropped=dropped),
+    )
+
+
+def _texts(table: Table, settings: ColumnSettings, strict: bool) -> tuple[list[tuple[str, ...]], list[str]]:
+    """The texts of all rows ("" where there is none), and notes on them."""
+    mended = 0
+    columns = []
+    for column in settings.text:
+        check_column(table, column, "text")
+        texts = []
+        for row, place in zip(table.rows, table.places, strict=True):
+            value = cell(row, column)
+            text = _text(value, f"{place}: {column}", column)
+            whole = text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            mended += whole != text
+            texts.append(whole)
+        filled = [text for text in texts if text.strip()]
+        if strict and len(filled) >= NUMBERS_AS_TEXT and all(cells.is_number(text) for text in filled):
+            raise InputError(
+                f"{table.path}: the text column {column!r} holds numbers only ({short(filled[0])}, ...); set text "
+                "to the column with the texts"
+            )
+        columns.append(texts)
+    notes = [f"{mended:,} texts held half characters (lone surrogates), which are now U+FFFD"] if mended else []
+    one_empty = sum(len({bool(text.strip()) for text in row}) == 2 for row in zip(*columns, strict=True))
+    if one_empty:
+        notes.append(f"{one_empty:,} pairs have one empty text and are kept")
+    return list(zip(*columns, strict=True)), notes
+
+
+def _text(value: Any, where: str, column: str) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    inner = f", such as {column}.{next(iter(value), '')}" if isinstance(value, Mapping) else ""
+    kind = {"dict": "an object", "list": "a list", "int": "a number", "float": "a number"}.get(type(value).__name__)
+    raise InputError(
+        f"{where}: {short(value)} is {kind or 'a ' + type(value).__name__}, not text; set text to a column of texts"
+        f"{inner}"
+    )

@@ -1,0 +1,199 @@
+"""What a label cell holds: a name, several names, the votes of annotators, shares, or a number.
+
+A label is missing where its cell is absent, null or blank; in a cell of several labels, blank text is the empty set. A
+vote may also be "?". NaN and infinity are never labels: they come from a fault somewhere, and are refused.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bert.errors import InputError
+from tasks.reading.records import listed, short
+
+# Rounded thirds (0.333) pass, and are scaled; 0.33 three times does not.
+SHARE_TOLERANCE = 2e-3
+NO_VOTE = "?"
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_WHOLE = re.compile(r"([+-]?\d+)\.0*")
+
+
+def is_missing(value: Any) -> bool:
+    """No label at all: absent, null or blank. In a set of labels, only None is (`sets`)."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def is_number(value: Any) -> bool:
+    """A number, or a text that is one. NaN and infinity are not."""
+    if isinstance(value, str):
+        return bool(_NUMBER.fullmatch(value.strip()))
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def number(value: Any, where: str) -> float:
+    """The number in a cell. Raises InputError for anything else, NaN and infinity among it."""
+    if not is_number(value):
+        comma = isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d+,\d+\s*", value)
+        hint = "write a decimal point" if comma else "set kind to class if labels are names"
+        raise InputError(f"{where}: {short(value)} is no number (nor are NaN and infinity); mend it, or {hint}")
+    return float(value)
+
+
+def name(value: Any, where: str) -> str:
+    """The label that a cell names: text without blanks around it; whole numbers without a decimal point.
+
+    Raises:
+      InputError: NaN, infinity, a list or an object.
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        whole = _WHOLE.fullmatch(text)
+        if text.casefold() == "nan":
+            raise _not_finite(value, where)
+        return whole[1] if whole else text
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise _not_finite(value, where)
+        return str(int(value)) if value.is_integer() else repr(value)
+    if isinstance(value, (bool, int)):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        raise InputError(
+            f"{where}: {short(value)} holds {len(value)} labels where one is expected; set kind to classes if a row "
+            "has several, votes to true if annotators gave one each"
+        )
+    raise InputError(f"{where}: {short(value)} is no label; write a name or a number, or name an inner column (a.b)")
+
+
+def _not_finite(value: Any, where: str) -> InputError:
+    return InputError(f"{where}: {short(value)} is no label; leave the cell empty where there is none")
+
+
+def is_listed(value: Any) -> bool:
+    """A list, or a text that is a JSON list."""
+    return isinstance(value, (list, tuple)) or _json_list(value) is not None
+
+
+def one(value: Any, where: str) -> str:
+    """The label of a cell that must hold a single one."""
+    inner = _json_list(value)
+    return name(value if inner is None else inner, where)
+
+
+def sets(value: Any, where: str, separator: str) -> list[str]:
+    """The labels of a cell that may hold several, or none: a list, a JSON list, or names with a separator."""
+    return list(dict.fromkeys(name(part, where) for part in _parts(value, separator) if not is_missing(part)))
+
+
+def votes(value: Any, where: str, separator: str) -> list[list[str]]:
+    """What each annotator chose, one entry an annotator; those who did not vote are left out.
+
+    A cell is a list, a JSON list, or names with a separator; or an object annotator -> choice, whose choice may be
+    several names (VariErrNLI: ``{"Ann1": "neutral", "Ann2": "entailment,neutral"}``).
+    """
+    if not isinstance(value, Mapping):
+        parts: Sequence[Any] = [[part] for part in _parts(value, separator)]
+    else:
+        parts = [_parts(choice, separator) for choice in value.values()]
+    chosen = [[name(part, where) for part in choice if not is_missing(part)] for choice in parts]
+    return [choice for choice in chosen if choice and choice != [NO_VOTE]]
+
+
+def vote_shares(chosen: list[list[str]]) -> dict[str, float]:
+    """Label -> share; an annotator who chose k labels gives 1/k to each. The order of annotators changes nothing."""
+    shares: dict[str, float] = {}
+    for choice in chosen:
+        for label in choice:
+            shares[label] = shares.get(label, 0.0) + 1.0 / len(choice) / len(chosen)
+    return shares
+
+
+def scaled(shares: Sequence[float], where: str, normalize: bool) -> list[float]:
+    """Shares that sum to 1 exactly.
+
+    Args:
+      normalize: whether other sums are scaled; else they must be 1 within SHARE_TOLERANCE.
+
+    Raises:
+      InputError: a share below 0, or a sum that is not 1 (or is 0).
+    """
+    if min(shares) < 0:
+        raise InputError(f"{where}: the share {min(shares):g} is below 0; shares are probabilities or counts of votes")
+    total = math.fsum(shares)
+    shown = short([float(f"{share:g}") for share in shares])
+    if total == 0:
+        raise InputError(f"{where}: the shares are all 0; leave the cells empty where there is no label")
+    if not normalize and abs(total - 1) > SHARE_TOLERANCE:
+        raise InputError(f"{where}: the shares {shown} sum to {total:g}, not 1; mend them, or set normalize to true")
+    return [share / total for share in shares]
+
+
+def column_names(columns: Sequence[str]) -> tuple[str, ...]:
+    """Names of the classes that columns stand for: theirs, without the outer and inner parts that all share.
+
+    ("soft_label.0", "soft_label.1") are "0" and "1"; ("s.a.1", "s.b.1") are "a" and "b".
+    """
+    parts = [column.split(".") for column in columns]
+    while min(map(len, parts)) > 1 and len({part[0] for part in parts}) == 1:
+        parts = [part[1:] for part in parts]
+    while min(map(len, parts)) > 1 and len({part[-1] for part in parts}) == 1:
+        parts = [part[:-1] for part in parts]
+    return tuple(".".join(part) for part in parts)
+
+
+def ordered(names: Iterator[str] | set[str]) -> tuple[str, ...]:
+    """Names sorted; numbers by size, before all that are none."""
+
+    def key(label: str) -> tuple[bool, float, str]:
+        return (False, float(label), label) if is_number(label) else (True, 0.0, label)
+
+    return tuple(sorted(names, key=key))
+
+
+class Known:
+    """The known labels of a model, by name: exactly, else as a whole number, else whatever the letters' case."""
+
+    def __init__(self, labels: Sequence[str]):
+        self.labels = tuple(labels)
+        self.exact = {label: i for i, label in enumerate(labels)}
+        for i, label in enumerate(labels):  # a model that calls its classes 1.0 and 2.0
+            whole = _WHOLE.fullmatch(label)
+            self.exact.setdefault(whole[1] if whole else label, i)
+        folded: dict[str, list[int]] = {}
+        for i, label in enumerate(labels):
+            folded.setdefault(label.casefold(), []).append(i)
+        self.folded = {label: found[0] for label, found in folded.items() if len(found) == 1}
+        self.by_case: dict[str, str] = {}  # names that were matched whatever their case -> the known ones
+
+    def index(self, label: str, where: str) -> int:
+        """Number of a label. Raises InputError with the known ones where it is none of them."""
+        if label in self.exact:
+            return self.exact[label]
+        found = self.folded.get(label.casefold())
+        if found is None:
+            raise InputError(
+                f"{where}: unknown label {short(label)}; known: {listed(self.labels)}; mend it, or train with it"
+            )
+        self.by_case[label] = self.labels[found]
+        return found
+
+
+def _parts(value: Any, separator: str) -> Sequence[Any]:
+    if isinstance(value, (list, tuple)):
+        return value
+    if isinstance(value, str):
+        inner = _json_list(value)
+        return value.split(separator) if inner is None else inner
+    return [value]
+
+
+def _json_list(value: Any) -> list[Any] | None:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            found = json.loads(value)
+        except ValueError:
+            return None
+        return found if isinstance(found, list) else None
+    return None

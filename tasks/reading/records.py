@@ -1,0 +1,149 @@
+"""What a table of examples is, and how people say that theirs is to be read. The readers are in tables.py."""
+
+import dataclasses
+import difflib
+import pathlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from bert.errors import InputError
+
+QUOTING = ("auto", "yes", "no")
+RAGGED = ("refuse", "drop")
+DELIMITERS = {"comma": ",", "tab": "\t", "\\t": "\t", "semicolon": ";", "space": " +"}
+SHOWN = 60  # characters of a value in a message
+
+
+class Table(NamedTuple):
+    """Rows with named columns, in the order of the file.
+
+    columns: their names; of a row that leaves one out (jsonl), the value is None.
+    rows: column -> value: text from csv and tsv, else the types of JSON.
+    places: where each row begins, "FILE:LINE", or "FILE: row N" (from 1) where a file has no lines.
+    notes: what the reader did that a person should know, one line each.
+    path: the file.
+    names: column -> its label names in their order, where the file says so (ClassLabel of `datasets`).
+    """
+
+    columns: tuple[str, ...]
+    rows: list[dict[str, Any]]
+    places: list[str]
+    notes: tuple[str, ...] = ()
+    path: str = ""
+    names: Mapping[str, tuple[str, ...]] = {}
+
+
+@dataclasses.dataclass(frozen=True)
+class TableSettings:
+    """How a text file is read; parquet and saved data sets need none of it.
+
+    columns: names for a file without a header; where they are given, the first line is data.
+    delimiter: "" by name and content; "tab", "comma", "semicolon", "space" (a run of blanks), any one character; or a
+      regular expression. The last two kinds split a line into at most as many fields as there are columns, so the last
+      field keeps the rest of the line.
+    quoting: "yes": csv's double quotes; "no": a quote is a character like any other; "auto": see delimited.py.
+    encoding: a name, or GLOB=NAME parts as for a corpus (bert/text/files.py).
+    ragged: what happens to a line with too few or too many fields: "refuse", or "drop" (counted in the notes).
+    widths: numbers of fields that are right beside len(columns), for files whose last columns may be left out (None).
+    """
+
+    columns: tuple[str, ...] = ()
+    delimiter: str = ""
+    quoting: str = "auto"
+    encoding: str = "utf-8"
+    ragged: str = "refuse"
+    widths: tuple[int, ...] = ()
+
+    def __post_init__(self):
+        object.__setattr__(self, "columns", tuple(self.columns))
+        for name, allowed in (("quoting", QUOTING), ("ragged", RAGGED)):
+            if getattr(self, name) not in allowed:
+                raise InputError(f"{name} {getattr(self, name)!r} must be one of {', '.join(allowed)}")
+        if len(set(self.columns)) < len(self.columns) or not all(self.columns):
+            raise InputError(f"columns {', '.join(map(repr, self.columns))}: each needs a name of its own")
+        try:
+            groups = re.compile(self.pattern).groups
+        except re.error as error:
+            raise InputError(
+                f"delimiter {self.delimiter!r} is no regular expression ({error}); see tab, space"
+            ) from None
+        if groups:
+            raise InputError(f"delimiter {self.delimiter!r}: write groups as (?:...), for their text would be a field")
+        if self.quoting == "yes" and self.pattern:
+            raise InputError(f"quoting yes needs a delimiter of one character, not {self.delimiter!r}; set it to auto")
+
+    @property
+    def character(self) -> str:
+        """The delimiter where it is one character; "" where it is a pattern or not set."""
+        delimiter = DELIMITERS.get(self.delimiter, self.delimiter)
+        return delimiter if len(delimiter) == 1 else ""
+
+    @property
+    def pattern(self) -> str:
+        """The delimiter where it is a regular expression; else ""."""
+        return "" if self.character else DELIMITERS.get(self.delimiter, self.delimiter)
+
+
+def short(value: Any) -> str:
+    """A value as messages show it: on one line, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def cell(row: Mapping[str, Any], name: str) -> Any:
+    """Value of a column; "a.b" also finds b inside the object a. None where there is no such thing."""
+    if name in row:
+        return row[name]
+    value: Any = row
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def has_column(table: Table, name: str) -> bool:
+    return name in table.columns or any(cell(row, name) is not None for row in table.rows)
+
+
+def check_column(table: Table, name: str, role: str) -> None:
+    """Refuses a name that the table does not have.
+
+    Args:
+      role: the setting that names it, such as "text".
+    """
+    if has_column(table, name):
+        return
+    known = list(dict.fromkeys([*table.columns, *_inner_names(table.rows)]))
+    folded = {other.casefold(): other for other in known}
+    near = [folded[match] for match in difflib.get_close_matches(name.casefold(), list(folded), 3, 0.5)]
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    shown = listed(short(other).strip("'\"") for other in known)
+    raise InputError(
+        f"{table.path}: no column {name!r}{hint}; the columns are {shown}; set {role} to one of them (or columns to "
+        "their names, where the first line is no header)"
+    )
+
+
+def _inner_names(rows: list[dict[str, Any]]) -> Iterable[str]:
+    for outer, value in (rows[0] if rows else {}).items():
+        if isinstance(value, Mapping):
+            yield from (f"{outer}.{inner}" for inner in value)
+
+
+def listed(names: Iterable[str], most: int = 20) -> str:
+    """Names with commas between them, the first ones of a long list."""
+    all_names = list(names)
+    more = f" and {len(all_names) - most:,} more" if len(all_names) > most else ""
+    return ", ".join(all_names[:most]) + more
+
+
+def check_path(path: str) -> pathlib.Path:
+    """The path, or an InputError where nothing is there."""
+    found = pathlib.Path(path)
+    if not found.exists():
+        near = []
+        if found.parent.is_dir():
+            near = difflib.get_close_matches(found.name, [other.name for other in found.parent.iterdir()], 3, 0.6)
+        hint = f"; beside it: {', '.join(near)}" if near else ""
+        raise InputError(f"{path}: no such file or folder{hint}; name a file, or a folder saved by datasets")
+    return found

@@ -1,0 +1,103 @@
+"""Where a classification job's examples come from: GLUE's folders, or tables with a setting for each question.
+
+The settings are fields of configs/table.py; a model directory carries those in `KEPT`, so that it can be evaluated on a
+file of the same form by that file's name alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from bert.classification import Kind
+from bert.errors import InputError
+from tasks.reading import examples, glue
+from tasks.reading.examples import Examples
+from tasks.reading.label_kinds import ColumnSettings, find_labels
+from tasks.reading.tables import TableSettings, read_table
+
+KEPT = ("glue", "text", "label", "votes", "separator", "normalize", "columns", "delimiter", "quoting", "encoding")
+
+
+class Sources(NamedTuple):
+    """Training and validation examples, the columns with texts, and the metrics that the data set is known by."""
+
+    train: Examples
+    validation: Examples | None
+    text: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+def read(config: Mapping[str, Any]) -> Sources:
+    """The examples that the settings name.
+
+    Raises:
+      InputError: a file, column, label or setting that does not do, by name.
+    """
+    if not config["data"]:
+        raise InputError("config.data is missing; name the file or folder with the examples")
+    if config["glue"]:
+        task = known_task(config["glue"])
+        parts = [
+            read_part(config, config["data"], task.kind, task.labels, split=split, labelled="needed")
+            for split in ("train", "validation")
+        ]
+        return Sources(parts[0], parts[1], task.text, task.metrics)
+    columns = column_settings(config, config["kind"])
+    table = read_table(config["data"], table_settings(config))
+    kind, labels = find_labels(table, columns)
+    train = examples.make_examples(table, columns, kind, labels, labelled="needed")
+    validation: Examples | None = None
+    if config["validation"]:
+        validation = read_part(config, config["validation"], kind, labels, labelled="needed")
+    elif config["validation_share"]:
+        train, validation = examples.split(train, config["validation_share"], config["seed"])
+    return Sources(train, validation, columns.text, ())
+
+
+def read_part(
+    config: Mapping[str, Any], data: str, kind: Kind, labels: Sequence[str], *, split: str = "", labelled: str
+) -> Examples:
+    """The examples of one file, or of one split of GLUE (``split``), with the labels of a model.
+
+    Args:
+      labelled: as in `examples.make_examples`.
+    """
+    if config["glue"]:
+        task = known_task(config["glue"])
+        columns = ColumnSettings(text=task.text, label=("label",), kind=kind)
+        return examples.make_examples(glue.read(config["glue"], data, split), columns, kind, labels, labelled=labelled)
+    table = read_table(data, table_settings(config))
+    return examples.make_examples(table, column_settings(config, kind), kind, labels, labelled=labelled)
+
+
+def known_task(name: str) -> glue.GlueTask:
+    if name not in glue.TASKS:
+        raise InputError(f"config.glue is {name!r}; it must be one of {', '.join(glue.TASKS)}")
+    return glue.TASKS[name]
+
+
+def table_settings(config: Mapping[str, Any]) -> TableSettings:
+    return TableSettings(
+        columns=listed(config["columns"]),
+        delimiter=config["delimiter"],
+        quoting=config["quoting"],
+        encoding=config["encoding"],
+    )
+
+
+def column_settings(config: Mapping[str, Any], kind: Kind | Literal["auto"]) -> ColumnSettings:
+    for name, what in (("text", "the text column, or the two of a pair with a comma"), ("label", "the label column")):
+        if not config[name]:
+            raise InputError(f"config.{name} is missing; name {what}")
+    return ColumnSettings(
+        text=listed(config["text"]),
+        label=listed(config["label"]),
+        kind=kind,
+        votes=config["votes"],
+        separator=config["separator"],
+        normalize=config["normalize"],
+    )
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())

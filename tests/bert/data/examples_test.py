@@ -1,0 +1,120 @@
+"""Batches of encoded examples: each example once an epoch, whole, in its place, however the rows are made."""
+
+import numpy as np
+import pytest
+
+from bert.data import examples
+from bert.data.examples import Encoded, ExampleSettings, TrainingBatches, prediction_batches
+from bert.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def encoded() -> Encoded:
+    """53 examples of 3 to 40 tokens; each token id tells its example, each target, too."""
+    rng = np.random.default_rng(0)
+    length_N = rng.integers(3, 41, 53)
+    sequences = [([100 + i] * n, int(rng.integers(1, n + 1))) for i, n in enumerate(length_N)]
+    return examples.join(sequences, targets=np.arange(53, dtype=np.float32)[:, None], target_weights=np.ones(53))
+
+
+def settings(**changes) -> ExampleSettings:
+    return ExampleSettings(**({"batch_size": 8, "max_length": 64} | changes))
+
+
+def members(batch, encoded) -> list[int]:
+    """The examples in a batch, each checked to be there whole: tokens, segments, positions, [CLS] and target."""
+    found = []
+    for row in range(len(batch["token_ids"])):
+        ids = batch["example_ids"][row]
+        for slot in range(ids.max()):
+            at = np.flatnonzero(ids == slot + 1)
+            i = int(batch["token_ids"][row, at[0]]) - 100
+            n, first = int(encoded.length_N[i]), int(encoded.first_N[i])
+            np.testing.assert_array_equal(at, np.arange(at[0], at[0] + n))
+            np.testing.assert_array_equal(batch["token_ids"][row, at], 100 + i)
+            np.testing.assert_array_equal(batch["type_ids"][row, at], np.arange(n) >= first)
+            np.testing.assert_array_equal(batch["position_ids"][row, at], np.arange(n))
+            assert batch["cls_positions"][row, slot] == at[0]
+            if "targets" in batch:
+                assert (batch["targets"][row, slot], batch["target_weights"][row, slot]) == (i, 1)
+            found.append(i)
+    padding = batch["example_ids"] == 0
+    for name in ("token_ids", "type_ids", "position_ids"):
+        assert not batch[name][padding].any(), "padding is 0"
+    return found
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("row_unit", [1, 8])
+def test_an_epoch_has_each_example_once_in_an_order_of_its_own(encoded, packed, row_unit):
+    batches = TrainingBatches(encoded, settings(packed=packed, row_unit=row_unit))
+    assert batches.steps_per_epoch == 7
+    epochs = []
+    for epoch in range(2):
+        made = [batches(epoch * 7 + i) for i in range(7)]
+        held = [members(batch, encoded) for batch in made]
+        assert [len(one) for one in held] == [8, 8, 8, 8, 8, 8, 5]
+        assert sum(batch["target_weights"].sum() for batch in made) == 53
+        assert all(len(batch["token_ids"]) % row_unit == 0 for batch in made)
+        epochs.append([i for one in held for i in one])
+        assert sorted(epochs[-1]) == list(range(53))
+    assert epochs[0] != epochs[1]
+
+
+def test_packing_changes_rows_and_not_which_examples_are_in_a_batch(encoded):
+    packed, apart = (TrainingBatches(encoded, settings(packed=packed)) for packed in (True, False))
+    for number in range(7):
+        a, b = packed(number), apart(number)
+        assert sorted(members(a, encoded)) == sorted(members(b, encoded))
+        assert a["token_ids"].shape[0] < b["token_ids"].shape[0]
+
+
+def test_a_batch_is_a_function_of_its_number(encoded):
+    """In any order, from a fresh start, the same bits; another seed gives another order."""
+    one, other = TrainingBatches(encoded, settings()), TrainingBatches(encoded, settings())
+    first = one(9)
+    other(3)
+    for name, value in other(9).items():
+        np.testing.assert_array_equal(value, first[name])
+    assert members(TrainingBatches(encoded, settings(seed=1))(9), encoded) != members(first, encoded)
+
+
+def test_few_shapes_occur(encoded):
+    """Each shape is compiled: packed rows have three at most, over many epochs."""
+    batches = TrainingBatches(encoded, settings())
+    assert len({batches(i)["token_ids"].shape for i in range(70)}) <= 3
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 32])
+@pytest.mark.parametrize("packed", [True, False])
+def test_predictions_are_asked_for_once_for_each_example(encoded, batch_size, packed):
+    seen = []
+    for batch, index_BE in prediction_batches(encoded, settings(batch_size=batch_size, packed=packed)):
+        held = [int(i) for i in index_BE[index_BE >= 0]]
+        assert sorted(members(batch, encoded)) == sorted(held)
+        for row, slot in np.argwhere(index_BE >= 0):
+            at = batch["cls_positions"][row, slot]
+            assert batch["token_ids"][row, at] == 100 + index_BE[row, slot]
+        seen += held
+    assert sorted(seen) == list(range(53))
+
+
+def test_nothing_to_predict_is_no_batch():
+    assert list(prediction_batches(examples.join([]), settings())) == []
+
+
+def test_arrays_of_tokens_lie_beside_their_tokens(encoded):
+    """What is given for each token, such as its tag, moves with it."""
+    tags = np.arange(len(encoded.token_ids), dtype=np.float32)
+    batch = TrainingBatches(
+        Encoded(encoded.token_ids, encoded.starts, encoded.first_N, {}, {"tags": tags}), settings()
+    )(0)
+    for row, position in np.argwhere(batch["example_ids"] > 0):
+        i = int(batch["token_ids"][row, position]) - 100
+        assert batch["tags"][row, position] == encoded.starts[i] + batch["position_ids"][row, position]
+
+
+def test_sizes_below_one_are_refused():
+    for name in ("batch_size", "max_length", "row_unit"):
+        with pytest.raises(InputError, match=f"{name} is 0; it must be at least 1"):
+            settings(**{name: 0})

@@ -1,0 +1,268 @@
+"""The fine-tuning command, what is done with its model (evaluate, predict, go on), and what it refuses."""
+
+import csv
+import json
+import pathlib
+import random
+
+import numpy as np
+import pytest
+
+import bert
+from bert.errors import InputError
+from launch import evaluate, finetune, predict
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+TINY = CHECKOUT / "tests" / "golden" / "tiny_bert"
+GOOD, BAD = ["great", "good", "fun"], ["bad", "awful", "not"]
+OTHER = ["the", "movie", "book", "a", "of", "city", "mat", "sat", "learning", "where", "who", "capital"]
+QUICK = (
+    "--config=configs/table.py",
+    f"--config.init_from={TINY}",
+    "--config.max_length=16",
+    "--config.batch_size=16",
+    "--config.optimizer.learning_rate=3e-3",
+    "--config.model.hidden_dropout=0.0",
+    "--config.model.attention_dropout=0.0",
+    "--config.allocator=system",
+    "--config.log_every=5",
+)
+
+
+def reviews(count: int, seed: int) -> list[dict[str, str]]:
+    """Rows of made-up words in which one word tells the label, "yes" or "no"."""
+    rng = random.Random(seed)
+    rows = []
+    for i in range(count):
+        words = rng.choices(OTHER, k=rng.randint(2, 9))
+        words.insert(rng.randint(0, len(words)), rng.choice(GOOD if i % 2 else BAD))
+        rows.append({"id": str(i), "review": " ".join(words), "liked": "yes" if i % 2 else "no"})
+    return rows
+
+
+def write(path: pathlib.Path, rows: list[dict[str, str]]) -> pathlib.Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def run(*words) -> None:
+    finetune.run(["finetune", *map(str, words)])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> pathlib.Path:
+    out = tmp_path_factory.mktemp("tables")
+    write(out / "train.csv", reviews(160, 0))
+    write(out / "held.csv", reviews(60, 1))
+    return out
+
+
+@pytest.fixture(scope="module")
+def table(folder) -> tuple[str, ...]:
+    return (f"--config.data={folder / 'train.csv'}", "--config.text=review", "--config.label=liked")
+
+
+@pytest.fixture(scope="module")
+def trained(folder, table) -> pathlib.Path:
+    """A run of eight epochs on the made-up reviews."""
+    run(
+        *QUICK, *table, f"--config.validation={folder / 'held.csv'}", f"--workdir={folder / 'run'}", "--config.epochs=8"
+    )
+    return folder / "run"
+
+
+def test_it_learns_and_the_best_evaluation_is_kept(trained, folder):
+    """Most held-out rows right; the model's own scores are those that were logged for the best evaluation."""
+    lines = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
+    held = [line for line in lines if line["split"] == "validation"]
+    assert len(held) == 8
+    best = max(held, key=lambda line: line["accuracy"])
+    assert best["accuracy"] > 0.9
+    assert best["n"] == 60
+    model = bert.load(trained)
+    assert model.labels == ("no", "yes")
+    answers = model.predict(reviews(60, 1))
+    right = [answer["label"] == row["liked"] for answer, row in zip(answers, reviews(60, 1), strict=True)]
+    assert np.mean(right) == pytest.approx(best["accuracy"])
+    assert all(sum(answer["probabilities"].values()) == pytest.approx(1) for answer in answers)
+    losses = [line["loss"] for line in lines if line["split"] == "train"]
+    assert losses[-1] < 0.5 * losses[0]
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 32])
+@pytest.mark.parametrize("packed", [True, False])
+def test_predictions_do_not_depend_on_batches(trained, batch_size, packed):
+    model, rows = bert.load(trained), reviews(60, 1)
+    want = model.predict(rows[:1], packed=False) + model.predict(rows[1:])
+    got = model.predict(rows, batch_size=batch_size, packed=packed)
+    assert [answer["label"] for answer in got] == [answer["label"] for answer in want]
+    for a, b in zip(got, want, strict=True):
+        assert a["probabilities"]["yes"] == pytest.approx(b["probabilities"]["yes"], abs=1e-5)
+
+
+def test_names_of_labels_are_the_models_own(trained, tmp_path, capsys):
+    """Rows in another order, a file without one of the labels, names in other letters: the same answers and scores."""
+    rows = reviews(60, 1)
+    shuffled = random.Random(3).sample(rows, 60)
+    accuracies = []
+    files = {
+        "first yes": rows[1:] + rows[:1],
+        "shuffled": shuffled,
+        "upper": [r | {"liked": r["liked"].upper()} for r in rows],
+    }
+    for name, some in files.items():
+        evaluate.run(["evaluate", f"--model={trained}", f"--data={write(tmp_path / f'{name}.csv', some)}",
+                      f"--out={tmp_path / f'{name}.json'}"])  # fmt: skip
+        accuracies.append(json.loads((tmp_path / f"{name}.json").read_text())["scores"]["accuracy"]["value"])
+    assert len(set(accuracies)) == 1
+    only = [row for row in rows if row["liked"] == "yes"]
+    evaluate.run(["evaluate", f"--model={trained}", f"--data={write(tmp_path / 'only.csv', only)}"])
+    assert "30 rows scored" in capsys.readouterr().out
+
+
+def test_an_evaluation_has_intervals_confusion_and_worst_rows(trained, folder, tmp_path, capsys):
+    out = tmp_path / "deep" / "scores.json"
+    evaluate.run(["evaluate", f"--model={trained}", f"--data={folder / 'held.csv'}", f"--out={out}"])
+    shown = capsys.readouterr().out
+    assert "95 % interval" in shown
+    assert "truth \\ predicted" in shown
+    values = json.loads(out.read_text())
+    assert values["scores"]["n"]["value"] == 60
+    assert np.sum(values["confusion"]["counts"]) == 60
+    assert values["confusion"]["labels"] == ["no", "yes"]
+    losses = [row["loss"] for row in values["worst"]]
+    assert losses == sorted(losses, reverse=True)
+    assert values["worst"][0]["place"].startswith(f"{folder / 'held.csv'}:")
+
+
+def test_predictions_are_the_inputs_rows_in_their_order(trained, tmp_path):
+    """Without a label column, with an empty text among the rows; each format; the same labels as in Python."""
+    rows = [{"id": row["id"], "review": row["review"]} for row in reviews(20, 5)]
+    rows[3]["review"] = ""
+    source = write(tmp_path / "input.csv", rows)
+    for ending in ("csv", "tsv", "jsonl"):
+        output = tmp_path / f"out.{ending}"
+        predict.run(["predict", f"--model={trained}", f"--input={source}", f"--output={output}"])
+        if ending == "jsonl":
+            found = [json.loads(line) for line in output.read_text().splitlines()]
+            labels = [row["predicted"]["label"] for row in found]
+        else:
+            lines = output.read_text().splitlines()
+            found = list(csv.DictReader(lines, delimiter="," if ending == "csv" else "\t"))
+            labels = [row["predicted"] for row in found]
+            assert float(found[0]["p_no"]) + float(found[0]["p_yes"]) == pytest.approx(1, abs=1e-5)
+        assert [row["id"] for row in found] == [row["id"] for row in rows]
+        assert labels == [answer["label"] for answer in bert.load(trained).predict(rows)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["input.csv", "out.csv", "out.jsonl", "out.tsv"]
+
+
+def test_the_same_command_again_is_finished_and_says_the_same(trained, folder, table, capsys):
+    words = (f"--config.validation={folder / 'held.csv'}", f"--workdir={folder / 'run'}", "--config.epochs=8")
+    before = (trained / "model" / "model.safetensors").read_bytes()
+    run(*QUICK, *table, *words, "--config.init_from=gone")
+    assert "accuracy" in capsys.readouterr().out
+    assert (trained / "model" / "model.safetensors").read_bytes() == before
+    with pytest.raises(InputError, match=r"this run was started with other settings: batch_size was 16, is 8"):
+        run(*QUICK, *table, *words, "--config.batch_size=8")
+
+
+def test_several_seeds_are_compared(folder, table, tmp_path, capsys):
+    """A column a seed, mean and deviation, the best one's model beside the runs."""
+    run(*QUICK, *table, f"--workdir={tmp_path / 'runs'}", "--config.seeds=2", "--config.epochs=2",
+        "--config.baseline=True")  # fmt: skip
+    shown = capsys.readouterr().out
+    assert "seed 0" in shown
+    assert "seed 1" in shown
+    row = next(line.split() for line in shown.splitlines() if line.startswith("accuracy") and len(line.split()) == 6)
+    first, second, mean, deviation, best = map(float, row[1:])
+    assert mean == pytest.approx((first + second) / 2, abs=1e-4)
+    assert deviation == pytest.approx(abs(first - second) / 2**0.5, abs=1e-4)
+    assert best == max(first, second)
+    kept = (tmp_path / "runs" / "model" / "model.safetensors").read_bytes()
+    assert kept == (tmp_path / "runs" / f"seed-{int(second > first)}" / "model" / "model.safetensors").read_bytes()
+    assert "baseline: TF-IDF and a linear model" in shown
+    assert bert.load(tmp_path / "runs").labels == ("no", "yes")
+
+
+def test_numbers_several_labels_and_votes(folder, tmp_path, capsys):
+    """A number, some of three labels a row, soft labels from three annotators: an epoch each, and the model answers."""
+    rng = random.Random(2)
+    rows = [
+        {"text": row["review"], "score": f"{rng.uniform(0, 5):.2f}", "tags": rng.choice(["a", "a,c", "b", ""]),
+         "votes": ",".join(rng.choices(["yes", "no"], k=3))}
+        for row in reviews(48, 4)
+    ]  # fmt: skip
+    rows[0]["tags"] = "b,c"
+    data = write(tmp_path / "rows.csv", rows)
+    cases = {
+        "score": ((), "value", "pearson"),
+        "tags": (("--config.kind=classes",), "labels", "micro_f1"),
+        "votes": (("--config.votes=True",), "label", "cross_entropy"),
+    }
+    for column, (words, answer, metric) in cases.items():
+        run(*QUICK, *words, f"--config.data={data}", "--config.text=text", f"--config.label={column}",
+            f"--workdir={tmp_path / column}", "--config.epochs=1", "--config.validation_share=0.25")  # fmt: skip
+        assert metric in capsys.readouterr().out
+        (found,) = bert.load(tmp_path / column).predict(["the movie is great"])
+        assert answer in found
+        evaluate.run(["evaluate", f"--model={tmp_path / column}", f"--data={data}"])
+        assert "48 rows scored" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--config.data=",), "config.data is missing"),
+        (("--config.text=",), "config.text is missing"),
+        (("--config.text=reviw",), "reviw.*review"),
+        (("--config.label=like",), "like.*liked"),
+        (("--config.init_from=",), "config.init_from is missing; name a model directory"),
+        (("--config.max_length=100",), "config.max_length is 100, but .* has 64 positions; lower it"),
+        (("--config.metric=bleu",), "config.metric is 'bleu'; it must be one of those computed: accuracy"),
+        (("--config.metrics=accuracy,bleu",), "metric 'bleu' is not known"),
+        (("--config.class_weights=maybe=2",), "config.class_weights names 'maybe'; the classes are no, yes"),
+        (("--config.class_weights=yes=-1",), "'yes=-1' must be CLASS=NUMBER"),
+        (("--config.seeds=0",), "config.seeds is 0"),
+        (("--config.glue=colla",), "config.glue is 'colla'; it must be one of cola"),
+    ],
+)
+def test_bad_settings_are_refused_before_training(table, tmp_path, words, said):
+    with pytest.raises(InputError, match=said) as error:
+        run(*QUICK, *table, f"--workdir={tmp_path / 'run'}", *words)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_an_unknown_label_in_validation_is_told_with_its_line(folder, table, tmp_path):
+    rows = reviews(10, 7)
+    rows[4]["liked"] = "maybe"
+    held = write(tmp_path / "held.csv", rows)
+    with pytest.raises(InputError, match=rf"{held}:6: .*maybe.*no.*yes"):
+        run(*QUICK, *table, f"--config.validation={held}", f"--workdir={tmp_path / 'run'}")
+
+
+def test_a_classifier_of_other_classes_gets_a_new_head(table, tmp_path, caplog):
+    """From three classes to two: the replaced tensors are named with their shapes, the pooler and encoder stay."""
+    caplog.set_level("INFO", logger="absl")
+    three = TINY.with_name("tiny_seqcls")
+    run(*QUICK, *table, f"--workdir={tmp_path / 'run'}", f"--config.init_from={three}", "--config.epochs=0.1",
+        "--config.optimizer.learning_rate=1e-30")  # fmt: skip
+    assert "[32, 3]" in caplog.text or "[3, 32]" in caplog.text
+    model, before = bert.load(tmp_path / "run"), bert.load(three)
+    assert model.labels == ("no", "yes")
+    np.testing.assert_array_equal(model.params["head"]["pooler"]["kernel"], before.params["head"]["pooler"]["kernel"])
+    table_VD = model.params["encoder"]["embeddings"]["token"]["embedding"]
+    np.testing.assert_array_equal(table_VD, before.params["encoder"]["embeddings"]["token"]["embedding"])
+
+
+def test_evaluation_without_labels_or_with_another_model_is_refused(trained, tmp_path):
+    source = write(tmp_path / "input.csv", [{"review": "good"}, {"review": "bad"}])
+    with pytest.raises(InputError, match="liked"):
+        evaluate.run(["evaluate", f"--model={trained}", f"--data={source}"])
+    with pytest.raises(InputError, match="has no classifier of texts"):
+        evaluate.run(["evaluate", f"--model={TINY}", f"--data={source}"])
+    with pytest.raises(InputError, match="--batch_size=0: must be a whole number"):
+        evaluate.run(["evaluate", f"--model={trained}", f"--data={source}", "--batch_size=0"])

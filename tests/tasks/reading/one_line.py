@@ -1,0 +1,21 @@
+"""Messages for people: what tests of them share."""
+
+import re
+
+import pytest
+
+from bert.errors import InputError
+
+
+def says_so(pattern, message):
+    """Whether a message matches; the test fails with both where it does not."""
+    return re.search(pattern, message) or pytest.fail(f"{message!r} does not match {pattern!r}")
+
+
+def message_of(call, *arguments):
+    """The message of the InputError that a call must raise: a single line."""
+    with pytest.raises(InputError) as caught:
+        call(*arguments)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 600
+    return str(caught.value)
