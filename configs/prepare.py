@@ -26,7 +26,9 @@ def get_config() -> ConfigDict:
     config.vocab_megabytes = 100  # text to learn it from, chosen evenly over the corpus; 100 MB take about a minute
     config.lower_case = config_dict.placeholder(bool)  # not set = as the vocabulary looks; yes for a learnt one
     config.strip_accents = config_dict.placeholder(bool)  # not set = as lower_case (the released models)
-    config.max_word_chars = 100  # longer words are [UNK], as in transformers; Google's code allows 200
+    # Characters; longer words are [UNK]. Not set = as the folder in vocab has it (200 in one of Google's, which has
+    # bert_config.json beside vocab.txt), else 100, as in transformers.
+    config.max_word_chars = config_dict.placeholder(int)
 
     config.validation_share = 0.01  # of the documents, chosen by a hash of their text, so equal ones stay together
     config.deduplicate = True  # drop documents that are equal word for word

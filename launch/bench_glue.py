@@ -6,6 +6,7 @@ Needs torch and transformers (`uv pip install torch`). One line a run goes to th
 not repeated, so the command can be stopped and started. The table is printed at the end.
 """
 
+import importlib.util
 import json
 import pathlib
 import random
@@ -39,6 +40,8 @@ def run(argv: list[str]) -> None:
     _, options = flags.parse(
         argv, doc=__doc__ or "", config_file="", options=OPTIONS, required=("data", "init_from", "out")
     )
+    if not importlib.util.find_spec("torch"):
+        raise InputError("torch is not installed; .venv/bin/uv pip install torch --torch-backend=cpu")
     out = pathlib.Path(options.out)
     names = (options.tasks or "sst2,mrpc,rte,cola,stsb").split(",")
     unknown = [name for name in names if name not in FOLDERS]

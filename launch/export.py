@@ -11,11 +11,13 @@ from ml_collections import ConfigDict
 import bert
 from bert.errors import InputError
 from bert.interop import export
+from bert.interop.hugging_face import CONFIG_FILE
+from bert.training import run_directory
 from launch import flags
 
 OPTIONS = {
     "source": "model directory, run directory, or folder or prefix of Google's TensorFlow 1 checkpoint",
-    "out": "directory to write; an older one of ours is replaced as a whole, but weights only by weights as precise",
+    "out": "directory to write; an older export is replaced as a whole, but weights only by weights as precise",
     "format": f"one of {', '.join(export.FORMATS)} (huggingface where not given)",
     "dtype": f"of the weights in a Hugging Face file: {', '.join(export.DTYPES)} (float32 where not given)",
 }
@@ -35,19 +37,39 @@ def run(argv: list[str]) -> None:
 
 
 def check_apart(source: str, out: str, format: str, dtype: str) -> None:
-    """Refuses to put into the source what cannot take its place.
+    """Refuses to write into the source or into a run, whose files nothing may replace or come between.
 
-    A run whose ``model/`` held a program could no longer be loaded, though its checkpoints are there.
+    Only a whole model may be put under a run's name ``model/``, and only where the source is not read from there.
 
     Raises:
       InputError: naming both.
     """
-    if (format, dtype) == ("huggingface", "float32"):
-        return
     inner, outer = (pathlib.Path(os.path.realpath(path)) for path in (out, source))
-    if outer in (inner, *inner.parents):
-        what = f"weights in {dtype}" if format == "huggingface" else f"a file of the format {format}"
-        raise InputError(f"--out={out}: lies in the source {source}, which {what} cannot replace; choose one outside")
+    places = [outer]
+    if os.path.isfile(outer / run_directory.MODEL / CONFIG_FILE):
+        places.append(outer / run_directory.MODEL)
+    if any(inner == place or _same(inner, place) for place in places):
+        raise InputError(f"--out={out}: is the source {source}; choose another directory")
+    run = next((parent for parent in inner.parents if _is_run(parent)), None)
+    if run is not None:
+        if inner == run / run_directory.MODEL and (format, dtype) == ("huggingface", "float32"):
+            return
+        raise InputError(
+            f"--out={out}: lies in the run directory {run}, where only a float32 model to load can be written, as its "
+            f"{run_directory.MODEL}/; choose a directory outside"
+        )
+    if outer in inner.parents:
+        raise InputError(f"--out={out}: lies in the source {source}; choose a directory outside")
+
+
+def _is_run(folder: pathlib.Path) -> bool:
+    within = (run_directory.CHECKPOINTS, run_directory.MODEL, run_directory.METRICS, "lock")
+    return os.path.isfile(folder / run_directory.CONFIG) and any(os.path.exists(folder / name) for name in within)
+
+
+def _same(one: pathlib.Path, other: pathlib.Path) -> bool:
+    """Whether two names are one place; there are file systems without letter case, and mounts."""
+    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from bert.training.evaluate import Metrics
 from bert.training.step import Setup
 from launch import flags, runtime
 from tasks.job import Job
+from tasks.metrics import CONSTANT
 
 # Settings that do not change what is trained.
 MAY_CHANGE = (
@@ -97,7 +98,8 @@ def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> M
             runtime.say(f"stopped at {done}; run the same command again to go on")
             sys.exit(128 + outcome.stopped_by)
         if outcome.best.stopped:
-            runtime.say(f"stopped early: no better {config.metric or 'value'} in {config.patience} evaluations")
+            assert job.choice is not None
+            runtime.say(f"stopped early: no better {job.choice.metric} in {job.choice.patience} evaluations")
         if planned.on_best is not None and job.choice is None:
             planned.on_best(int(outcome.state.step), outcome.state.params)
         return best_metrics(workdir, outcome)
@@ -202,6 +204,7 @@ def describe(batches: TrainingBatches) -> str:
 
 def several_runs(config: ConfigDict, job: Job, workdir: pathlib.Path) -> None:
     """A run for each seed in a folder of its own, their mean, deviation and best, and the best one's model."""
+    export.check_replaceable(workdir / run_directory.MODEL)
     workdir.mkdir(parents=True, exist_ok=True)
     runs: dict[int, Metrics] = {}
     for seed in range(config.seed, config.seed + config.seeds):
@@ -222,7 +225,7 @@ def several_runs(config: ConfigDict, job: Job, workdir: pathlib.Path) -> None:
 
 def show_seeds(runs: dict[int, Metrics], best: int) -> None:
     """A table: a row a metric, a column a seed; then mean, standard deviation and the best."""
-    names = list(runs[best])
+    names = [name for name in runs[best] if name != CONSTANT]
     width = max(len(name) for name in names) + 2
     seeds = "".join(f"{f'seed {seed}':>10}" for seed in runs)
     print("\n" + " " * width + seeds + f"{'mean':>10}{'sd':>10}{'best':>10}")
@@ -233,6 +236,9 @@ def show_seeds(runs: dict[int, Metrics], best: int) -> None:
         deviation = f"{statistics.stdev(known):10.4f}" if len(known) > 1 else f"{'':>10}"
         print(f"{name:<{width}}" + "".join(map(_shown, values)) + mean + deviation + _shown(runs[best][name]))
     print(f"best: seed {best}")
+    constant = [str(seed) for seed, scores in runs.items() if scores.get(CONSTANT)]
+    if constant:
+        print(f"learned nothing, for they give every row the same answer: seed {', '.join(constant)}")
 
 
 def show_scores(best: Metrics, job: Job) -> None:

@@ -26,6 +26,7 @@ from absl import flags as absl_flags
 from ml_collections import ConfigDict, config_flags
 
 from bert.errors import InputError, RunError
+from bert.interop.report import printable
 from launch import console
 
 
@@ -251,10 +252,10 @@ def main(run: Callable[[list[str]], object]) -> None:
     try:
         run(sys.argv)
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
     except RunError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("error: stopped by the keyboard", file=sys.stderr)

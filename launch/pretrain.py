@@ -10,19 +10,18 @@ import dataclasses
 import pathlib
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import jax
 import numpy as np
 from ml_collections import ConfigDict
 
 from bert import inference
-from bert.config import SIZES, BertConfig
+from bert.config import BertConfig
 from bert.data import masking
 from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
 from bert.errors import InputError
-from bert.interop import export, sources
+from bert.interop import export
 from bert.interop.parameters import Params
 from bert.model.heads import Model
 from bert.text.store import Store
@@ -31,6 +30,7 @@ from bert.training import arithmetic, evaluate, optim, run_directory, sharding, 
 from bert.training.pretraining import Pretraining, baselines
 from bert.training.step import Setup, draw_params
 from launch import flags, runtime
+from launch.starting_point import adopt, computing, starting_point
 
 # Settings that do not change what is trained. Of these total_steps moves the schedule, which is told.
 MAY_CHANGE = (
@@ -138,55 +138,6 @@ def build(
 
     scores = evaluate.on_batches(setup.model, task, mesh, evaluation_batches) if held else None
     return train.Run(setup, loop, workdir, train_batch, scores, flops), held
-
-
-def starting_point(config: ConfigDict, store: Store, task: Pretraining) -> tuple[BertConfig, Params | None]:
-    """The encoder's configuration, and the parameters of ``config.init_from`` (None where it is empty)."""
-    fresh = fresh_parts(config)
-    if not config.init_from:
-        fields = {name: value for name, value in config.model.items() if name != "size"}
-        return BertConfig.of_size(config.model.size, vocab_size=store.vocab_size, **fields), None
-    found = sources.read(config.init_from, fresh=fresh, seed=config.seed)
-    if found.tokenizer is None or found.tokenizer.fingerprint != store.tokenizer.fingerprint:
-        raise InputError(
-            f"{config.init_from}: its vocabulary or casing is not that of {config.data}; prepare the text again with "
-            f"--config.vocab={config.init_from}"
-        )
-    needed = ("mlm", "pooler", "next_sentence") if task.pairs else ("mlm",)
-    missing = [part for part in needed if part not in found.parts]
-    if missing:
-        way_out = f"start with new ones by --config.init_fresh={','.join([*fresh, *missing])}, or choose another model"
-        raise InputError(f"{config.init_from}: has no {', '.join(missing)}; {way_out}")
-    runtime.say(f"weights and sizes from {config.init_from}")
-    head = {part: found.params["head"][part] for part in needed}
-    changes = computing(config, found.config)
-    return dataclasses.replace(found.config, **changes), {"encoder": found.params["encoder"], "head": head}
-
-
-def fresh_parts(config: ConfigDict) -> list[str]:
-    parts = [part.strip() for part in config.init_fresh.split(",") if part.strip()]
-    if unknown := [part for part in parts if part not in ("mlm", "pooler", "next_sentence")]:
-        raise InputError(f"config.init_fresh names {unknown[0]!r}; it may list mlm, pooler and next_sentence")
-    if parts and not config.init_from:
-        raise InputError("config.init_fresh needs config.init_from, for without weights all is new; leave it out")
-    return parts
-
-
-def computing(config: ConfigDict, given: BertConfig) -> dict[str, Any]:
-    """The settings that may differ from a given encoder's: all but its sizes, its activation and how it was drawn."""
-    fixed = ("size", "max_position_embeddings", "hidden_act", "initializer_range")
-    return {name: value for name, value in config.model.items() if name not in fixed}
-
-
-def adopt(config: ConfigDict, given: BertConfig) -> None:
-    """Sets what the weights of ``config.init_from`` decide, and says where that differs from what was asked for."""
-    shape = (given.num_layers, given.hidden_size, given.num_heads)
-    size = next((name for name, sizes in SIZES.items() if sizes == shape), "x".join(map(str, shape)))
-    decided = {"size": size, "hidden_act": given.hidden_act, "max_position_embeddings": given.max_position_embeddings}
-    for name, value in decided.items():
-        if config.model[name] != value:
-            runtime.say(f"config.model.{name} is {value}, as the weights of {config.init_from} have it")
-            config.model[name] = value
 
 
 def check_probes(probes: tuple[str, ...], tokenizer: Tokenizer) -> None:

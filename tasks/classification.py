@@ -142,7 +142,9 @@ class Job:
             self.names, targets_of(held), predicted_NC, self.reading.kind, held.labels,
             positive=self.positive, threshold=threshold,
         )  # fmt: skip
-        return {name: score.value for name, score in scores.items()}
+        values = {name: score.value for name, score in scores.items()}
+        constant = metrics.constant_answer(predicted_NC, self.reading.kind, held.labels, threshold)
+        return values | ({metrics.CONSTANT: 1.0} if constant else {})
 
 
 def targets_of(part: Examples) -> np.ndarray:

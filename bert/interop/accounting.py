@@ -23,6 +23,11 @@ _DECODER_WEIGHT, _DECODER_BIAS, _BIAS = (
     "cls.predictions.decoder.bias",
     "cls.predictions.bias",
 )
+# Google's code and old versions of transformers keep the pooler whatever they train, and call both classifiers alike.
+_AMBIGUOUS = (
+    "{name} is taken for a classifier of sequences; of tokens it has the same name: if it is one, write "
+    '"architectures": ["BertForTokenClassification"] into {file}'
+)
 _BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
 
 
@@ -61,18 +66,23 @@ def _refuse_other_models(names: Mapping[str, str], source: str) -> None:
         )
 
 
-def classifier_kind(values: Mapping[str, Any], names: Collection[str], column: Column = "hugging_face") -> str | None:
-    """What a "classifier" of the file classifies: as its configuration says, else sequences if there is a pooler."""
+def classifier_kind(
+    values: Mapping[str, Any], names: Collection[str], column: Column = "hugging_face"
+) -> tuple[str | None, bool]:
+    """What a "classifier" of the file classifies, and whether that is a guess.
+
+    As its configuration says; else sequences if there is a pooler, which is the guess, and tokens if there is none.
+    """
     told = values.get("architectures")
     architecture = str(told[0]) if isinstance(told, list) and told else ""
     if "TokenClassification" in architecture:
-        return "token_classifier"
+        return "token_classifier", False
     if "SequenceClassification" in architecture:
-        return "sequence_classifier"
+        return "sequence_classifier", False
     if "MultipleChoice" in architecture:
-        return None
+        return None, False
     pooler = any(weight.outside(column).name in names for weight in PARTS["pooler"])
-    return "sequence_classifier" if pooler else "token_classifier"
+    return ("sequence_classifier", True) if pooler else ("token_classifier", False)
 
 
 def settle_decoder(tensors: Selected, report: Report) -> None:
@@ -121,8 +131,13 @@ def read_parts(
       InputError: a weight that is missing, of another shape, or not finite; a block beyond the config's number of
         layers; names of classes that are not those of the weights.
     """
-    parts = weight_names.parts_present(tensors, column, classifier=classifier_kind(values, tensors, column))
+    kind, guessed = classifier_kind(values, tensors, column)
+    parts = weight_names.parts_present(tensors, column, classifier=kind)
     parts = _leave_incomplete(tensors, parts, fresh, report, column)
+    if kind is not None and kind in parts and guessed:
+        name = next(name for w in PARTS[kind] if (name := w.outside(column).name) in tensors)
+        told = {"name": tensors.own_name(name), "file": pathlib.PurePath(config_file).name}
+        report.notes.append(_AMBIGUOUS.format(**told))
     classes = weight_names.classes_of(tensors, parts, column)
     names = labels.read(values, classes, config_file)
     params = parameters.to_params(tensors, config, parts, report, column=column, classes=classes)

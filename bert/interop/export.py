@@ -19,7 +19,7 @@ from bert.config import BertConfig
 from bert.errors import InputError
 from bert.interop import hugging_face, parameters, programs, weight_files, whole_directory
 from bert.interop import labels as labels_of
-from bert.interop.hugging_face import CONFIG_FILE, REWRITTEN, TOKENIZER_FILES
+from bert.interop.hugging_face import CONFIG_FILE, MARK, OTHER_WRITER, REWRITTEN, TOKENIZER_FILES, WRITER
 from bert.interop.model_directory import read_json
 from bert.interop.parameters import Params
 from bert.interop.programs import PROGRAMS
@@ -45,7 +45,7 @@ def save_model_directory(
 ) -> pathlib.Path:
     """Writes a model directory and returns its path; in the format "huggingface", transformers loads it.
 
-    It appears under its name only when it is complete; an older model directory of that name is replaced as a whole.
+    It appears under its name only when it is complete; one of that name that was written here is replaced as a whole.
 
     Args:
       params: {"encoder": ..., "head": ...}, arrays of NumPy or JAX (all of each on this host).
@@ -56,10 +56,11 @@ def save_model_directory(
       largest_file: bytes of weights beyond which they are split into several files with an index.
 
     Raises:
-      InputError: an unknown format or dtype; a directory that may not be replaced (`check_replaceable`) or cannot be
-        made; a weight that is not finite, or too large for the dtype; a parameter without a Hugging Face name; a part
-        without the one that it reads; another number of labels than classes, or one name for two classes; of "onnx",
-        the package onnx missing or a model of one position; of both programs, weights above 2 GB.
+      InputError: an unknown format or dtype; a directory that may not be replaced (`check_replaceable`), or cannot be
+        made or written; a weight that is not finite, or too large for the dtype; a parameter without a Hugging Face
+        name; a part without the one that it reads; another number of labels than classes, one name for two classes, or
+        one that is no text; of "onnx", the package onnx missing or a model of one position; of both programs, weights
+        above 2 GB.
     """
     check_choices(format, dtype)
     target = _resolved(directory)
@@ -70,6 +71,8 @@ def save_model_directory(
     _check_finite(params, target)
     values = _config_values(config, params, tokenizer, labels, extra or {}, dtype, source=str(target))
     text = json.dumps(values, indent=2, ensure_ascii=False)
+    if not _is_utf8(text):  # a setting that was carried along holds half of a character: JSON can spell that out
+        text = json.dumps(values, indent=2)
     with whole_directory.replacing(target) as aside:
         (aside / CONFIG_FILE).write_text(text + "\n", encoding="utf-8", newline="\n")
         if format in PROGRAMS:
@@ -98,6 +101,13 @@ def check_choices(format: str, dtype: str) -> None:
             raise InputError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}")
     if format != "huggingface" and dtype != "float32":
         raise InputError(f"dtype is {dtype!r}, but a file of the format {format} holds float32; leave dtype out")
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        return bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _check_finite(params: Params, target: pathlib.Path) -> None:
@@ -143,6 +153,7 @@ def _config_values(
         raise InputError(f"{source}: {len(names)} labels ({shown}) for {classes} classes; name each once")
     names = names or [labels_of.stand_in(i) for i in range(classes or 0)]
     return {
+        MARK: WRITER,
         "architectures": [architecture(params.get("head", {}))],
         **{key: value for key, value in extra.items() if key not in REWRITTEN},
         **config.to_json(),
@@ -175,8 +186,8 @@ def check_replaceable(directory: str | os.PathLike, format: str = "huggingface",
     A long run asks this before it starts.
 
     Raises:
-      InputError: it is a file, holds other files than a model directory's, or cannot be made; or it holds weights, and
-        what is to be written is no model to load, or a rounded one.
+      InputError: it is a file, holds other files than a model directory's, was not written here, or cannot be made; or
+        it holds weights, and what is to be written is no model to load, or a rounded one.
     """
     target = _resolved(directory)
     try:
@@ -185,6 +196,7 @@ def check_replaceable(directory: str | os.PathLike, format: str = "huggingface",
         raise InputError(f"{target}: cannot be read ({error.strerror}); choose another directory") from None
     ours = (CONFIG_FILE, weight_files.SAFETENSORS, weight_files.INDEX, *shards, *PROGRAMS.values(), *TOKENIZER_FILES)
     whole_directory.check_replaceable(target, ours)
+    _check_written_here(target)
     weights = weight_files.find(target)
     if weights is None:
         return
@@ -192,6 +204,21 @@ def check_replaceable(directory: str | os.PathLike, format: str = "huggingface",
         raise InputError(f"{weights}: an export to run would replace these weights; choose a new or an empty directory")
     if dtype != "float32" and _dtype_of(target) != dtype:
         raise InputError(f"{weights}: weights in {dtype} would replace these; choose a new or an empty directory")
+
+
+def _check_written_here(target: pathlib.Path) -> None:
+    """Refuses a directory with files whose configuration does not say that `save_model_directory` wrote it."""
+    try:
+        if not target.is_dir() or not any(target.iterdir()):
+            return
+        values = read_json(target / CONFIG_FILE)
+    except InputError:
+        values = {}
+    if values.get(MARK) != WRITER or OTHER_WRITER in values:
+        raise InputError(
+            f"{target}: not known to be an export of ours (the {CONFIG_FILE} of one says {MARK} {WRITER!r}, and no "
+            f"{OTHER_WRITER}; earlier versions did not); choose a new or an empty directory, or move this one away"
+        )
 
 
 def _dtype_of(directory: pathlib.Path) -> str | None:

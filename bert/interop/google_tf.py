@@ -21,45 +21,63 @@ from bert.interop.report import Report
 from bert.interop.tensor_bundle import is_v1, open_bundle
 from bert.interop.tensors import Selected
 from bert.text.tokenizer import Tokenizer
+from bert.text.tokenizer_files import GOOGLE_MAX_WORD_CHARS
 
 CONFIG_FILE, VOCABULARY, CHECKPOINT, STATE = "bert_config.json", "vocab.txt", "bert_model.ckpt", "checkpoint"
-LONGEST_WORD = 200  # characters; tokenization.py, WordpieceTokenizer
 _SLOT = re.compile(
     r"/(adam_[mv]|Adam(_1)?|AdamWeightDecayOptimizer(_1)?|LAMBOptimizer(_1)?|Momentum|ExponentialMovingAverage)$"
 )
+_SUFFIX = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")  # of the files of one checkpoint, after its prefix
 _COUNTERS = re.compile(r"^(global_step|beta[12]_power|loss_scale.*|good_steps|training_step.*)$")
-# Google's code keeps the pooler whatever it trains, and calls the classifier of sentences and that of tokens alike.
-_AMBIGUOUS = (
-    "output_weights is taken for a classifier of sequences; of tokens it has the same name: if it is one, write "
-    f'"architectures": ["BertForTokenClassification"] into {CONFIG_FILE}'
-)
 
 
 def find(path: pathlib.Path) -> pathlib.Path | None:
     """The prefix of the checkpoint's files, PREFIX.index and PREFIX.data-*: of a folder, or ``path`` itself.
 
-    In a folder: bert_model.ckpt, else what TensorFlow's file "checkpoint" calls the newest, else the only one there.
+    In a folder: what TensorFlow's file "checkpoint" calls the newest, else the only one there.
     Of a file: also where it only seems to be meant as a checkpoint, which `load_checkpoint` then explains.
 
     Raises:
-      InputError: several, and nothing says which.
+      InputError: several, and nothing says which; bert_config.json without a checkpoint beside it.
     """
     if not path.is_dir():
-        prefix = path.with_name(re.sub(r"\.(index|meta|data-\d{5}-of-\d{5})$", "", path.name))
+        prefix = path.with_name(_SUFFIX.sub("", path.name))
         return prefix if is_v1(path) or any(path.parent.glob("*.index")) else None
-    if _index(path / CHECKPOINT).is_file() or is_v1(path / CHECKPOINT):
-        return path / CHECKPOINT
-    if (path / STATE).is_file():
-        named = re.search(r'^model_checkpoint_path: "(.*)"$', (path / STATE).read_text(errors="replace"), re.MULTILINE)
-        # A checkpoint that was moved is still called by its old place; it lies beside the file that names it.
-        if named and _index(path / pathlib.PurePosixPath(named[1]).name).is_file():
-            return path / pathlib.PurePosixPath(named[1]).name
-    found = sorted(p.name.removesuffix(".index") for p in path.glob("*.index"))
-    if not (path / CONFIG_FILE).is_file():  # the name alone says little: other programs have an index, too
+    found, google = sorted(p.name.removesuffix(".index") for p in path.glob("*.index")), (path / CONFIG_FILE).is_file()
+    if not google:  # the name alone says little: other programs have an index, too
         found = [name for name in found if any(path.glob(f"{glob.escape(name)}.data-*"))]
+    if found and (newest := _newest(path)) in found:
+        return path / newest
     if len(found) > 1:
         raise InputError(f"{path}: holds several checkpoints ({', '.join(found[:4])}); name one, as {path / found[0]}")
+    if not found and is_v1(path / CHECKPOINT):
+        return path / CHECKPOINT
+    if not found and google and not (path / "config.json").is_file():
+        raise InputError(_no_checkpoint(path))
     return path / found[0] if found else None
+
+
+def _newest(folder: pathlib.Path) -> str:
+    """The checkpoint that TensorFlow's file "checkpoint" names; "" where there is no such file, or it is not of use."""
+    state = folder / STATE
+    if not state.is_file():
+        return ""
+    named = re.search(r'^model_checkpoint_path: "(.*)"$', state.read_text(errors="replace"), re.MULTILINE)
+    # A checkpoint that was moved is still called by its old place; it lies beside the file that names it.
+    name = pathlib.PurePosixPath(named[1]).name if named else ""
+    if name and _index(folder / name).is_file():
+        return name
+    logging.warning(
+        "%s: %s; it is ignored", state, f"names {named[1]}, which is not there" if named else "names nothing"
+    )
+    return ""
+
+
+def _no_checkpoint(folder: pathlib.Path) -> str:
+    """Why a folder with Google's configuration cannot be loaded."""
+    others = sorted(p.name for pattern in ("*.ckpt*", "*.data-*") for p in folder.glob(pattern))
+    what = f"{others[0]} has no {_SUFFIX.sub('', others[0])}.index beside it" if others else "holds no checkpoint"
+    return f"{folder}: {what}; a checkpoint is PREFIX.index and PREFIX.data-*: put all its files there"
 
 
 def _index(prefix: pathlib.Path) -> pathlib.Path:
@@ -100,8 +118,6 @@ def load_checkpoint(prefix: pathlib.Path, fresh: Sequence[str] = ()) -> ModelDir
         fresh=fresh,
         reason=_reason,
     )
-    if "sequence_classifier" in parts and "architectures" not in values:
-        report.notes.append(_AMBIGUOUS)
     return ModelDirectory(config, params, parts, tokenizer, report, names, {})
 
 
@@ -110,7 +126,9 @@ def _read_tokenizer(folder: pathlib.Path, config: BertConfig) -> Tokenizer | Non
         logging.info("%s: no %s; only token ids can be given to this model", folder, VOCABULARY)
         return None
     longest = config.max_position_embeddings
-    tokenizer = Tokenizer.from_vocab(folder / VOCABULARY, max_word_chars=LONGEST_WORD, model_max_length=longest)
+    tokenizer = Tokenizer.from_vocab(
+        folder / VOCABULARY, max_word_chars=GOOGLE_MAX_WORD_CHARS, model_max_length=longest
+    )
     check_vocabulary(tokenizer, config, folder)
     return tokenizer
 

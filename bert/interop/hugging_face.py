@@ -21,9 +21,12 @@ from bert.text.tokenizer import Tokenizer
 
 CONFIG_FILE = "config.json"
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
+# What config.json says of a directory that was written here. transformers carries it along when it saves such a model
+# again, and then adds a key of its own.
+MARK, WRITER, OTHER_WRITER = "written_by", "bert-jax", "transformers_version"
 # Written anew on every save; everything else in config.json that BertConfig does not hold is carried along.
 REWRITTEN = (
-    *("architectures", "transformers_version", "dtype", "torch_dtype", "tie_word_embeddings", "pad_token_id"),
+    *(MARK, OTHER_WRITER, "architectures", "dtype", "torch_dtype", "tie_word_embeddings", "pad_token_id"),
     *labels.KEYS,
 )
 

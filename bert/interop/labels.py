@@ -61,6 +61,16 @@ def _read(values: Mapping[str, Any], classes: int | None, source: str) -> tuple[
     return tuple(real.get(i, stand_in(i)) for i in range(count))
 
 
+def _name(given: Any, said: str) -> str:
+    """The name as text; ``said`` begins the message where it is none."""
+    if isinstance(given, list | dict) or given is None:
+        raise InputError(f"{said} {given!r}; a name is a text or a number")
+    name = str(given)
+    if any("\ud800" <= c <= "\udfff" for c in name):  # half of a character of UTF-16: no file in UTF-8 can hold it
+        raise InputError(f"{said} {name!r}, which is no text (half of a character); write the whole one")
+    return name
+
+
 def write(labels: Sequence[str], source: str) -> dict[str, Any]:
     """What config.json says of these names; nothing where there are none.
 
@@ -68,9 +78,10 @@ def write(labels: Sequence[str], source: str) -> dict[str, Any]:
       source: the directory that is written, for messages.
 
     Raises:
-      InputError: two classes have one name, of which label2id would keep one.
+      InputError: two classes have one name, of which label2id would keep one; a name is no text.
     """
     for i, name in enumerate(labels):
+        _name(name, f"{source}: class {i} is called")
         if name in labels[:i]:
             raise InputError(
                 f"{source}: classes {list(labels).index(name)} and {i} are both called {name!r}; give each its own name"
@@ -102,7 +113,7 @@ def _names(values: Mapping[str, Any], source: str) -> dict[int, str]:
             number, name = (right, left) if key == "label2id" else (left, right)
             if not re.fullmatch(r"\d{1,6}", str(number)):
                 raise InputError(f"{source}: {key} holds {number!r} where a class's number belongs; write 0, 1, ...")
-            i, name = int(number), str(name)
+            i, name = int(number), _name(name, f"{source}: {key} calls class {int(number)}")
             known = names.get(i)
             if known is None or known == stand_in(i):
                 names[i], holders[i] = name, key

@@ -40,29 +40,37 @@ def to_params(
       InputError: naming every missing tensor, or the first one of the wrong shape, kind or value.
     """
     weights = [weight for part in parts for weight in PARTS[part]]
-    report.missing += [n for w in weights for n in w.outside_names(column, config.num_layers) if n not in tensors]
+    # A configuration may speak of a billion layers: one more than there are tensors is enough to miss some.
+    layers = min(config.num_layers, len(tensors) + 1)
+    report.missing += [n for w in weights for n in w.outside_names(column, layers) if n not in tensors]
     if report.missing:
         raise InputError(_missing_text(report, tensors))
     params: Params = {"encoder": {}, "head": {}}
     sizes = axis_sizes(config, classes)
     for weight in weights:
-        names = weight.outside_names(column, config.num_layers)
-        value = np.empty((len(names), *(sizes[axis] for axis in weight.axes)), np.float32)
-        for name, layer in zip(names, value, strict=True):
-            _fill(layer, tensors[name], name, weight.outside(column).transposed, report.source)
+        names, transposed = weight.outside_names(column, config.num_layers), weight.outside(column).transposed
+        shape, first = tuple(sizes[axis] for axis in weight.axes), tensors[names[0]]
+        _check_shape(shape, first, names[0], transposed, report.source)  # before so much memory is asked for
+        value = np.empty((len(names), *shape), np.float32)
+        for i, name in enumerate(names):
+            _fill(value[i], tensors[name] if i else first, name, transposed, report.source)
         put(params, weight.path, value if weight.stacked else value[0])
         report.used += names
     return params
 
 
-def _fill(ours: np.ndarray, tensor: np.ndarray, name: str, transposed: bool, source: str) -> None:
-    """Copies a tensor into a float32 array of our orientation; refuses one that does not fit or is not finite."""
-    wanted = ours.shape[::-1] if transposed else ours.shape
+def _check_shape(shape: tuple[int, ...], tensor: np.ndarray, name: str, transposed: bool, source: str) -> None:
+    wanted = shape[::-1] if transposed else shape
     if tensor.shape != wanted:
         raise InputError(
             f"{source}: {name} has shape {list(tensor.shape)}, the configuration asks for {list(wanted)}; "
             "weights and configuration belong to different models"
         )
+
+
+def _fill(ours: np.ndarray, tensor: np.ndarray, name: str, transposed: bool, source: str) -> None:
+    """Copies a tensor into a float32 array of our orientation; refuses one that does not fit or is not finite."""
+    _check_shape(ours.shape, tensor, name, transposed, source)
     if tensor.dtype.kind != "f" and tensor.dtype.name != "bfloat16":
         raise InputError(f"{source}: {name} holds {tensor.dtype}; a weight must be a float of 16, 32 or 64 bits")
     with np.errstate(over="ignore", invalid="ignore"):  # a float64 beyond float32 becomes infinite, and is refused

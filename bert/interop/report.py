@@ -4,11 +4,20 @@ import collections
 import dataclasses
 
 
+def printable(text: str) -> str:
+    """The text as one line that a terminal shows as it is: line ends, escape codes and the like are spelled out.
+
+    Names come from whoever made a file: one with a line end in it could pass for a line of ours.
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 @dataclasses.dataclass
 class Report:
     """The account of one file, by the file's own names; nothing is left out."""
 
     source: str
+    counted: str = "tensors"  # what the names are of
     used: list[str] = dataclasses.field(default_factory=list)
     ignored: dict[str, str] = dataclasses.field(default_factory=dict)  # name -> why
     fresh: list[str] = dataclasses.field(default_factory=list)  # parts that the file lacks, made new as asked for
@@ -18,7 +27,11 @@ class Report:
 
     def __str__(self) -> str:
         """One line of counts, then one for each name; of many that share a reason, such as optimizer slots, one."""
-        counts = [f"{len(self.used)} tensors used", f"{len(self.ignored)} ignored", f"{len(self.missing)} missing"]
+        counts = [
+            f"{len(self.used)} {self.counted} used",
+            f"{len(self.ignored)} ignored",
+            f"{len(self.missing)} missing",
+        ]
         counts += [f"{len(self.replaced)} replaced"] if self.replaced else []
         lines = [f"{self.source}: {', '.join(counts)}"]
         reasons: dict[str, list[str]] = collections.defaultdict(list)
@@ -31,4 +44,4 @@ class Report:
         lines += [f"  {part}: new" for part in self.fresh]
         lines += [f"  missing {name}" for name in self.missing]
         lines += [f"  note: {note}" for note in self.notes]
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))

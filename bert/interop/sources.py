@@ -64,13 +64,14 @@ def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:
     settings, path = run_directory.read(run), run / run_directory.CONFIG
     encoder = settings.get("encoder") if isinstance(settings, dict) else None
     if not isinstance(encoder, dict):
-        raise InputError(
-            f'{path}: says nothing of an encoder ("encoder"); name a pretraining run, or a model directory'
-        )
+        raise InputError(f'{path}: says nothing of an encoder ("encoder"); name a run, or a model directory')
     config = BertConfig.from_json(encoder, source=str(path))
     step, params = checkpoint.newest_params(run / run_directory.CHECKPOINTS)
     logging.info("%s: no finished export yet; weights are those of step %d", run, step)
-    report = Report(str(run / run_directory.CHECKPOINTS / str(step)))
+    # One of ours holds what a file has in many tensors, a layer each.
+    report = Report(str(run / run_directory.CHECKPOINTS / str(step)), counted="parameters")
     report.used += [path for path, _ in flatten(params)]
-    extra = {"pretraining": {"step": step, "objective": settings.get("examples.objective")}}
-    return ModelDirectory(config, params, ("encoder", *params["head"]), Tokenizer.load(run), report, (), extra)
+    # Of a fine-tuning run its settings hold what its exports say.
+    extra = settings.get("extra") or {"pretraining": {"step": step, "objective": settings.get("examples.objective")}}
+    labels = tuple(settings.get("labels") or ())
+    return ModelDirectory(config, params, ("encoder", *params["head"]), Tokenizer.load(run), report, labels, extra)

@@ -17,6 +17,7 @@ from bert.errors import InputError
 
 Tensors = Mapping[str, np.ndarray]
 Bytes = mmap.mmap | bytes
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # Git LFS, docs/spec.md
 
 _SAFETENSORS_DTYPES = {
     **{"F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16, "BOOL": np.bool_},
@@ -29,15 +30,18 @@ def map_file(path: pathlib.Path) -> Bytes:
     """The file's bytes, read-only, read page by page as they are looked at.
 
     Raises:
-      InputError: there is no such file, or it may not be read.
+      InputError: there is no such file, or it may not be read; it is the stand-in that Git LFS leaves for a file.
     """
     try:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size == 0:  # cannot be mapped
                 return b""
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
+    if mapped[: len(_LFS_POINTER)] == _LFS_POINTER:
+        raise InputError(f"{path}: is a Git LFS pointer, not the file itself; fetch that with `git lfs pull`")
+    return mapped
 
 
 class Selected(Tensors):
@@ -70,8 +74,10 @@ def open_safetensors(path: pathlib.Path) -> Tensors:
     A tensor that its writer stored once for two names (metadata ``second name -> stored name``) is there under both.
 
     Raises:
-      InputError: the file is cut short or is not safetensors, or a tensor has a type that NumPy lacks.
+      InputError: the file cannot be read, is cut short or is not safetensors, or a tensor has a type that NumPy lacks.
     """
+    # First, for the library calls everything damage: a file that may not be read, and one that is not there yet.
+    data, views = np.frombuffer(map_file(path), np.uint8), {}
     try:
         with safetensors.safe_open(path, framework="numpy") as file:  # checks the header: names, types, offsets
             slices = {name: file.get_slice(name) for name in file.offset_keys()}
@@ -79,7 +85,6 @@ def open_safetensors(path: pathlib.Path) -> Tensors:
             metadata = file.metadata() or {}
     except (safetensors.SafetensorError, OSError) as error:
         raise InputError(f"{path}: cannot be read ({error}); the file is damaged or cut short") from None
-    data, views = np.frombuffer(map_file(path), np.uint8), {}
     start = 8 + int.from_bytes(data[:8].tobytes(), "little")  # the header's length, and the header
     for name, (kind, shape) in kinds.items():  # in the order of the file, where they lie one after another
         if kind not in _SAFETENSORS_DTYPES:

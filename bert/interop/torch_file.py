@@ -144,7 +144,7 @@ def _read_stream(file: Bytes) -> tuple[dict[str, PickledTensor], dict[str, int]]
             value, position = unpickle(file, position, len(file), storages)
             values.append(value)
         if not values or expected not in (None, values[-1]):
-            raise Refusal("is no file of torch.save", "name one; a pointer of Git LFS or a web page is none")
+            raise Refusal("is no file of torch.save", "name one; a web page is none")
     _, _, system, held, keys = values
     if not isinstance(system, dict) or not isinstance(keys, list):
         raise Refusal("does not say what its bytes mean as a file of torch.save does")

@@ -4,10 +4,13 @@ Where a directory holds several kinds, safetensors wins; a pickle is read by tor
 """
 
 import json
+import os
 import pathlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
+import safetensors
 import safetensors.numpy
 
 from bert.errors import InputError
@@ -56,10 +59,22 @@ def _weight_map(path: pathlib.Path) -> dict[str, str]:
     return homes
 
 
+def _write_one(path: pathlib.Path, tensors: dict[str, np.ndarray]) -> None:
+    try:
+        safetensors.numpy.save_file(tensors, path, metadata={"format": "pt"})
+    except safetensors.SafetensorError as error:
+        cause = re.search(r"\(os error (\d+)\)", str(error))
+        if cause is None:
+            raise
+        # The library has an exception of its own for a full disk; the system's says it to everyone.
+        raise OSError(int(cause[1]), os.strerror(int(cause[1])), str(path)) from None
+
+
 def write(folder: pathlib.Path, tensors: Iterator[tuple[str, np.ndarray]], largest: int) -> None:
     """Writes the tensors as model.safetensors, or as shards with an index where they have more than ``largest`` bytes.
 
     Holds one shard in memory at a time. A tensor is never split, so one that is larger makes a larger shard.
+    OSError where the system does not let it.
     """
     names: list[list[str]] = []
     held: dict[str, np.ndarray] = {}
@@ -67,7 +82,7 @@ def write(folder: pathlib.Path, tensors: Iterator[tuple[str, np.ndarray]], large
 
     def put_away() -> None:
         # Names say how many there are, so until the end they say something else.
-        safetensors.numpy.save_file(held, folder / f"{len(names)}.part", metadata={"format": "pt"})
+        _write_one(folder / f"{len(names)}.part", held)
         names.append(list(held))
         held.clear()
 

@@ -70,10 +70,12 @@ def replacing(target: pathlib.Path) -> Iterator[pathlib.Path]:
     """An empty directory to write into; it becomes ``target`` at the end, or goes where anything fails.
 
     Raises:
-      InputError: it cannot be made.
+      InputError: it cannot be made or written (a full disk, say); one that is raised within names the directory by the
+        name that it was to get.
     """
     new = target.with_name(f".{target.name}.unfinished")  # a killed process leaves it; the next one clears it away
     shutil.rmtree(new, ignore_errors=True)
+    absent = [parent for parent in target.parents if not parent.exists()]  # the nearest first
     try:
         new.mkdir(parents=True)
     except OSError as error:
@@ -81,8 +83,16 @@ def replacing(target: pathlib.Path) -> Iterator[pathlib.Path]:
     try:
         yield new
         _put_in_place(new, target)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(new, ignore_errors=True)
+        with contextlib.suppress(OSError):  # not empty, or gone already
+            for parent in absent:
+                parent.rmdir()
+        if isinstance(error, OSError):
+            why = error.strerror or error
+            raise InputError(f"{target}: cannot be written ({why}); make room, or choose another directory") from None
+        if isinstance(error, InputError):
+            raise InputError(str(error).replace(str(new), str(target))) from None
         raise
 
 

@@ -14,56 +14,18 @@ from typing import Any, NamedTuple
 
 from bert.errors import InputError
 from bert.text import pool
-from bert.text.corpus import Corpus, CorpusSettings
+from bert.text.corpus import Corpus
 from bert.text.digests import SeenDigests, fraction
+from bert.text.prepare_settings import PrepareSettings, given_tokenizer
 from bert.text.prepared_folder import is_finished, partial_folder, put_in_place, report_of, settle
 from bert.text.report import Report, group_sources
 from bert.text.store import SPLITS
 from bert.text.store_writer import StoreWriter, finish
 from bert.text.tokenize_sections import start_tokenizing, tokenize_sections
 from bert.text.tokenizer import Tokenizer
+from bert.text.wordpiece import MAX_WORD_CHARS
 
 TASK_BYTES = 1 << 19  # text handed to a worker at once
-
-
-@dataclasses.dataclass(frozen=True)
-class PrepareSettings:
-    """All that somebody can choose; configs/prepare.py explains each field.
-
-    With the texts, and what `vocab` names, they decide the prepared bytes; not where `vocab` is empty, for learning a
-    vocabulary twice does not give the same one.
-    """
-
-    corpus: str
-    vocab: str = ""
-    vocab_size: int = 8192
-    vocab_megabytes: int = 100
-    lower_case: bool | None = None
-    strip_accents: bool | None = None
-    max_word_chars: int = 100
-    encoding: str = ""
-    text_column: str = "text"
-    documents: str = "auto"
-    sentences: str = "auto"
-    language: str = "en"
-    word_boundaries: str = ""
-    special_tokens_in_text: bool = False
-    validation_share: float = 0.01
-    deduplicate: bool = True
-    seed: int = 0
-    shard_tokens: int = 1 << 26
-
-    def __post_init__(self):
-        if not 0 <= self.validation_share < 1:
-            raise InputError(f"validation_share {self.validation_share} must be from 0 to below 1")
-        if self.word_boundaries not in ("", "whitespace"):
-            raise InputError(f"word_boundaries {self.word_boundaries!r} must be empty or 'whitespace'")
-        for name in ("vocab_size", "vocab_megabytes", "max_word_chars", "shard_tokens"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} {getattr(self, name)} must be at least 1")
-
-    def reading(self) -> CorpusSettings:
-        return CorpusSettings(self.encoding, self.text_column, self.documents, self.sentences, self.language)
 
 
 class Prepared(NamedTuple):
@@ -103,7 +65,9 @@ def prepare(
     """
     folder = pathlib.Path(out).resolve()
     corpus = Corpus(settings.corpus, settings.reading(), workers=workers)
-    given = _given_tokenizer(settings) if settings.vocab else None
+    given = given_tokenizer(settings) if settings.vocab else None
+    longest = given.settings.max_word_chars if given else settings.max_word_chars or MAX_WORD_CHARS
+    settings = dataclasses.replace(settings, max_word_chars=longest)  # what the folder notes
     noted = dataclasses.asdict(settings) | {"texts": corpus.signature()}
     settle(folder)
     if is_finished(folder, noted, given, overwrite):
@@ -135,26 +99,6 @@ def _write(
     finish(folder, tokenizer, writers, settings=noted, report=report.as_dict())
 
 
-def _given_tokenizer(settings: PrepareSettings) -> Tokenizer:
-    path = pathlib.Path(settings.vocab)
-    if not path.is_dir():
-        return Tokenizer.from_vocab(
-            path,
-            lower_case=settings.lower_case,
-            strip_accents=settings.strip_accents,
-            max_word_chars=settings.max_word_chars,
-        )
-    tokenizer = Tokenizer.load(path)
-    for name in ("lower_case", "strip_accents", "max_word_chars"):
-        wanted, has = getattr(settings, name), getattr(tokenizer.settings, name)
-        if wanted is not None and wanted != has:
-            raise InputError(
-                f"{name} is {wanted}, but the tokenizer in {path} has {has}; set {name} to {has}, or give a vocab.txt, "
-                "for which it can be chosen"
-            )
-    return tokenizer
-
-
 def _train_tokenizer(corpus: Corpus, settings: PrepareSettings, progress: Progress) -> Tokenizer:
     """Vocabulary of at most `vocab_megabytes` of the corpus, chosen evenly by a hash of each section."""
     size = sum(source.bytes * (4 if source.path.suffix == ".gz" else 1) for source in corpus.sources)
@@ -173,7 +117,7 @@ def _train_tokenizer(corpus: Corpus, settings: PrepareSettings, progress: Progre
         vocab_size=settings.vocab_size,
         lower_case=settings.lower_case is not False,
         strip_accents=settings.strip_accents,
-        max_word_chars=settings.max_word_chars,
+        max_word_chars=settings.max_word_chars or MAX_WORD_CHARS,
         source=f"corpus {settings.corpus!r}",
     )
 

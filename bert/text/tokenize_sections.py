@@ -57,7 +57,7 @@ class WordCache:
         self._dtype = token_dtype(tokenizer.vocab_size)
         self._known: dict[str, bytes] = {}
         # A protected "new york" does look across a blank.
-        self._whole = any(len(word.split()) != 1 for word in tokenizer.settings.protected)
+        self._whole = any(word.split() != [word] for word in tokenizer.settings.added_words())
 
     def parts(self, sentences: Sequence[str]) -> list[list[bytes]]:
         """For each sentence (single blanks between words) the ids of each word; a word may have none."""

@@ -3,14 +3,12 @@
 The pieces are those of google-research/bert, tokenization.py, except where the `tokenizers` library differs from it:
 words of 101 to 200 characters are unknown (`max_word_chars=200` gives Google's answer), private-use characters are
 dropped, and a Greek capital sigma at a word's end becomes the plain small one. Text is never put into Unicode normal
-form: "a" + U+0301 and "á" are different entries of a cased vocabulary. The rules are in wordpiece.py, vocabulary
-files in vocabulary.py.
+form: "a" + U+0301 and "á" are different entries of a cased vocabulary. The rules are in wordpiece.py and
+added_words.py, files in vocabulary.py and tokenizer_files.py.
 """
 
 import dataclasses
 import functools
-import hashlib
-import json
 import pathlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,15 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from absl import logging
 
-from bert.errors import InputError
-from bert.text import wordpiece
-from bert.text.vocabulary import (
-    SPECIAL_TOKENS,
-    check_vocab,
-    read_tokenizer_folder,
-    read_vocab_file,
-    upper_case_entries,
-)
+from bert.text import tokenizer_files, wordpiece
+from bert.text.added_words import AddedWord, sort_out
+from bert.text.vocabulary import SPECIAL_TOKENS, check_vocab, read_vocab_file, upper_case_entries
 from bert.text.wordpiece import Backend, TokenizerSettings
 
 
@@ -55,7 +47,8 @@ class Tokenizer:
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
             self._ids[special[name]] for name in ("pad", "unk", "cls", "sep", "mask")
         )
-        self.special_ids = tuple(self._ids[special[name]] for name in SPECIAL_TOKENS)
+        more = [word.content for word in settings.added if word.special and word.content not in special.values()]
+        self.special_ids = tuple(self._ids[token] for token in (*(special[name] for name in SPECIAL_TOKENS), *more))
 
     @classmethod
     def from_vocab(
@@ -65,9 +58,10 @@ class Tokenizer:
         lower_case: bool | None = None,
         strip_accents: bool | None = None,
         split_chinese: bool = True,
-        max_word_chars: int = 100,
+        max_word_chars: int = wordpiece.MAX_WORD_CHARS,
         model_max_length: int = 512,
         special_tokens: Mapping[str, str] | None = None,
+        added: Sequence[AddedWord] = (),
         source: str = "",
     ) -> "Tokenizer":
         """Tokenizer of a vocabulary file, or of entries in the order of their ids.
@@ -80,6 +74,7 @@ class Tokenizer:
           max_word_chars: longer words become one unknown token.
           model_max_length: tokens, [CLS] and [SEP] included; only noted for others.
           special_tokens: "pad", "unk", "cls", "sep", "mask" -> entry, where they are not [PAD], [UNK], ...
+          added: words that are found before texts are cut into words; those that are no entries get the next ids.
           source: what messages call the vocabulary.
 
         Raises:
@@ -88,8 +83,12 @@ class Tokenizer:
         entries = read_vocab_file(vocab) if isinstance(vocab, str | pathlib.Path) else list(vocab)
         source = source or (str(vocab) if isinstance(vocab, str | pathlib.Path) else "vocabulary")
         special = {**SPECIAL_TOKENS, **(special_tokens or {})}
-        check_vocab(entries, special, source)
-        upper = upper_case_entries(entries)
+        words = {word.content: word for word in added}
+        known = set(entries)
+        vocab_size, new = len(entries), [content for content in words if content not in known]
+        entries += new
+        ids = check_vocab(entries, special, source)
+        upper = upper_case_entries([entry for entry in entries if entry not in words])
         if lower_case is None:
             lower_case = not upper
         elif lower_case and upper:
@@ -99,7 +98,12 @@ class Tokenizer:
                 *(source, len(upper), len(entries), ", ".join(upper[:3])),
             )
         accents = lower_case if strip_accents is None else strip_accents
-        settings = TokenizerSettings(lower_case, accents, split_chinese, max_word_chars, tuple(special.items()))
+        protected, unusual = sort_out(sorted(words.values(), key=lambda word: ids[word.content]), special.values())
+        # The unknown token must be an entry that words can become.
+        pieces = vocab_size if new and special["unk"] in known else None
+        settings = TokenizerSettings(
+            *(lower_case, accents, split_chinese, max_word_chars, tuple(special.items()), protected, unusual, pieces)
+        )
         return cls(entries, settings, model_max_length)
 
     @classmethod
@@ -111,7 +115,7 @@ class Tokenizer:
         lower_case: bool = True,
         strip_accents: bool | None = None,
         split_chinese: bool = True,
-        max_word_chars: int = 100,
+        max_word_chars: int = wordpiece.MAX_WORD_CHARS,
         model_max_length: int = 512,
         source: str = "trained vocabulary",
     ) -> "Tokenizer":
@@ -123,14 +127,9 @@ class Tokenizer:
         Raises:
           InputError: no room for the special tokens, or no text.
         """
-        if vocab_size < len(SPECIAL_TOKENS) + 1:
-            raise InputError(f"vocab_size {vocab_size} must be above {len(SPECIAL_TOKENS)}, the special tokens")
         accents = lower_case if strip_accents is None else strip_accents
         settings = TokenizerSettings(lower_case, accents, split_chinese, max_word_chars)
-        vocab = wordpiece.learn(texts, settings, vocab_size=vocab_size)
-        if len(vocab) == len(SPECIAL_TOKENS):
-            raise InputError(f"{source}: the texts hold no word, so no vocabulary can be learnt from them")
-        return cls(vocab, settings, model_max_length)
+        return cls(wordpiece.learn(texts, settings, vocab_size, source), settings, model_max_length)
 
     @classmethod
     def load(cls, directory: str | pathlib.Path) -> "Tokenizer":
@@ -141,39 +140,34 @@ class Tokenizer:
         Raises:
           InputError: neither file is there, or the tokenizer is not BERT's.
         """
-        found = read_tokenizer_folder(pathlib.Path(directory))
-        protected = found.pop("protected")
-        made = cls.from_vocab(**found)
-        special = dict(made.settings.special_tokens).values()
-        return made.add_protected([word for word in protected if word not in special])
+        return cls.from_vocab(**tokenizer_files.read_tokenizer_folder(pathlib.Path(directory)))
 
     def save(self, directory: str | pathlib.Path) -> None:
         """Writes tokenizer.json, vocab.txt and tokenizer_config.json; transformers' AutoTokenizer reads them equal."""
-        folder = pathlib.Path(directory)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "tokenizer.json").write_text(self._keep.to_str(pretty=True), encoding="utf-8", newline="\n")
-        (folder / "vocab.txt").write_text("\n".join(self.vocab) + "\n", encoding="utf-8", newline="\n")
-        config = {
-            "tokenizer_class": "BertTokenizer",
-            "do_lower_case": self.lower_case,
-            "strip_accents": self.strip_accents,
-            "tokenize_chinese_chars": self.settings.split_chinese,
-            "model_max_length": self.model_max_length,
-            **{f"{name}_token": token for name, token in self.settings.special_tokens},
+        files = {
+            "tokenizer.json": self._keep.to_str(pretty=True),
+            "vocab.txt": "\n".join(self.vocab) + "\n",
+            tokenizer_files.CONFIG: tokenizer_files.config_text(
+                self.settings, self.model_max_length, [self.vocab[i] for i in self.special_ids[len(SPECIAL_TOKENS) :]]
+            ),
         }
-        text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
-        (folder / "tokenizer_config.json").write_text(text, encoding="utf-8", newline="\n")
+        pathlib.Path(directory).mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (pathlib.Path(directory) / name).write_text(text, encoding="utf-8", newline="\n")
 
     def add_protected(self, words: Sequence[str]) -> "Tokenizer":
         """A tokenizer that keeps these words whole; those not in the vocabulary get the next ids.
 
         The longest match wins. Letter case is treated as in all other text: with lower-casing, "Graft" is "graft".
         """
+        words = [word for word in words if word not in dict(self.settings.special_tokens).values()]
         if not words:
             return self
         vocab = [*self.vocab, *(word for word in dict.fromkeys(words) if word not in self._ids)]
-        protected = tuple(dict.fromkeys([*self.settings.protected, *words]))
-        return Tokenizer(vocab, dataclasses.replace(self.settings, protected=protected), self.model_max_length)
+        protected = tuple(sorted({*self.settings.protected, *words}, key=vocab.index))
+        added = tuple(word for word in self.settings.added if word.content not in words)
+        settings = dataclasses.replace(self.settings, protected=protected, added=added)
+        return Tokenizer(vocab, settings, self.model_max_length)
 
     @property
     def vocab_size(self) -> int:
@@ -212,11 +206,11 @@ class Tokenizer:
     @functools.cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the vocabulary and every setting that decides ids."""
-        parts = json.dumps([self.vocab, dataclasses.asdict(self.settings)], ensure_ascii=False)
-        return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
+        return wordpiece.fingerprint(self.vocab, self.settings)
 
     def encode(self, text: str, *, special_in_text: bool = False) -> Encoding:
-        """Pieces of one text. `special_in_text`: a literal "[MASK]" in the text is that token, else it is split."""
+        """Pieces of one text. `special_in_text`: a literal "[MASK]" is that token, else it is split; other added words
+        are found in both cases."""
         return self.encode_batch([text], special_in_text=special_in_text)[0]
 
     def encode_batch(self, texts: Sequence[str], *, special_in_text: bool = False) -> list[Encoding]:
@@ -246,9 +240,7 @@ class Tokenizer:
     @functools.cached_property
     def _split(self) -> Backend:
         """Splits special tokens in the text like any other text. The switch is state, hence two backends."""
-        backend = wordpiece.build(self.vocab, self.settings)
-        backend.encode_special_tokens = True
-        return backend
+        return wordpiece.build(self.vocab, self.settings, split_special=True)
 
     def __reduce__(self):
         return Tokenizer, (self.vocab, self.settings, self.model_max_length)

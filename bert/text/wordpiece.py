@@ -4,13 +4,19 @@ Source: google-research/bert, tokenization.py (`BasicTokenizer`, `WordpieceToken
 """
 
 import dataclasses
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Sequence
 
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import Tokenizer as Backend
 
+from bert.errors import InputError
+from bert.text.added_words import AddedWord, protected_word, special_word
 from bert.text.vocabulary import SPECIAL_TOKENS
+
+MAX_WORD_CHARS = 100  # where nothing is said; tokenizers' default, Google's is 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,16 +26,28 @@ class TokenizerSettings:
     lower_case: bool
     strip_accents: bool
     split_chinese: bool = True
-    max_word_chars: int = 100  # characters after lower-casing; tokenizers' default, Google's is 200
+    max_word_chars: int = MAX_WORD_CHARS  # characters after lower-casing
     special_tokens: tuple[tuple[str, str], ...] = tuple(SPECIAL_TOKENS.items())
     protected: tuple[str, ...] = ()  # words that are never split
+    added: tuple[AddedWord, ...] = ()  # the same with rules of their own; a special token only if its rules are unusual
+    pieces: int | None = None  # entries that words are cut into, the first ones; the rest are only added words
+
+    def added_words(self) -> dict[str, AddedWord]:
+        """All that is looked for before words are cut, by its text; special tokens are among them."""
+        found = {token: special_word(token) for _, token in self.special_tokens}
+        found |= {word: protected_word(word) for word in self.protected}
+        return found | {word.content: word for word in self.added}
 
 
-def build(vocab: Sequence[str], settings: TokenizerSettings) -> Backend:
-    """The `tokenizers` object of a vocabulary; [CLS] and [SEP] are for others that read the saved file."""
+def build(vocab: Sequence[str], settings: TokenizerSettings, *, split_special: bool = False) -> Backend:
+    """The `tokenizers` object of a vocabulary; [CLS] and [SEP] are for others that read the saved file.
+
+    Args:
+      split_special: the five special tokens are split like any other text; other added words are kept whole.
+    """
     ids = {entry: index for index, entry in enumerate(vocab)}
     special = dict(settings.special_tokens)
-    made = _bare(ids, settings)
+    made = _bare({entry: ids[entry] for entry in vocab[: settings.pieces]}, settings)
     made.decoder = decoders.WordPiece(prefix="##", cleanup=True)
     cls_token, sep_token = special["cls"], special["sep"]
     made.post_processor = processors.TemplateProcessing(
@@ -37,10 +55,13 @@ def build(vocab: Sequence[str], settings: TokenizerSettings) -> Backend:
         pair=[cls_token, "$A", sep_token, "$B:1", f"{sep_token}:1"],
         special_tokens=[(cls_token, ids[cls_token]), (sep_token, ids[sep_token])],
     )
-    made.add_special_tokens([AddedToken(special[name], normalized=False, special=True) for name in SPECIAL_TOKENS])
-    # single_word: "graft" must not be cut out of "grafting"; marks such as [E1] may touch other text.
-    whole = [AddedToken(word, normalized=True, single_word=word.isalnum()) for word in settings.protected]
-    made.add_tokens(whole)
+    # In the order of their ids, for the library numbers those that are no entries in the order in which they come.
+    for word in sorted(settings.added_words().values(), key=lambda word: ids[word.content]):
+        fields = dataclasses.asdict(word)
+        if split_special:
+            fields["special"] = word.content in special.values()
+        made.add_tokens([AddedToken(**fields)])
+    made.encode_special_tokens = split_special
     return made
 
 
@@ -58,8 +79,24 @@ def _bare(ids: dict[str, int], settings: TokenizerSettings) -> Backend:
     return made
 
 
-def learn(texts: Iterable[str], settings: TokenizerSettings, *, vocab_size: int) -> list[str]:
-    """Entries of a vocabulary for these texts, special tokens first; only those if the texts hold no word."""
+def fingerprint(vocab: Sequence[str], settings: TokenizerSettings) -> str:
+    """SHA-256 over all that decides ids."""
+    fields = dataclasses.asdict(settings)
+    for name in ("added", "pieces"):  # text prepared before there were such settings keeps its fingerprint
+        if not fields[name]:
+            del fields[name]
+    parts = json.dumps([vocab, fields], ensure_ascii=False)
+    return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def learn(texts: Iterable[str], settings: TokenizerSettings, vocab_size: int, source: str) -> list[str]:
+    """Entries of a vocabulary for these texts, special tokens first.
+
+    Raises:
+      InputError: no room beside the special tokens, or no word in the texts, which messages call `source`.
+    """
+    if vocab_size <= len(SPECIAL_TOKENS):
+        raise InputError(f"vocab_size {vocab_size} must be above {len(SPECIAL_TOKENS)}, the special tokens")
     special = [token for _, token in settings.special_tokens]
     # Without added tokens: a literal [CLS] in the text must be lower-cased and split as any other word.
     made = _bare({token: index for index, token in enumerate(special)}, settings)
@@ -72,6 +109,8 @@ def learn(texts: Iterable[str], settings: TokenizerSettings, *, vocab_size: int)
     )
     made.train_from_iterator(texts, trainer)
     ids = made.get_vocab(with_added_tokens=True)
+    if len(ids) == len(special):
+        raise InputError(f"{source}: the texts hold no word, so no vocabulary can be learnt from them")
     return sorted(ids, key=ids.__getitem__)
 
 

@@ -67,10 +67,12 @@ class Checkpoints:
         unreadable: dict[int, str] = {}
         for step in sorted(self._manager.all_steps(), reverse=True):
             restored, problem = None, ""
-            _refuse_other_shapes(self.directory / str(step), target)
             try:
                 with _without_late_complaints():
+                    _refuse_other_shapes(self.directory / str(step), target)
                     restored = self._manager.restore(step, args=args)
+            except InputError:
+                raise
             except Exception as error:  # whatever a damaged file makes Orbax and TensorStore raise
                 _raise_unless_damaged(error, self.directory / str(step))
                 problem = _first_line(error)

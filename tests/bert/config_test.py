@@ -143,6 +143,17 @@ def test_from_json_of_transformers():
     assert config == BertConfig(**TINY | {"intermediate_size": 128, "layer_norm_eps": 1e-5, "hidden_act": "gelu_new"})
 
 
+def test_another_name_for_the_same_activation():
+    """transformers' gelu_python is gelu, computed in Python; it is no tanh form, however like their names are."""
+    for given, meant in (("gelu_python", "gelu"), ("gelu_python_tanh", "gelu_pytorch_tanh")):
+        config = BertConfig.from_json(TINY_JSON | {"hidden_act": given})
+        assert config == BertConfig.from_json(TINY_JSON | {"hidden_act": meant})
+        assert config.to_json()["hidden_act"] == meant
+        assert BertConfig.of_size("tiny", vocab_size=9, hidden_act=given).hidden_act == meant
+    with pytest.raises(InputError, match=r"hidden_act is \['gelu'\]"):
+        BertConfig.from_json(TINY_JSON | {"hidden_act": ["gelu"]})
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

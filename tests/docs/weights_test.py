@@ -5,12 +5,13 @@ import pathlib
 import re
 import shutil
 
+import jax.export
 import numpy as np
-import onnxruntime  # noqa: F401  (the page's lines import it: where it is missing, this says so)
+import onnxruntime  # the page's lines import it: where it is missing, this says so
 import pytest
 
 import bert
-from bert.interop import export
+from bert.interop import export, hugging_face
 from bert.interop.report import Report
 from bert.interop.tensor_bundle import open_bundle
 from bert.model import forward
@@ -63,6 +64,40 @@ def test_the_report_that_is_shown_is_what_is_printed(page, tmp_path):
 def test_every_setting_and_key_on_the_page_exists(page):
     """What the page calls by name: fields of the report, formats, precisions."""
     fields = re.search(r"`model\.report` with (.*?\.)", page, re.DOTALL)[1]
-    assert set(re.findall(r"`(\w+)`", fields)) == {field.name for field in dataclasses.fields(Report)} - {"source"}
+    assert set(re.findall(r"`(\w+)`", fields)) == {field.name for field in dataclasses.fields(Report)} - {
+        "source",
+        "counted",
+    }
+    assert f'"{hugging_face.MARK}": "{hugging_face.WRITER}"' in page
     assert set(re.findall(r"--format=(\w+)", page)) == set(export.PROGRAMS)
     assert set(re.findall(r"--dtype=(\w+)", page)) <= set(export.DTYPES)
+
+
+@pytest.mark.parametrize("format", ["stablehlo", "onnx"])
+def test_what_programs_make_of_ids_that_there_are_not(page, tmp_path, format):
+    """As the page's table says: nothing, a failure, or the ids counted from the end."""
+    model = bert.load(TINY)
+    folder = bert.save(model, tmp_path / "out", format=format)
+    token_ids, zeros, ones = np.array([[2, 40, 3]]), np.zeros((1, 3), int), np.ones((1, 3), int)
+    if format == "onnx":
+        session = onnxruntime.InferenceSession(folder / "model.onnx")
+
+        def run(tokens, types):
+            inputs = {"input_ids": tokens, "attention_mask": ones, "token_type_ids": types}
+            return session.run(["sequence_output"], inputs)[0]
+    else:
+        program = jax.export.deserialize(bytearray((folder / "model.stablehlo").read_bytes()))
+
+        def run(tokens, types):
+            return np.asarray(program.call(*map(np.int32, (tokens, types, ones)))["sequence_output"])
+
+    last = np.where(token_ids == 40, 127, token_ids)
+    np.testing.assert_array_equal(run(np.where(token_ids == 40, -1, token_ids), zeros), run(last, zeros))
+    np.testing.assert_array_equal(run(token_ids, zeros - 1), run(token_ids, zeros + 1))
+    for tokens, types in ((np.where(token_ids == 40, 128, token_ids), zeros), (token_ids, zeros + 2)):
+        if format == "onnx":
+            with pytest.raises(onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument, match="out of data bounds"):
+                run(tokens, types)
+        else:
+            assert np.isnan(run(tokens, types)).any()
+    assert "**Ids that there are not.**" in page

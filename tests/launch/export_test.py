@@ -70,30 +70,66 @@ def test_choices_that_there_are_not(tmp_path, words, said):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("words", [("--format=onnx",), ("--format=stablehlo",), ("--dtype=float16",)], ids=str)
-@pytest.mark.parametrize("place", ["", "model", "new", "link"])
-def test_a_source_is_not_replaced_by_what_is_less(tmp_path, words, place):
+WHOLE_OR_LESS = pytest.mark.parametrize("words", [(), ("--format=onnx",), ("--dtype=float16",)], ids=str)
+
+
+@WHOLE_OR_LESS
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("", "is the source"),
+        ("model", "is the source"),
+        ("link", "is the source"),
+        ("new", "lies in the source"),
+        ("model/new", "lies in the source"),
+    ],
+)
+def test_nothing_is_written_into_the_source(tmp_path, monkeypatch, words, place, said):
     """On itself, its model/, anywhere inside it, by another name: refused before it is read; it stays as it was."""
     source, link = tmp_path / "run", tmp_path / "link"
-    shutil.copytree(TINY, source if place in ("", "link") else source / "model")
+    bert.save(bert.load(TINY), source if place in ("", "link") else source / "model")
     link.symlink_to(source)
     before = {path: path.read_bytes() for path in source.rglob("*") if path.is_file()}
+    monkeypatch.setattr(bert, "load", None)
     out = link if place == "link" else source / place
-    with pytest.raises(InputError, match=r"--out=.*: lies in the source .*run, which .* cannot replace; choose"):
+    with pytest.raises(InputError, match=rf"--out={out}: {said} .*run; choose"):
         run(f"--source={source}", f"--out={out}", *words)
     assert {path: path.read_bytes() for path in source.rglob("*") if path.is_file()} == before
-    if place == "":
-        run(f"--source={source}", f"--out={source}")  # the same again
-        assert bert.load(source).fill_mask("the [MASK]") == bert.load(TINY).fill_mask("the [MASK]")
+
+
+@WHOLE_OR_LESS
+@pytest.mark.parametrize("place", ["new", "checkpoints/new", "model", "model/new"])
+def test_a_run_gets_a_whole_model_in_its_place_or_nothing(tmp_path, words, place):
+    """Whatever the source is."""
+    run_directory = tmp_path / "run"
+    (run_directory / "checkpoints").mkdir(parents=True)
+    (run_directory / "config.json").write_text("{}")
+    if place == "model" and not words:
+        run(f"--source={TINY}", f"--out={run_directory / place}")
+        assert bert.load(run_directory).fill_mask("the [MASK]") == bert.load(TINY).fill_mask("the [MASK]")
+        return
+    with pytest.raises(
+        InputError, match=rf"--out=.*/run/{place}: lies in the run directory .*/run, where only a float32"
+    ):
+        run(f"--source={TINY}", f"--out={run_directory / place}", *words)
+    assert sorted(path.name for path in run_directory.rglob("*")) == ["checkpoints", "config.json"]
 
 
 @pytest.mark.parametrize("words", [("--format=onnx",), ("--dtype=bfloat16",)], ids=str)
 def test_weights_elsewhere_are_not_replaced_by_what_is_less(tmp_path, monkeypatch, words):
     """Before the source is read."""
-    shutil.copytree(CLASSIFIER, tmp_path / "out")
+    bert.save(bert.load(CLASSIFIER), tmp_path / "out")
     monkeypatch.setattr(bert, "load", None)
     with pytest.raises(InputError, match=r"out/model.safetensors: .* would replace these"):
         run(f"--source={TINY}", f"--out={tmp_path / 'out'}", *words)
+
+
+def test_models_of_others_are_not_replaced(tmp_path, monkeypatch):
+    """Before the source is read."""
+    shutil.copytree(CLASSIFIER, tmp_path / "out")
+    monkeypatch.setattr(bert, "load", None)
+    with pytest.raises(InputError, match="out: not known to be an export of ours"):
+        run(f"--source={TINY}", f"--out={tmp_path / 'out'}")
 
 
 @pytest.mark.parametrize("place", ["file/out", "/proc/out"])

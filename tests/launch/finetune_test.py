@@ -266,3 +266,53 @@ def test_evaluation_without_labels_or_with_another_model_is_refused(trained, tmp
         evaluate.run(["evaluate", f"--model={TINY}", f"--data={source}"])
     with pytest.raises(InputError, match="--batch_size=0: must be a whole number"):
         evaluate.run(["evaluate", f"--model={trained}", f"--data={source}", "--batch_size=0"])
+
+
+def test_a_run_that_was_killed_ends_as_if_it_had_not_been(folder, table, tmp_path, monkeypatch):
+    """Six epochs with dropout, killed in the fourth, with the best evaluation behind it: the same files in the end."""
+    words = (*QUICK, *table, f"--config.validation={folder / 'held.csv'}", "--config.epochs=6", "--config.patience=3",
+             "--config.model.hidden_dropout=0.1")  # fmt: skip
+    run(*words, f"--workdir={tmp_path / 'whole'}")
+    make = finetune.host_rows
+
+    def failing(batches):
+        def one(number):
+            if number == 35:
+                raise RuntimeError("killed")
+            return make(batches)(number)
+
+        return one
+
+    monkeypatch.setattr(finetune, "host_rows", failing)
+    with pytest.raises(RuntimeError, match="killed"):
+        run(*words, f"--workdir={tmp_path / 'killed'}")
+    monkeypatch.setattr(finetune, "host_rows", make)
+    (tmp_path / "killed" / "model").rename(tmp_path / "aside")  # as of a run that has checkpoints and no export yet
+    newest = bert.load(tmp_path / "killed")
+    assert newest.labels == ("no", "yes")
+    assert newest.predict([{"review": "the movie is great"}])[0]["label"] in newest.labels
+    (tmp_path / "aside").rename(tmp_path / "killed" / "model")
+    run(*words, f"--workdir={tmp_path / 'killed'}", "--config.init_from=gone")
+    for name in ("model.safetensors", "config.json"):
+        whole, killed = ((tmp_path / run_name / "model" / name).read_bytes() for run_name in ("whole", "killed"))
+        assert whole == killed, name
+    logs = []
+    for run_name in ("whole", "killed"):
+        lines = map(json.loads, (tmp_path / run_name / "metrics.jsonl").read_text().splitlines())
+        logs.append([line for line in lines if line["split"] == "validation"])
+    assert logs[0] == logs[1]
+
+
+def test_training_stops_when_waiting_was_too_long(folder, table, tmp_path, capsys):
+    """At rate almost 0 nothing gets better: with patience 2 the third evaluation is the last, and all ends well.
+
+    Runs whose answers are all the same are marked.
+    """
+    run(*QUICK, *table, f"--config.validation={folder / 'held.csv'}", f"--workdir={tmp_path / 'run'}",
+        "--config.epochs=20", "--config.patience=2", "--config.optimizer.learning_rate=1e-30",
+        "--config.seeds=2")  # fmt: skip
+    shown = capsys.readouterr().out
+    assert "stopped early: no better accuracy in 2 evaluations" in shown
+    lines = (tmp_path / "run" / "seed-0" / "metrics.jsonl").read_text().splitlines()
+    assert sum(json.loads(line)["split"] == "validation" for line in lines) == 3
+    assert "learned nothing, for they give every row the same answer: seed" in shown

@@ -146,6 +146,9 @@ def test_resolved_settings_can_be_pasted_back(parse, capsys):
         ("pass", 0, ""),
         ("raise RunError('worker killed')", 1, "error: worker killed\n"),
         ("raise InputError('bad file')", 2, "error: bad file\n"),
+        # Names of files and tensors are anyone's: they neither end the line nor steer the terminal.
+        (r"raise InputError('a\nerror: b\x1b[2J\udc80 é')", 2, "error: a\\nerror: b\\x1b[2J\\udc80 é\n"),
+        (r"raise RunError('a\rb')", 1, "error: a\\rb\n"),
     ],
 )
 def test_exit_codes(body, code, error):

@@ -9,7 +9,7 @@ import scipy.stats
 import sklearn.metrics
 
 from bert.errors import InputError
-from tasks import metrics
+from tasks import metrics, row_sums
 
 ALL_CLASS = ("accuracy", "f1", "acc_and_f1", "macro_f1", "micro_f1", "weighted_f1", "matthews", "cross_entropy", "n")
 ALL_NUMBER = ("pearson", "spearman", "corr", "mse", "mae", "n")
@@ -336,7 +336,7 @@ def test_resamples_with_constant_predictions_are_left_out():
 
 def test_chunks_of_resamples_do_not_change_the_interval(rng, monkeypatch):
     targets, shares = one_hot(rng.integers(0, 2, 400), 2), rng.dirichlet(np.ones(2), 400)
-    whole = np.concatenate(list(metrics._draws(400, 1000, 0)))
+    whole = np.concatenate(list(row_sums.draws(400, 1000, 0)))
     assert (whole.shape, set(whole.sum(axis=1))) == ((1000, 400), {400.0})
     found = metrics.bootstrap(("accuracy", "n"), targets, shares, "class", NO_YES)
     accuracy = metrics.score(["accuracy"], targets, shares, "class", NO_YES)["accuracy"].value

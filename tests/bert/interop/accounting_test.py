@@ -136,8 +136,25 @@ def test_which_head_a_classifier_is(golden, write, name, told):
     tensors = safetensors.numpy.load_file(golden / name / "model.safetensors")
     found = load_model_directory(write(tensors, base=name, **({} if told else {"architectures": None})))
     assert sorted(found.parts) == sorted(("encoder", *HEADS[name]))
+    guessed = not told and "sequence_classifier" in HEADS[name]
+    assert ["classifier.weight is taken for a classifier of sequences" in note for note in found.report.notes] == (
+        [True] if guessed else []
+    )
     assert len(found.report.used) == len(tensors)
     assert (found.report.ignored, found.report.missing) == ({}, [])
+
+
+def test_a_classifier_of_tokens_beside_a_pooler_can_be_told(golden, write):
+    """As old versions of transformers saved it: taken for one of sequences, with the way out; then as it is."""
+    tensors = safetensors.numpy.load_file(golden / "tiny_seqcls" / "model.safetensors")
+    for changes in ({"architectures": None}, {"architectures": ["BertModel"]}, {"architectures": []}):
+        (note,) = load_model_directory(write(tensors, f"{changes}", "tiny_seqcls", **changes)).report.notes
+        assert note.endswith('write "architectures": ["BertForTokenClassification"] into config.json')
+    told = load_model_directory(write(tensors, "told", "tiny_seqcls", architectures=["BertForTokenClassification"]))
+    assert (set(told.parts), told.report.notes) == ({"encoder", "pooler", "token_classifier"}, [])
+    del tensors["classifier.weight"]
+    with pytest.raises(InputError, match=r"missing classifier\.weight"):
+        load_model_directory(write(tensors, "half", "tiny_seqcls", architectures=None))
 
 
 def test_a_classifier_of_sequences_needs_its_pooler(golden, write):

@@ -11,6 +11,7 @@ from bert.interop.hugging_face import load_model_directory
 from tests.bert.interop import torch_writer
 from tests.bert.interop.bundle_writer import write_checkpoint
 
+TABLE = "bert.embeddings.word_embeddings.weight"
 KEY = "bert.encoder.layer.1.attention.self.key.weight"
 
 
@@ -149,6 +150,25 @@ BROKEN = {
     "a config with another number of layers": (
         lambda folder: change_config(folder, num_hidden_layers=1),
         "config.json says num_hidden_layers 1",
+    ),
+    "a config of a width that no memory holds": (
+        lambda folder: change_config(folder, hidden_size=10**12),
+        r"word_embeddings\.weight has shape \[128, 32\], the configuration asks for \[128, 1000000000000\]",
+    ),
+    "a config of more layers than can be listed": (
+        lambda folder: change_config(folder, num_hidden_layers=10**9),
+        r"missing bert\.encoder\.layer\.2\.attention\.self\.query\.weight",
+    ),
+    "a pointer in place of the weights": (
+        lambda folder: (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid 1\n"),
+        r"model\.safetensors: is a Git LFS pointer, not the file itself; fetch that with `git lfs pull`",
+    ),
+    "a name with a line end": (
+        lambda folder: change_tensors(
+            folder,
+            lambda tensors: tensors.update({"roberta\nerror: x.embeddings.word_embeddings.weight": tensors.pop(TABLE)}),
+        ),
+        r"the weights stand under 'roberta\\nerror: x' \(roberta\\nerror: x\.embeddings",
     ),
     "a config of another model": (
         lambda folder: change_config(folder, model_type="roberta"),

@@ -1,5 +1,6 @@
 """Writing model directories: bit-equal on the way back, complete or absent, nobody's files lost."""
 
+import errno
 import json
 import pathlib
 import shutil
@@ -11,7 +12,7 @@ import safetensors
 import safetensors.numpy
 
 from bert.errors import InputError
-from bert.interop import export, sources, weight_files
+from bert.interop import programs, sources, weight_files
 from bert.interop.export import save_model_directory
 from bert.interop.hugging_face import load_model_directory
 from tests.bert.interop.every_head import assert_same_params
@@ -117,17 +118,20 @@ def test_an_export_is_back_after_a_kill_between_the_two_renames(tiny, tmp_path, 
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
 
 
-@pytest.mark.parametrize("point", ["save_file", "tokenizer", "rename"])
+@pytest.mark.parametrize("point", ["weights", "tokenizer", "rename"])
 def test_a_save_that_fails_leaves_the_older_export_and_no_rest(tiny, tmp_path, monkeypatch, point):
-    """Wherever it breaks (a full disk, say), the directory of that name is the older export, still complete."""
+    """Wherever the disk is full: one line, and the directory of that name is the older export, still complete."""
 
     def fail(*_, **__):
-        raise OSError("no space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def fail_as_the_library_does(*_, **__):
+        raise safetensors.SafetensorError("Error while serializing: I/O error: ... (os error 28)")
 
     folder = save(tiny, tmp_path / "out")
     before = sorted((entry.name, entry.read_bytes()) for entry in folder.iterdir())
-    if point == "save_file":
-        monkeypatch.setattr(weight_files.safetensors.numpy, "save_file", fail)
+    if point == "weights":
+        monkeypatch.setattr(weight_files.safetensors.numpy, "save_file", fail_as_the_library_does)
     elif point == "tokenizer":
         monkeypatch.setattr(type(tiny.tokenizer), "save", fail)
     else:
@@ -135,31 +139,25 @@ def test_a_save_that_fails_leaves_the_older_export_and_no_rest(tiny, tmp_path, m
         monkeypatch.setattr(
             pathlib.Path, "rename", lambda path, to: fail() if path.suffix == ".unfinished" else rename(path, to)
         )
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(InputError, match=rf"^{folder}: cannot be written \(No space left on device\); make room, or"):
         save(tiny, folder)
     assert sorted((entry.name, entry.read_bytes()) for entry in folder.iterdir()) == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_directory_with_other_files_is_never_replaced(tiny, tmp_path):
-    folder = tmp_path / "home"
-    folder.mkdir()
-    (folder / "thesis.tex").write_text("years of work")
-    with pytest.raises(InputError, match=r"home: holds other files \(thesis.tex\); choose a new or an empty directory"):
-        save(tiny, folder)
-    assert (folder / "thesis.tex").read_text() == "years of work"
-    with pytest.raises(InputError, match=r"thesis.tex: is a file; choose a directory"):
-        save(tiny, folder / "thesis.tex")
-    with pytest.raises(InputError, match="home: holds other files"):
-        export.check_replaceable(str(folder))
+def test_a_setting_with_half_a_character_is_carried_along(tiny, tmp_path):
+    """JSON can spell what UTF-8 cannot hold; other settings are written as they are."""
+    folder = save(tiny, tmp_path / "out", extra={"remark": "\ud800"})
+    assert load_model_directory(folder).extra == {"remark": "\ud800"}
+    assert "müde" in (save(tiny, folder, extra={"remark": "müde"}) / "config.json").read_text(encoding="utf-8")
 
 
-def test_what_may_be_replaced_can_be_asked_before(tiny, tmp_path):
-    """Nothing there, an empty directory, an older export: no objection, and nothing is touched."""
-    export.check_replaceable(tmp_path / "new")
-    export.check_replaceable(tmp_path)
-    export.check_replaceable(str(save(tiny, tmp_path / "out")))
-    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+@pytest.mark.parametrize("format", ["stablehlo", "onnx"])
+def test_weights_above_two_gigabytes_are_told_by_the_name_that_was_given(tiny, tmp_path, monkeypatch, format):
+    """Not by that of the directory that is written first."""
+    monkeypatch.setattr(programs, "_LARGEST", 1000)
+    with pytest.raises(InputError, match=rf"^{tmp_path}/out/model\.{format}: the weights take"):
+        save(tiny, tmp_path / "out", format=format)
 
 
 @pytest.mark.parametrize("format", ["huggingface", "stablehlo", "onnx"])
@@ -187,27 +185,6 @@ def test_what_float16_cannot_hold(tiny, tmp_path):
     bias[0] = 1
     back = load_model_directory(save(tiny, tmp_path / "out", dtype="float16")).params["head"]["mlm"]["bias"]
     assert back[:3].tolist() == [1, 65_504, 0]
-
-
-@pytest.mark.parametrize("choice", [{"format": "onnx"}, {"format": "stablehlo"}, {"dtype": "float16"}], ids=str)
-def test_weights_are_never_replaced_by_less(tiny, tmp_path, choice):
-    """Neither by a program, from which they cannot be had back, nor by rounded ones."""
-    folder = save(tiny, tmp_path / "out")
-    before = {entry.name: entry.read_bytes() for entry in folder.iterdir()}
-    with pytest.raises(InputError, match=r"out/model.safetensors: .* would replace these.*; choose a new or an empty"):
-        save(tiny, folder, **choice)
-    assert {entry.name: entry.read_bytes() for entry in folder.iterdir()} == before
-    (tmp_path / "out").rename(tmp_path / ".out.replaced")  # killed between two renames: it comes back, and stays
-    with pytest.raises(InputError, match="would replace these"):
-        save(tiny, folder, **choice)
-    assert {entry.name: entry.read_bytes() for entry in folder.iterdir()} == before
-
-
-def test_rounded_weights_replace_rounded_ones(tiny, tmp_path):
-    for dtype in ("float16", "float16", "float32"):
-        save(tiny, tmp_path / "out", dtype=dtype)
-    with pytest.raises(InputError, match="weights in bfloat16 would replace these"):
-        save(tiny, tmp_path / "out", dtype="bfloat16")
 
 
 @pytest.mark.parametrize("format", ["huggingface", "stablehlo", "onnx"])

@@ -11,7 +11,7 @@ import bert
 from bert.errors import InputError
 from bert.interop import google_tf, parameters, sources
 from bert.interop.hugging_face import load_model_directory
-from tests.bert.interop.bundle_writer import MAGIC, write_checkpoint
+from tests.bert.interop.bundle_writer import write_checkpoint
 from tests.bert.interop.every_head import assert_same_params
 
 BARE_CONFIG = {
@@ -128,31 +128,6 @@ def test_a_part_to_be_made_new_may_be_there_in_pieces(folder, tiny):
     assert found.report.replaced["cls/predictions/transform/dense/kernel"] == "a piece of mlm, which is made new"
 
 
-def test_what_is_no_checkpoint_is_not_taken_for_one(folder, tmp_path):
-    """An index of another program; one of ours without its data is told so."""
-    run = tmp_path / "run"
-    run.mkdir()
-    (run / "notes.index").write_text("an index of my notes")
-    assert google_tf.find(run) is None
-    (folder / "notes.index").write_text("an index, and beside it a configuration")
-    with pytest.raises(InputError, match=r"notes\.index: no checkpoint's index"):
-        bert.load(folder)
-
-
-def test_the_older_format_is_called_by_its_name(folder):
-    """One file, without an index: given itself, or its folder."""
-    (folder / "bert_model.ckpt").write_bytes(b"table" * 9 + MAGIC)
-    for path in (folder, folder / "bert_model.ckpt"):
-        with pytest.raises(InputError, match=r"bert_model\.ckpt: TensorFlow's old V1 format, .* with SaverDef\.V2"):
-            bert.load(path)
-
-
-def test_a_mistyped_prefix_is_answered_with_those_that_are_there(folder, tiny):
-    write_checkpoint(folder / "bert_model.ckpt", variables_of(tiny))
-    with pytest.raises(InputError, match=r"bert_model\.cktp\.index: no such file; .* such as .*/bert_model\.ckpt$"):
-        bert.load(folder / "bert_model.cktp")
-
-
 def test_slots_and_counters_are_ignored_and_other_variables_told(folder, tiny):
     variables = variables_of(tiny)
     word = "bert/embeddings/word_embeddings"
@@ -165,28 +140,6 @@ def test_slots_and_counters_are_ignored_and_other_variables_told(folder, tiny):
     assert {reasons[name] for name in slots} == {"the optimizer's memory"}
     assert {reasons[name] for name in counters} == {"the trainer's counter"}
     assert reasons["my/adam_model/kernel"].startswith("no part of the encoder")
-
-
-def test_which_of_several_checkpoints(folder, tiny):
-    """The one that TensorFlow calls the newest, wherever it was written; a prefix or a file of it; else a question."""
-    for step in (10, 20):
-        changed = variables_of(tiny) | {"cls/predictions/output_bias": np.full(128, step, np.float32)}
-        write_checkpoint(folder / f"model.ckpt-{step}", changed)
-
-    def loaded(path):
-        return bert.load(path).params["head"]["mlm"]["bias"][0]
-
-    with pytest.raises(InputError, match=r"holds several checkpoints \(model\.ckpt-10, model\.ckpt-20\); name one, as"):
-        bert.load(folder)
-    assert loaded(folder / "model.ckpt-10") == 10
-    assert loaded(folder / "model.ckpt-20.index") == 20
-    assert loaded(folder / "model.ckpt-10.data-00000-of-00001") == 10
-    (folder / "checkpoint").write_text(
-        'model_checkpoint_path: "/home/she/out/model.ckpt-20"\nall_model_checkpoint_paths: "model.ckpt-10"\n'
-    )
-    assert loaded(folder) == 20
-    write_checkpoint(folder / "bert_model.ckpt", variables_of(tiny))
-    assert loaded(folder) == tiny.params["head"]["mlm"]["bias"][0]
 
 
 def test_an_object_checkpoint_of_tensorflow_2_is_called_by_its_name(folder):

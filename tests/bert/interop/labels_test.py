@@ -64,6 +64,14 @@ def test_names_of_classes(values, classes, names):
         ({"id2label": {"zero": "no"}}, 1, "id2label holds 'zero' where a class's number belongs; write 0, 1"),
         ({"label2id": {"no": -1}}, 1, "label2id holds -1 where a class's number belongs"),
         ({"id2label": ["no", "yes"]}, 2, "id2label is a list, not an object"),
+        ({"id2label": {"0": ["no"]}}, 1, r"id2label calls class 0 \['no'\]; a name is a text or a number"),
+        ({"id2label": {"0": "no", "1": {"a": 1}}}, 2, r"id2label calls class 1 \{'a': 1\}; a name is a text"),
+        ({"id2label": {"0": None}}, 1, "id2label calls class 0 None; a name is a text or a number"),
+        (
+            {"id2label": {"0": "\ud800"}},
+            1,
+            r"id2label calls class 0 '\\ud800', which is no text \(half of a character\)",
+        ),
         (
             {"id2label": {"0": "no"}, "label2id": {"yes": 0}},
             1,
@@ -81,6 +89,11 @@ def test_what_is_written_is_read_again():
     names = ("no", "yes", "7")
     assert labels.read(labels.write(names, "out"), 3, "config.json") == names
     assert labels.write((), "out") == {}
+
+
+def test_what_is_no_text_is_not_written():
+    with pytest.raises(InputError, match=r"^out: class 1 is called '\\ud800', which is no text"):
+        labels.write(("a", "\ud800"), "out")
 
 
 def test_two_classes_of_one_name_are_not_written():

@@ -24,9 +24,7 @@ def test_a_run_directory_gives_its_newest_export_or_else_its_newest_checkpoint(t
         bert.load(run)
     for nothing in ({"seed": 1}, {"encoder": 3}, []):
         (run / "config.json").write_text(json.dumps(nothing))
-        with pytest.raises(
-            InputError, match=r'config.json: says nothing of an encoder \("encoder"\); name a pretraining'
-        ):
+        with pytest.raises(InputError, match=r'config.json: says nothing of an encoder \("encoder"\); name a run'):
             bert.load(run)
     settings = {"encoder": tiny.config.to_json(), "seed": 1, "examples.objective": "sop"}
     (run / "config.json").write_text(json.dumps(settings))
@@ -35,6 +33,7 @@ def test_a_run_directory_gives_its_newest_export_or_else_its_newest_checkpoint(t
     checkpoints.save(9, {"params": tiny.params, "step": np.int32(9)}, meta={})
     checkpoints.close()
     from_checkpoint = bert.load(run)
+    assert str(from_checkpoint.report).startswith(f"{run}/checkpoints/9: 30 parameters used, ")
     assert from_checkpoint.fill_mask("the [MASK]") == tiny.fill_mask("the [MASK]")
     assert list(from_checkpoint.predict_next_sentence("the cat", "sat")) == ["in_order", "swapped"]
     export = jax.tree.map(np.copy, tiny.params)

@@ -97,7 +97,7 @@ def test_files_that_are_none(tmp_path):
     assert_refused(tmp_path, "no such file")
     for content, words in [
         (b"", ("is empty",)),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", ("no file of torch.save", "Git LFS")),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", ("is a Git LFS pointer",)),
         (b"\x80", ("cannot be read",)),
         (b"PK\3\4", ("cannot be read",)),
         (bytes(257) + b"ustar" + bytes(300), ("tar archive",)),

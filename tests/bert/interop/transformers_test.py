@@ -1,11 +1,15 @@
 """Exports as transformers sees them: tokenizer and configuration always, outputs (slow) where torch is installed."""
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 import transformers  # one of our development packages; it works without torch as far as ids and settings go
 
 import bert
-from bert.interop.export import save_model_directory
+from bert.errors import InputError
+from bert.interop.export import check_replaceable, save_model_directory
 from bert.interop.hugging_face import load_model_directory
 
 NEEDS_TORCH = "needs torch, which is no dependency: .venv/bin/uv pip install torch --torch-backend=cpu"
@@ -46,8 +50,17 @@ def test_the_configuration_says_the_same(exported, tiny_directory):
         assert getattr(theirs, name) == value, name
     before = transformers.AutoConfig.from_pretrained(tiny_directory).to_dict()
     assert {**theirs.to_dict(), "_name_or_path": "", "transformers_version": ""} == {
-        **before, "_name_or_path": "", "transformers_version": ""
+        **before, "_name_or_path": "", "transformers_version": "", "written_by": "bert-jax"
     }  # fmt: skip
+
+
+def test_what_transformers_saves_again_is_not_ours_to_replace(exported, tmp_path):
+    """It carries our settings along, the mark of an export among them."""
+    shutil.copytree(exported, tmp_path / "tuned")
+    transformers.AutoConfig.from_pretrained(tmp_path / "tuned").save_pretrained(tmp_path / "tuned")
+    assert json.loads((tmp_path / "tuned" / "config.json").read_text())["written_by"] == "bert-jax"
+    with pytest.raises(InputError, match="tuned: not known to be an export of ours"):
+        check_replaceable(tmp_path / "tuned")
 
 
 def test_names_of_labels_survive(tiny_directory, tmp_path):

@@ -1,6 +1,7 @@
 """Which files hold a directory's weights; shards with an index: written, read again, and refused when incomplete."""
 
 import json
+import pathlib
 
 import numpy as np
 import pytest
@@ -122,3 +123,30 @@ def test_an_index_that_is_none(tmp_path, text, said):
     (tmp_path / weight_files.INDEX).write_text(text)
     with pytest.raises(InputError, match=rf"index\.json: {said}"):
         open_shards(tmp_path)
+
+
+def test_weights_that_may_not_be_read_are_not_called_damaged(tensors, tmp_path, monkeypatch):
+    """What the system says, for whichever file."""
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    def refuse_as_the_library_does(*_, **__):
+        raise safetensors.SafetensorError("Error opening file: Permission denied (os error 13)")
+
+    weight_files.write(tmp_path, iter(tensors.items()), largest=10**6)
+    path = tmp_path / "model.safetensors"
+    monkeypatch.setattr(pathlib.Path, "open", refuse)
+    monkeypatch.setattr(safetensors, "safe_open", refuse_as_the_library_does)
+    with pytest.raises(InputError) as caught:
+        weight_files.open_weights(path)
+    assert str(caught.value) == f"{path}: cannot be read (Permission denied); check the path and its permissions"
+
+
+def test_faults_of_the_library_that_are_not_the_systems_stay_what_they_are(tensors, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise safetensors.SafetensorError("a new kind of fault")
+
+    monkeypatch.setattr(weight_files.safetensors.numpy, "save_file", fail)
+    with pytest.raises(safetensors.SafetensorError, match="a new kind of fault"):
+        weight_files.write(tmp_path, iter(tensors.items()), largest=10**6)

@@ -1,5 +1,6 @@
 """Replacing a directory as a whole: killed at any rename, one whole directory is there, or comes back."""
 
+import errno
 import pathlib
 import subprocess
 import sys
@@ -100,6 +101,19 @@ def test_where_no_directory_can_be_made(tmp_path, place):
     with pytest.raises(InputError, match=said), whole_directory.replacing(target):
         pytest.fail("there is nothing to write into")
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_fails_leaves_no_trace(tmp_path):
+    """Neither the directory nor those above it that were made for it; the line has the name that was asked for."""
+    target = tmp_path / "a" / "b" / "out"
+    full = rf"^{target}: cannot be written \(File too large\); make room, or choose"
+    with pytest.raises(InputError, match=full), whole_directory.replacing(target):
+        raise OSError(errno.EFBIG, "File too large")
+    with pytest.raises(InputError, match=rf"^{target}/x: bad$"), whole_directory.replacing(target) as new:
+        raise InputError(f"{new / 'x'}: bad")
+    with pytest.raises(KeyError), whole_directory.replacing(target):
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_asking_leaves_no_trace(tmp_path):

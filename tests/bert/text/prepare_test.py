@@ -174,9 +174,22 @@ def test_a_tokenizer_folder_serves_as_vocabulary(write, vocab, tmp_path):
     assert first["tokenizer"] == second["tokenizer"]
     for name, wanted, has in (("lower_case", False, True), ("strip_accents", False, True), ("max_word_chars", 7, 100)):
         with pytest.raises(
-            InputError, match=f"{name} is {wanted}, but the tokenizer in .* has {has}; set {name} to {has}"
+            InputError, match=f"{name} is {wanted}, but the tokenizer in .* has {has}; leave {name} out, or give"
         ):
             prepare(tmp_path / "third", PrepareSettings(corpus, str(tmp_path / "first"), **{name: wanted}))
+
+
+def test_the_longest_word_follows_the_folder_where_it_is_not_set(write, vocab, tmp_path):
+    """200 in a folder of Google's and in what came of it, else 100; what is noted is the number, so no later run of
+    the same settings finds a difference."""
+    corpus = str(write("text/a.txt", stories(3)))
+    write("vocab/bert_config.json", "{}")
+    folder = vocab.removesuffix("/vocab.txt")
+    for number, (given, longest) in enumerate(((folder, 200), (str(tmp_path / "0"), 200), (vocab, 100))):
+        out = tmp_path / str(number)
+        assert prepare(out, PrepareSettings(corpus, given)).tokenizer.settings.max_word_chars == longest
+        assert json.loads((out / "manifest.json").read_text())["settings"]["max_word_chars"] == longest
+        assert prepare(out, PrepareSettings(corpus, given, max_word_chars=longest)).was_finished
 
 
 @pytest.mark.parametrize(
@@ -185,6 +198,7 @@ def test_a_tokenizer_folder_serves_as_vocabulary(write, vocab, tmp_path):
         ({"validation_share": 1.0}, "validation_share 1.0 must be from 0 to below 1"),
         ({"word_boundaries": "spaces"}, "word_boundaries 'spaces' must be empty or 'whitespace'"),
         ({"shard_tokens": 0}, "shard_tokens 0 must be at least 1"),
+        ({"max_word_chars": 0}, "max_word_chars 0 must be at least 1"),
         ({"sentences": "words"}, "sentences 'words' must be one of auto, lines, split"),
     ],
 )

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from bert.text import tokenize_sections as module
+from bert.text.added_words import AddedWord
 from bert.text.layout import SENTENCES
 from bert.text.tokenize_sections import start_tokenizing, tokenize_sections
 from bert.text.tokenizer import Tokenizer
@@ -43,6 +44,18 @@ def test_random_texts_too(entries):
 def test_protected_words_with_a_blank_are_kept_whole(entries):
     tokenizer = Tokenizer.from_vocab(entries, lower_case=True).add_protected(["new york", "[E1]"])
     assert_same_as_whole_sentences(tokenizer, ["hello New York world", "new [E1] york"])
+
+
+def test_added_words_with_rules_of_their_own(entries):
+    """Words that take blanks along, stand alone, or hold a blank: remembered parts give the ids of the whole text."""
+    rng = random.Random(2)
+    pieces = ["<a>", "<A>", "<b>", "hello", "HELLO", " ", " ", "_", "x", "York", "new york", "[MASK]"]
+    texts = ["".join(rng.choices(pieces, k=8)) for _ in range(300)]
+    alone = AddedWord("<a>", special=True, normalized=False, lstrip=True, rstrip=True)
+    for more in ([AddedWord("hello", single_word=True)], [AddedWord("New York", normalized=False)], [AddedWord("x ")]):
+        tokenizer = Tokenizer.from_vocab(entries, lower_case=True, added=[alone, AddedWord("<b>"), *more])
+        for special_in_text in (False, True):
+            assert_same_as_whole_sentences(tokenizer, texts, special_in_text)
 
 
 def test_memory_of_words_is_bounded(entries, monkeypatch):

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from bert.errors import InputError
@@ -48,28 +46,3 @@ def test_a_folder_without_vocabulary_is_refused(tmp_path):
         Tokenizer.load(tmp_path)
     with pytest.raises(InputError, match="cannot be read as a vocabulary"):
         Tokenizer.from_vocab(tmp_path / "none.txt")
-
-
-def test_other_kinds_of_tokenizers_are_refused(tmp_path):
-    """A tokenizer.json of another model, with gaps in its ids, or broken, is told as such."""
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps({"model": {"type": "BPE", "vocab": {}}, "normalizer": None}))
-    with pytest.raises(InputError, match="not a BERT tokenizer"):
-        Tokenizer.load(tmp_path)
-    path.write_text("{")
-    with pytest.raises(InputError, match="cannot be read as JSON"):
-        Tokenizer.load(tmp_path)
-    vocab = {entry: 2 * index for index, entry in enumerate(SPECIAL)}
-    path.write_text(
-        json.dumps({"model": {"type": "WordPiece", "vocab": vocab}, "normalizer": {"type": "BertNormalizer"}})
-    )
-    with pytest.raises(InputError, match="has id 2 where 1 comes next"):
-        Tokenizer.load(tmp_path)
-
-
-def test_tokenizer_config_decides_letter_case(tmp_path):
-    """Where the two files differ, tokenizer_config.json counts, as in transformers."""
-    Tokenizer.from_vocab([*SPECIAL, "hello", "Hello"], lower_case=False).save(tmp_path)
-    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"do_lower_case": True, "strip_accents": None}))
-    assert Tokenizer.load(tmp_path).encode("Hello").ids == [5]

@@ -75,6 +75,13 @@ def test_a_checkpoint_of_eight_devices_goes_on_with_two_and_with_one(tmp_path):
             np.testing.assert_allclose(a, b, atol=1e-5)
 
 
+# TensorStore's threads complain, now and then before anything listens, that Orbax closed its event loop.
+late_complaints = pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. None:pytest.PytestUnraisableExceptionWarning"
+)
+
+
+@late_complaints
 def test_a_truncated_newest_checkpoint_falls_back_to_the_one_before(tmp_path, caplog):
     """One data file of the newest checkpoint cut in half: told, set aside, and the run ends as an unharmed one."""
     whole = fit(tiny.run(tmp_path / "whole", total_steps=12))
@@ -90,6 +97,7 @@ def test_a_truncated_newest_checkpoint_falls_back_to_the_one_before(tmp_path, ca
     assert_equal_states(whole.state, cut.state)
 
 
+@late_complaints
 def test_checkpoints_that_are_all_damaged_are_an_error_and_not_a_new_start(tmp_path):
     """Random weights must not silently replace a run whose checkpoints cannot be read."""
     fit(tiny.run(tmp_path, total_steps=4))

@@ -1,0 +1,76 @@
+"""Words that are looked for in a text before it is cut into pieces, and the rules by which they are found.
+
+They are the "added tokens" of `tokenizers` and transformers, whose meaning of each rule is kept. How the files that
+hold them are read is in tokenizer_files.py.
+
+Source: the documentation of `tokenizers.AddedToken`.
+"""
+
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from bert.errors import InputError
+
+_RULES = ("special", "normalized", "single_word", "lstrip", "rstrip")
+
+
+@dataclasses.dataclass(frozen=True)
+class AddedWord:
+    """A word with an id of its own.
+
+    special: stands for no text, so decoding can leave it out, and it is neither masked nor a random replacement.
+    normalized: found in the text after lower-casing, itself lower-cased as well; else in the text as it is written.
+    single_word: not where a letter, a digit or an underscore is beside it.
+    lstrip, rstrip: takes the blanks before, or after, along.
+    """
+
+    content: str
+    special: bool = False
+    normalized: bool = True
+    single_word: bool = False
+    lstrip: bool = False
+    rstrip: bool = False
+
+
+def special_word(content: str) -> AddedWord:
+    """A special token as it is where no file says otherwise: found as it is written."""
+    return AddedWord(content, special=True, normalized=False)
+
+
+def protected_word(content: str) -> AddedWord:
+    """A word of `Tokenizer.add_protected`; "graft" must not be cut out of "grafting", marks may touch other text."""
+    return AddedWord(content, single_word=content.isalnum())
+
+
+def sort_out(words: Iterable[AddedWord], special: Collection[str]) -> tuple[tuple[str, ...], tuple[AddedWord, ...]]:
+    """(texts of words with the rules of `protected_word`, other words) but for special tokens with the usual rules."""
+    known = [dataclasses.replace(word, special=True) if word.content in special else word for word in words]
+    protected = tuple(word.content for word in known if word == protected_word(word.content))
+    usual = {*map(special_word, special), *map(protected_word, protected)}
+    return protected, tuple(word for word in known if word not in usual)
+
+
+def read_added_word(value: Any, source: str, *, special: bool = False) -> AddedWord:
+    """The word that a file describes: its plain text, or an object with "content" and rules.
+
+    Args:
+      value: what JSON holds.
+      source: the file, for messages.
+      special: whether a plain text is a special token; an object says so itself.
+
+    Raises:
+      InputError: no text, or a rule that is neither true nor false.
+    """
+    content = value.get("content") if isinstance(value, Mapping) else value
+    if not isinstance(content, str) or not content:
+        raise InputError(f"{source}: {value!r} is no added token; it must be a text or an object with a content")
+    if not isinstance(value, Mapping):
+        return special_word(content) if special else AddedWord(content)
+    rules = {name: value[name] for name in _RULES if value.get(name) is not None}
+    for name, rule in rules.items():
+        if not isinstance(rule, bool):
+            raise InputError(f"{source}: {name} of the added token {content!r} is {rule!r}; it must be true or false")
+    # The library's rule for a word that does not say: special ones are found as they are written.
+    rules.setdefault("normalized", not rules.get("special", special))
+    return AddedWord(content, **{"special": special, **rules})

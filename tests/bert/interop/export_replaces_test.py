@@ -1,0 +1,102 @@
+"""What a new export may take the place of: an older one that was written here, and nothing else."""
+
+import json
+import shutil
+
+import pytest
+
+from bert.errors import InputError
+from bert.interop import export
+from bert.interop.hugging_face import load_model_directory
+from tests.bert.interop.export_test import save
+
+
+def contents(folder):
+    return {entry.name: entry.read_bytes() for entry in folder.iterdir()}
+
+
+def test_a_directory_with_other_files_is_never_replaced(tiny, tmp_path):
+    folder = tmp_path / "home"
+    folder.mkdir()
+    (folder / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match=r"home: holds other files \(thesis.tex\); choose a new or an empty directory"):
+        save(tiny, folder)
+    assert (folder / "thesis.tex").read_text() == "years of work"
+    with pytest.raises(InputError, match=r"thesis.tex: is a file; choose a directory"):
+        save(tiny, folder / "thesis.tex")
+    with pytest.raises(InputError, match="home: holds other files"):
+        export.check_replaceable(str(folder))
+
+
+def test_what_may_be_replaced_can_be_asked_before(tiny, tmp_path):
+    """Nothing there, an empty directory, an older export: no objection, and nothing is touched."""
+    export.check_replaceable(tmp_path / "new")
+    export.check_replaceable(tmp_path)
+    export.check_replaceable(str(save(tiny, tmp_path / "out")))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("name", ["tiny_bert", "tiny_seqcls"])
+@pytest.mark.parametrize("choice", [{}, {"format": "onnx"}, {"dtype": "float16"}], ids=str)
+def test_models_of_other_writers_are_never_replaced(tiny, golden, tmp_path, name, choice):
+    """Directories of transformers, whose files have the names that ours have."""
+    folder = shutil.copytree(golden / name, tmp_path / "theirs")
+    before = contents(folder)
+    with pytest.raises(
+        InputError, match=r"theirs: not known to be an export of ours .*; choose a new or .*, or move this one away$"
+    ):
+        save(tiny, folder, **choice)
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("config.json", '{"port": 8080}'),
+        ("config.json", "{"),
+        ("config.json", '["bert-jax"]'),
+        ("config.json", '{"written_by": "she"}'),
+        ("config.json", '{"written_by": "bert-jax", "transformers_version": "5.0.0"}'),
+        ("vocab.txt", "my\nwords\n"),
+        ("model.safetensors", "weights of another model"),
+        ("tokenizer_config.json", "{}"),
+    ],
+)
+def test_files_that_only_have_our_names_are_kept(tiny, tmp_path, name, text):
+    """A configuration of some program, a vocabulary written by hand, weights alone."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text(text)
+    with pytest.raises(InputError, match="out: not known to be an export of ours"):
+        save(tiny, tmp_path / "out")
+    assert (tmp_path / "out" / name).read_text() == text
+
+
+@pytest.mark.parametrize("choice", [{}, {"format": "onnx"}, {"format": "stablehlo"}, {"dtype": "float16"}], ids=str)
+def test_what_was_written_here_says_so_and_may_be_replaced(tiny, tmp_path, choice):
+    """In every format; the mark is not among the settings that come back, and is written each time."""
+    folder = save(tiny, tmp_path / "out", **choice)
+    assert json.loads((folder / "config.json").read_text())["written_by"] == "bert-jax"
+    save(tiny, folder, extra={"written_by": "she", "transformers_version": "4"})
+    assert load_model_directory(folder).extra == {}
+    export.check_replaceable(folder)
+
+
+@pytest.mark.parametrize("choice", [{"format": "onnx"}, {"format": "stablehlo"}, {"dtype": "float16"}], ids=str)
+def test_weights_are_never_replaced_by_less(tiny, tmp_path, choice):
+    """Neither by a program, from which they cannot be had back, nor by rounded ones."""
+    folder = save(tiny, tmp_path / "out")
+    before = {entry.name: entry.read_bytes() for entry in folder.iterdir()}
+    with pytest.raises(InputError, match=r"out/model.safetensors: .* would replace these.*; choose a new or an empty"):
+        save(tiny, folder, **choice)
+    assert {entry.name: entry.read_bytes() for entry in folder.iterdir()} == before
+    (tmp_path / "out").rename(tmp_path / ".out.replaced")  # killed between two renames: it comes back, and stays
+    with pytest.raises(InputError, match="would replace these"):
+        save(tiny, folder, **choice)
+    assert {entry.name: entry.read_bytes() for entry in folder.iterdir()} == before
+
+
+def test_rounded_weights_replace_rounded_ones(tiny, tmp_path):
+    for dtype in ("float16", "float16", "float32"):
+        save(tiny, tmp_path / "out", dtype=dtype)
+    with pytest.raises(InputError, match="weights in bfloat16 would replace these"):
+        save(tiny, tmp_path / "out", dtype="bfloat16")
