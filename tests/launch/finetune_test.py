@@ -1,15 +1,18 @@
 """The fine-tuning command, what is done with its model (evaluate, predict, go on), and what it refuses."""
 
 import csv
+import functools
 import json
 import pathlib
 import random
 
+import jax
 import numpy as np
 import pytest
 
 import bert
 from bert.errors import InputError
+from bert.training import sharding
 from launch import evaluate, finetune, predict
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
@@ -26,6 +29,7 @@ QUICK = (
     "--config.model.attention_dropout=0.0",
     "--config.allocator=system",
     "--config.log_every=5",
+    "--config.packed=False",  # one shape of batches: compiling is most of what these tests do
 )
 
 
@@ -52,6 +56,15 @@ def run(*words) -> None:
     finetune.run(["finetune", *map(str, words)])
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_device():
+    """On one of the eight devices: the step compiles in a third of the time. (Eight: classification_test.py.)"""
+    made = functools.partial(sharding.make_mesh, devices=jax.devices()[:1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sharding, "make_mesh", made)
+        yield
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> pathlib.Path:
     out = tmp_path_factory.mktemp("tables")
@@ -67,10 +80,9 @@ def table(folder) -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def trained(folder, table) -> pathlib.Path:
-    """A run of eight epochs on the made-up reviews."""
-    run(
-        *QUICK, *table, f"--config.validation={folder / 'held.csv'}", f"--workdir={folder / 'run'}", "--config.epochs=8"
-    )
+    """A run of eight epochs on the made-up reviews, several in a row of tokens."""
+    words = (f"--config.validation={folder / 'held.csv'}", f"--workdir={folder / 'run'}", "--config.epochs=8")
+    run(*QUICK, *table, *words, "--config.packed=True")
     return folder / "run"
 
 
@@ -160,7 +172,8 @@ def test_predictions_are_the_inputs_rows_in_their_order(trained, tmp_path):
 
 
 def test_the_same_command_again_is_finished_and_says_the_same(trained, folder, table, capsys):
-    words = (f"--config.validation={folder / 'held.csv'}", f"--workdir={folder / 'run'}", "--config.epochs=8")
+    words = (f"--config.validation={folder / 'held.csv'}", f"--workdir={folder / 'run'}", "--config.epochs=8",
+             "--config.packed=True")  # fmt: skip
     before = (trained / "model" / "model.safetensors").read_bytes()
     run(*QUICK, *table, *words, "--config.init_from=gone")
     assert "accuracy" in capsys.readouterr().out
