@@ -32,6 +32,7 @@ from bert.training import arithmetic, optim, run_directory, sharding, train
 from bert.training.evaluate import Metrics
 from bert.training.step import Setup
 from launch import flags, runtime
+from tasks import job as task_job
 from tasks.job import Job
 from tasks.metrics import CONSTANT
 
@@ -61,8 +62,7 @@ def run(argv: list[str]) -> None:
         required=("workdir",),
     )
     workdir = pathlib.Path(options.workdir)
-    if config.seeds < 1:
-        raise InputError(f"config.seeds is {config.seeds}; it must be at least 1")
+    check_settings(config)
     runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
     job: Job = importlib.import_module(f"tasks.{config.task}").read(config)
     if jax.process_index() == 0:
@@ -74,6 +74,28 @@ def run(argv: list[str]) -> None:
     else:
         several_runs(config, job, workdir)
     runtime.say(f"wrote {workdir / run_directory.MODEL}/ (the model), {workdir / run_directory.METRICS}")
+
+
+def check_settings(config: ConfigDict) -> None:
+    """Refuses numbers that no other part of the program checks, before anything is read."""
+    if config.seeds < 1:
+        raise InputError(f"config.seeds is {config.seeds}; it must be at least 1")
+    if config.seed < 0:
+        raise InputError(f"config.seed is {config.seed}; it must be at least 0")
+    if not 0 < config.epochs < math.inf:
+        raise InputError(f"config.epochs is {config.epochs}; it must be above 0 and finite")
+    if not 0 <= config.warmup_share <= 1:
+        raise InputError(f"config.warmup_share is {config.warmup_share}; it must be from 0 to 1")
+    if config.evaluations_per_epoch < 1 or config.patience < 0:
+        raise InputError("config.evaluations_per_epoch must be at least 1, and config.patience at least 0")
+    if not config.max_length >= 3:
+        raise InputError(
+            f"config.max_length is {config.max_length}; an example needs 3 tokens, [CLS] and [SEP] with them"
+        )
+    tasks = pathlib.Path(task_job.__file__).parent
+    known = sorted(path.stem for path in tasks.glob("*.py") if "def read(config" in path.read_text(encoding="utf-8"))
+    if config.task not in known:
+        raise InputError(f"config.task is {config.task!r}; it must be one of {', '.join(known)}")
 
 
 def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> Metrics:

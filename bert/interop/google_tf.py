@@ -44,8 +44,9 @@ def find(path: pathlib.Path) -> pathlib.Path | None:
         prefix = path.with_name(_SUFFIX.sub("", path.name))
         return prefix if is_v1(path) or any(path.parent.glob("*.index")) else None
     found, google = sorted(p.name.removesuffix(".index") for p in path.glob("*.index")), (path / CONFIG_FILE).is_file()
-    if not google:  # the name alone says little: other programs have an index, too
-        found = [name for name in found if any(path.glob(f"{glob.escape(name)}.data-*"))]
+    whole = [name for name in found if any(path.glob(f"{glob.escape(name)}.data-*"))]
+    if whole or not google:  # an index alone is no checkpoint, and other programs have such files, too
+        found = whole
     if found and (newest := _newest(path)) in found:
         return path / newest
     if len(found) > 1:

@@ -239,6 +239,13 @@ def test_numbers_several_labels_and_votes(folder, tmp_path, capsys):
         (("--config.class_weights=maybe=2",), "config.class_weights names 'maybe'; the classes are no, yes"),
         (("--config.class_weights=yes=-1",), "'yes=-1' must be CLASS=NUMBER"),
         (("--config.seeds=0",), "config.seeds is 0"),
+        (("--config.seed=-1",), "config.seed is -1; it must be at least 0"),
+        (("--config.epochs=nan",), "config.epochs is nan; it must be above 0 and finite"),
+        (("--config.epochs=inf",), "config.epochs is inf"),
+        (("--config.epochs=0",), "config.epochs is 0"),
+        (("--config.warmup_share=2",), "config.warmup_share is 2"),
+        (("--config.max_length=2",), "config.max_length is 2; an example needs 3 tokens"),
+        (("--config.task=foo",), "config.task is 'foo'; it must be one of classification"),
         (("--config.glue=colla",), "config.glue is 'colla'; it must be one of cola"),
     ],
 )

@@ -98,3 +98,9 @@ def test_a_folder_of_google_without_a_whole_checkpoint_is_told_so(folder, name):
         InputError, match=rf"google: {re.escape(said)}; a checkpoint is PREFIX\.index and PREFIX\.data-"
     ):
         bert.load(folder)
+
+
+def test_an_index_without_its_data_is_no_second_checkpoint(shared):
+    """The reference folder holds a compressed copy of the index beside the checkpoint: the checkpoint is meant."""
+    folder = shared / "golden" / "tf1" / "tiny_bert_tf1"
+    assert google_tf.find(folder) == folder / "bert_model.ckpt"
