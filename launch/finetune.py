@@ -88,12 +88,10 @@ def check_settings(config: ConfigDict) -> None:
         raise InputError(f"config.warmup_share is {config.warmup_share}; it must be from 0 to 1")
     if config.evaluations_per_epoch < 1 or config.patience < 0:
         raise InputError("config.evaluations_per_epoch must be at least 1, and config.patience at least 0")
-    if not config.max_length >= 3:
-        raise InputError(
-            f"config.max_length is {config.max_length}; an example needs 3 tokens, [CLS] and [SEP] with them"
-        )
-    tasks = pathlib.Path(task_job.__file__).parent
-    known = sorted(path.stem for path in tasks.glob("*.py") if "def read(config" in path.read_text(encoding="utf-8"))
+    if config.max_length < 3:
+        raise InputError(f"config.max_length is {config.max_length}; an example needs 3 tokens, with [CLS] and [SEP]")
+    files = pathlib.Path(task_job.__file__).parent.glob("*.py")
+    known = sorted(path.stem for path in files if ") -> Job:" in path.read_text(encoding="utf-8"))
     if config.task not in known:
         raise InputError(f"config.task is {config.task!r}; it must be one of {', '.join(known)}")
 
