@@ -93,6 +93,8 @@ def texts_of(rows: Sequence[Any], columns: Sequence[str]) -> list[tuple[str, ...
     Raises:
       InputError: a row without a column, or whose value is no text, by its number (from 0).
     """
+    if isinstance(rows, (str, Mapping)):
+        raise InputError("rows is one text or one row; give a list of them, [row] for one")
     found = []
     for number, row in enumerate(rows):
         if isinstance(row, Mapping):

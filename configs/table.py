@@ -27,6 +27,7 @@ def get_config() -> ConfigDict:
     config.delimiter = ""  # comma, tab, space, or a regular expression; empty: by the file
     config.quoting = "auto"  # yes, no, auto: as the file looks
     config.encoding = "utf-8"
+    config.ragged = "refuse"  # lines with a wrong number of fields; drop: leave them out and count them
     config.class_weights = ""  # no=1,yes=3: the loss is sum(weight * loss) / sum(weight); balanced: by rarity
 
     config.init_from = ""  # model, run directory or Google checkpoint to start from

@@ -6,6 +6,7 @@ python -m launch.predict --model=runs/mrpc --input=FILE --output=FILE [--format=
 import pathlib
 
 import bert
+from bert.errors import InputError
 from launch import evaluate, flags
 
 OPTIONS = {
@@ -25,7 +26,14 @@ def run(argv: list[str]) -> None:
         argv, doc=__doc__ or "", config_file="", options=OPTIONS, required=("model", "input", "output")
     )
     size, output = flags.whole_number(options, "batch_size", 32), pathlib.Path(options.output)
-    format = options.format or _BY_ENDING.get(output.suffix, "csv")
+    format = options.format or _BY_ENDING.get(output.suffix)
+    if format is None:
+        known = ", ".join(_BY_ENDING)
+        raise InputError(
+            f"--output={output}: the ending must be one of {known}, or say --format=csv, tsv, jsonl or glue"
+        )
+    if output.exists() and output.resolve() == pathlib.Path(options.input).resolve():
+        raise InputError(f"--output={output}: is the input, which it would replace; choose another name")
     model = bert.load(options.model)
     task = evaluate.task_of(model)
     settings = task.settings_of(model, {"text": options.text})

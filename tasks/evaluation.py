@@ -40,7 +40,7 @@ def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[s
     """
     kept = model.extra.get("table")
     defaults = {"glue": "", "votes": False, "separator": ",", "normalize": False, "columns": "", "delimiter": ""}
-    defaults |= {"quoting": "auto", "encoding": "utf-8", "text": "", "label": ""}
+    defaults |= {"quoting": "auto", "encoding": "utf-8", "ragged": "refuse", "text": "", "label": ""}
     settings = defaults | (dict(kept) if isinstance(kept, Mapping) else {})
     named = {name: value for name, value in changes.items() if value is not None}
     if named.get("text") or named.get("label"):
@@ -52,6 +52,12 @@ def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, sp
     """The rows of a file, with targets in the order of the model's scores where ``labelled`` asks for them."""
     reading = reading_of(model.extra, model.labels, model.config)
     labels = () if reading.kind == "number" else model.labels
+    columns = sources.listed(settings["text"])
+    if reading.text and columns and len(columns) != len(reading.text):
+        raise InputError(
+            f"--text names {len(columns)} columns ({', '.join(columns)}); the model reads {len(reading.text)}: "
+            f"{', '.join(reading.text)}"
+        )
     if labelled == "no" and not settings["label"]:
         settings = dict(settings) | {"label": "label"}  # not looked at
     return sources.read_part(settings, data, reading.kind, labels, split=split, labelled=labelled)

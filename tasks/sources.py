@@ -14,7 +14,19 @@ from tasks.reading.examples import Examples
 from tasks.reading.label_kinds import ColumnSettings, find_labels
 from tasks.reading.tables import TableSettings, read_table
 
-KEPT = ("glue", "text", "label", "votes", "separator", "normalize", "columns", "delimiter", "quoting", "encoding")
+KEPT = (
+    "glue",
+    "text",
+    "label",
+    "votes",
+    "separator",
+    "normalize",
+    "columns",
+    "delimiter",
+    "quoting",
+    "encoding",
+    "ragged",
+)
 
 
 class Sources(NamedTuple):
@@ -81,13 +93,14 @@ def table_settings(config: Mapping[str, Any]) -> TableSettings:
         delimiter=config["delimiter"],
         quoting=config["quoting"],
         encoding=config["encoding"],
+        ragged=config["ragged"],
     )
 
 
 def column_settings(config: Mapping[str, Any], kind: Kind | Literal["auto"]) -> ColumnSettings:
     for name, what in (("text", "the text column, or the two of a pair with a comma"), ("label", "the label column")):
         if not config[name]:
-            raise InputError(f"config.{name} is missing; name {what}")
+            raise InputError(f"{name} is missing; name {what} (--config.{name}; of evaluate and predict --{name})")
     return ColumnSettings(
         text=listed(config["text"]),
         label=listed(config["label"]),

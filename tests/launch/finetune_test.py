@@ -229,7 +229,7 @@ def test_numbers_several_labels_and_votes(folder, tmp_path, capsys):
     ("words", "said"),
     [
         (("--config.data=",), "config.data is missing"),
-        (("--config.text=",), "config.text is missing"),
+        (("--config.text=",), "text is missing; name the text column"),
         (("--config.text=reviw",), "reviw.*review"),
         (("--config.label=like",), "like.*liked"),
         (("--config.init_from=",), "config.init_from is missing; name a model directory"),
@@ -246,6 +246,9 @@ def test_numbers_several_labels_and_votes(folder, tmp_path, capsys):
         (("--config.warmup_share=2",), "config.warmup_share is 2"),
         (("--config.max_length=2",), "config.max_length is 2; an example needs 3 tokens"),
         (("--config.task=foo",), "config.task is 'foo'; it must be one of classification"),
+        (("--config.micro_batches=0",), "config.micro_batches is 0; it must be at least 1"),
+        (("--config.classifier_dropout=1.0",), "config.classifier_dropout is 1.0; it must be from 0 to below 1"),
+        (("--config.threshold=2",), "config.threshold is 2.0; it must be between 0 and 1"),
         (("--config.glue=colla",), "config.glue is 'colla'; it must be one of cola"),
     ],
 )
@@ -276,6 +279,22 @@ def test_a_classifier_of_other_classes_gets_a_new_head(table, tmp_path, caplog):
     np.testing.assert_array_equal(model.params["head"]["pooler"]["kernel"], before.params["head"]["pooler"]["kernel"])
     table_VD = model.params["encoder"]["embeddings"]["token"]["embedding"]
     np.testing.assert_array_equal(table_VD, before.params["encoder"]["embeddings"]["token"]["embedding"])
+
+
+def test_predictions_that_cannot_be_meant_are_refused(trained, tmp_path):
+    """One text where a list belongs, a pair for a model of single texts, an unknown ending, the input itself."""
+    for rows in ("Not bad.", {"review": "Not bad."}):
+        with pytest.raises(InputError, match=r"rows is one text or one row; give a list of them"):
+            bert.load(trained).predict(rows)
+    source = write(tmp_path / "input.csv", [{"review": "good", "other": "bad"}])
+    common = ["predict", f"--model={trained}", f"--input={source}"]
+    with pytest.raises(InputError, match=r"--text names 2 columns .*; the model reads 1: review"):
+        predict.run([*common, f"--output={tmp_path / 'out.csv'}", "--text=review,other"])
+    with pytest.raises(InputError, match=r"out\.parquet: the ending must be one of \.csv, \.tsv, \.jsonl"):
+        predict.run([*common, f"--output={tmp_path / 'out.parquet'}"])
+    with pytest.raises(InputError, match="is the input, which it would replace"):
+        predict.run([*common, f"--output={source}"])
+    assert [path.name for path in tmp_path.iterdir()] == ["input.csv"]
 
 
 def test_evaluation_without_labels_or_with_another_model_is_refused(trained, tmp_path):
