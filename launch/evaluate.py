@@ -43,7 +43,7 @@ def run(argv: list[str]) -> None:
         print(f"wrote {path}")
 
 
-def task_of(model: bert.LoadedModel):
+def task_of(model: "bert.LoadedModel"):  # in quotes: JAX is slow to import, and --help needs none
     """The module of tasks/ that evaluates the model and writes its predictions."""
     if "sequence_classifier" not in model.parts:
         raise InputError(

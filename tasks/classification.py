@@ -1,6 +1,6 @@
 """Classes of sentences and pairs, several labels at once, and numbers: GLUE's tasks and people's own tables.
 
-Reading tables is in tables.py, examples.py and glue.py, scores in metrics.py, the linear baseline in baseline.py; what
+Reading files is in reading/ and sources.py, scores in metrics.py, the linear baseline in baseline.py; what
 prediction needs besides weights is bert/classification.py.
 """
 
@@ -103,7 +103,7 @@ class Job:
 
     def extra(self) -> dict[str, Any]:
         scored = {"metrics": list(self.names), "positive": self.positive}
-        return self.reading.to_json() | {"task": "classification", "table": dict(self.table), "scored": scored}
+        return self.reading.to_json() | {"table": dict(self.table), "scored": scored}
 
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
         weight_C = np.array([self.weights.get(name, 1.0) for name in self.labels], np.float32)
@@ -163,7 +163,8 @@ def read(config: ConfigDict) -> Job:
     kind, labels = train.kind, train.labels
     reading = Reading(kind, text, config.max_length, config.threshold)
     names = sources.listed(config.metrics) or known or metrics.default_metrics(kind, labels)
-    positive = config.positive or None
+    # By name, and here: a model that the run starts from may have the two labels in the other order.
+    positive = config.positive or (labels[1] if kind == "class" and len(labels) == 2 else None)
     metrics.check_names(names, kind, labels, positive)
     choosing = config.metric or names[0]
     if choosing not in names:

@@ -33,11 +33,7 @@ class Evaluation:
 
 
 def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[str, Any]:
-    """How the model's files are read: as it was trained, with what the command line changes.
-
-    Raises:
-      InputError: the model was not trained here, and the columns are not named either.
-    """
+    """How the model's files are read: as it was trained, with what the command line changes."""
     kept = model.extra.get("table")
     defaults = {"glue": "", "votes": False, "separator": ",", "normalize": False, "columns": "", "delimiter": ""}
     defaults |= {"quoting": "auto", "encoding": "utf-8", "ragged": "refuse", "text": "", "label": ""}

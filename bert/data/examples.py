@@ -8,6 +8,7 @@ the work and nothing else. Axes: N example, B row, T position, E example in a ro
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -42,7 +43,7 @@ class Encoded:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    @property
+    @functools.cached_property
     def length_N(self) -> np.ndarray:
         return np.diff(self.starts)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import bert
+from bert import inference
 from bert.errors import InputError
 from bert.training import sharding
 from launch import evaluate, finetune, predict
@@ -245,7 +246,7 @@ def test_numbers_several_labels_and_votes(folder, tmp_path, capsys):
         (("--config.epochs=0",), "config.epochs is 0"),
         (("--config.warmup_share=2",), "config.warmup_share is 2"),
         (("--config.max_length=2",), "config.max_length is 2; an example needs 3 tokens"),
-        (("--config.task=foo",), "config.task is 'foo'; it must be one of classification"),
+        (("--config.task=foo",), "config.task is 'foo'; it must be a file of tasks/, such as classification"),
         (("--config.micro_batches=0",), "config.micro_batches is 0; it must be at least 1"),
         (("--config.classifier_dropout=1.0",), "config.classifier_dropout is 1.0; it must be from 0 to below 1"),
         (("--config.threshold=2",), "config.threshold is 2.0; it must be between 0 and 1"),
@@ -295,6 +296,23 @@ def test_predictions_that_cannot_be_meant_are_refused(trained, tmp_path):
     with pytest.raises(InputError, match="is the input, which it would replace"):
         predict.run([*common, f"--output={source}"])
     assert [path.name for path in tmp_path.iterdir()] == ["input.csv"]
+
+
+def test_f1_is_about_the_same_label_whatever_order_the_start_has(folder, table, tmp_path):
+    """From a model whose labels are (yes, no): the F1 of "yes" all the same, as scored from its predictions."""
+    tiny = bert.load(TINY.with_name("tiny_seqcls"))
+    head = {**tiny.params["head"], "sequence_classifier": {"kernel": np.zeros((32, 2), np.float32),
+                                                           "bias": np.array([0.0, 1.0], np.float32)}}  # fmt: skip
+    start = inference.from_params(
+        tiny.config, {"encoder": tiny.params["encoder"], "head": head}, tiny.tokenizer, labels=("yes", "no")
+    )
+    bert.save(start, tmp_path / "start")
+    run(*QUICK, *table, f"--config.validation={folder / 'held.csv'}", f"--workdir={tmp_path / 'run'}",
+        f"--config.init_from={tmp_path / 'start'}", "--config.epochs=0.1",
+        "--config.optimizer.learning_rate=1e-30")  # fmt: skip
+    assert bert.load(tmp_path / "run").labels == ("yes", "no")
+    last = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["f1"] == 0.0, "it says no to every row"
 
 
 def test_evaluation_without_labels_or_with_another_model_is_refused(trained, tmp_path):
