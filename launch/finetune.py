@@ -120,8 +120,7 @@ def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> M
             done = f"step {int(outcome.state.step)} of {planned.settings.total_steps}"
             runtime.say(f"stopped at {done}; run the same command again to go on")
             sys.exit(128 + outcome.stopped_by)
-        if outcome.best.stopped:
-            assert job.choice is not None
+        if job.choice and outcome.best.stopped and int(outcome.state.step) < planned.settings.total_steps:
             runtime.say(f"stopped early: no better {job.choice.metric} in {job.choice.patience} evaluations")
         if planned.on_best and not job.choice:  # nothing was evaluated, so the last state is the model
             planned.on_best(int(outcome.state.step), outcome.state.params)
