@@ -1,0 +1,185 @@
+"""How good tagged sentences are: precision, recall and F1 of entities, over all and by type; accuracy of the tags.
+
+Pure functions of tags; no files, no model. The rules are those of seqeval 1.2.2, and tests/tasks/entity_metrics_test.py
+holds them to its values. Also what two taggings of a sentence share where words lack a tag, for agreement.py.
+
+Rules:
+  Tags. O, B-TYPE and I-TYPE; plain B and I are of one type without a name, called "_". Others are refused.
+  Entities. A B starts one, and an I goes on with the one of its type just before it. The rule decides about any other
+    I: "lenient" (seqeval's default, and conlleval's) starts an entity there, "strict" (seqeval's strict mode with
+    IOB2) does not count it. Numbers under the two rules cannot be compared, so each score names its rule.
+  Hits. An entity is right where the same sentence has one of the same type, start and end. Sentences are never joined.
+  Undefined. None with a reason where seqeval gives 0 and a warning: precision without predicted entities, recall
+    without gold ones, F1 without either. Macro F1 is the mean over the types that are in gold or predicted tags.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from bert.errors import InputError
+from tasks.metrics import Score
+
+RULES = {
+    "lenient": "lenient rule: an I without its B starts an entity",
+    "strict": "strict IOB2 rule: an I without its B is no entity",
+}
+UNNAMED = "_"
+FORMS = "O, B-TYPE, I-TYPE, or plain B and I"
+MEASURES = ("entity", "token")
+
+Tags = Sequence[str | None]  # None: a word without a tag
+
+
+class Entity(NamedTuple):
+    """Words start to end, the last not included; seqeval's lists name the last one instead."""
+
+    type: str
+    start: int
+    end: int
+
+
+def entities(tags: Sequence[str], rule: str = "lenient") -> list[Entity]:
+    """The entities of one sentence in their order.
+
+    Raises:
+      InputError: a tag of another form, an unknown rule.
+    """
+    _check_rule(rule)
+    found: list[Entity] = []
+    open_type: str | None = None  # of the entity that the word before belongs to
+    for place, tag in enumerate(tags):
+        prefix, type_ = split_tag(tag, f"word {place + 1}: ")
+        if prefix == "I" and type_ == open_type:
+            found[-1] = found[-1]._replace(end=place + 1)
+        elif prefix == "B" or (prefix == "I" and rule == "lenient"):
+            found.append(Entity(type_, place, place + 1))
+            open_type = type_
+        else:
+            open_type = None
+    return found
+
+
+def split_tag(tag: Any, where: str = "") -> tuple[str, str]:
+    """("B", "I" or "O", type); the type of O is "".
+
+    Raises:
+      InputError: a tag of another form, told after ``where``.
+    """
+    prefix, dash, type_ = tag.partition("-") if isinstance(tag, str) else ("", "", "")
+    if tag == "O":
+        return tag, ""
+    if prefix not in ("B", "I") or bool(dash) != bool(type_):
+        raise InputError(f"{where}tag {tag!r} is none of {FORMS}; write it in one of these forms")
+    return prefix, type_ or UNNAMED
+
+
+def entity_scores(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], rule: str = "lenient"
+) -> dict[str, Score]:
+    """precision, recall, f1 over all entities (micro), macro_f1, token_accuracy, n (sentences), and for each type
+    precision:TYPE, recall:TYPE and f1:TYPE; the first four tell the rule.
+
+    Raises:
+      InputError: another number of sentences or of words, with the first such sentence; a tag of another form; an
+        unknown rule.
+    """
+    _check_rule(rule)
+    if len(gold) != len(predicted):
+        raise InputError(f"{len(predicted):,} predicted sentences for {len(gold):,}; give one for each, in order")
+    wanted: Counter[str] = Counter()
+    said: Counter[str] = Counter()
+    hits: Counter[str] = Counter()
+    words = right = 0
+    for number, (gold_tags, said_tags) in enumerate(zip(gold, predicted, strict=True), start=1):
+        if len(gold_tags) != len(said_tags):  # a tail cut off would make the score too high
+            raise InputError(f"sentence {number:,} has {len(gold_tags)} words and {len(said_tags)} tags; give each one")
+        there, seen = (set(_entities_of(number, tags, rule)) for tags in (gold_tags, said_tags))
+        wanted.update(entity.type for entity in there)
+        said.update(entity.type for entity in seen)
+        hits.update(entity.type for entity in there & seen)
+        words += len(gold_tags)
+        right += sum(a == b for a, b in zip(gold_tags, said_tags, strict=True))
+    types = sorted(wanted | said)
+    scores = ratios(hits.total(), wanted.total(), said.total(), "any type", RULES[rule])
+    each = {name: ratios(hits[name], wanted[name], said[name], name) for name in types}
+    f1s = [value for name in types if (value := each[name]["f1"].value) is not None]
+    scores["macro_f1"] = Score(sum(f1s) / len(f1s), RULES[rule]) if f1s else scores["f1"]
+    scores["token_accuracy"] = Score(right / words) if words else Score(None, "no words")
+    scores["n"] = Score(float(len(gold)))
+    return scores | {f"{measure}:{name}": value for name in types for measure, value in each[name].items()}
+
+
+def _check_rule(rule: str) -> None:
+    if rule not in RULES:
+        raise InputError(f"rule {rule!r} must be one of {', '.join(RULES)}")
+
+
+def _entities_of(number: int, tags: Sequence[str], rule: str) -> list[Entity]:
+    try:
+        return entities(tags, rule)
+    except InputError as error:
+        raise InputError(f"sentence {number:,}, {error}") from None
+
+
+def ratios(hits: float, wanted: float, said: float, name: str, note: str | None = None) -> dict[str, Score]:
+    """precision, recall and f1 of hits among so many wanted and said; with the note where they are defined."""
+    neither = f"no entity of {name}, and none was predicted"
+    return {
+        "precision": Score(hits / said, note) if said else Score(None, f"no entity of {name} was predicted"),
+        "recall": Score(hits / wanted, note) if wanted else Score(None, f"no entity of {name}"),
+        "f1": Score(2 * hits / (wanted + said), note) if wanted + said else Score(None, neither),
+    }
+
+
+def check_taggings(sentences: Sequence[Mapping[str, Tags]], predicted: Sequence[Tags] | None, measure: str) -> None:
+    """Raises InputError where taggings by annotators, and of the model, do not fit together; see `compare`.
+
+    sentences: for each, annotator -> a tag for each word, or None. predicted: the model's, which has all tags.
+    """
+    if measure not in MEASURES:
+        raise InputError(f"measure {measure!r} must be one of {', '.join(MEASURES)}")
+    if predicted is not None and len(sentences) != len(predicted):
+        raise InputError(f"{len(predicted):,} predicted sentences for {len(sentences):,}; give one for each, in order")
+    for number, sentence in enumerate(sentences, start=1):
+        given = [(f"annotator {name}", tags, True) for name, tags in sentence.items()]
+        if predicted is not None:
+            given.insert(0, ("the prediction", predicted[number - 1], False))
+        for name, tags, may_lack in given:
+            if len(tags) != len(given[0][1]):
+                counts = f"{len(given[0][1])} tags of {given[0][0]}, but {len(tags)} of {name}"
+                raise InputError(f"sentence {number:,} has {counts}; give one for each word")
+            for place, tag in enumerate(tags, start=1):
+                if tag is not None or not may_lack:
+                    split_tag(tag, f"sentence {number:,}, word {place}, {name}: ")
+
+
+def compare(first: Tags, second: Tags, measure: str) -> tuple[int, int, int, int]:
+    """Of two taggings of one sentence: marks of both, of the first, of the second; 1 where both tagged a word.
+
+    measure: a mark is an "entity" (lenient rule), or a "token" that is not O with its type. Words that one side left
+    without a tag are not compared; an entity ends there.
+    """
+    tagged = None  # all words, the usual case; each tagging is then read once, however many it is compared with
+    if None in first or None in second:
+        tagged = tuple(None not in pair for pair in zip(first, second, strict=True))
+    a, b = _marks(tuple(first), tagged, measure), _marks(tuple(second), tagged, measure)
+    return len(a & b), len(a), len(b), int(any(tagged) if tagged is not None else len(first) > 0)
+
+
+@lru_cache(maxsize=1024)
+def _marks(tags: tuple[str | None, ...], tagged: tuple[bool, ...] | None, measure: str) -> frozenset[Entity]:
+    """Entities of the runs of tagged words; or the words of these, one by one."""
+    found: set[Entity] = set()
+    start = 0
+    for is_tagged, group in groupby(tagged or (True,) * len(tags)):
+        end = start + len(list(group))
+        run = entities([str(tag) for tag in tags[start:end]]) if is_tagged else []
+        for type_, first, last in run:
+            here = Entity(type_, start + first, start + last)
+            words = (Entity(type_, word, word + 1) for word in range(here.start, here.end))
+            found.update([here] if measure == "entity" else words)
+        start = end
+    return frozenset(found)
