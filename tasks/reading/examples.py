@@ -14,14 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bert.classification import Kind
 from bert.errors import InputError
+from bert.prediction.classification import Kind
 from tasks.reading import labels as cells
 from tasks.reading.label_kinds import KINDS, ColumnSettings, find_labels
 from tasks.reading.records import Table, cell, check_column, short
 from tasks.reading.targets import has_labels, read_targets
 
-__all__ = ["KINDS", "ColumnSettings", "Examples", "ReadReport", "find_labels", "make_examples", "split"]
+__all__ = [
+    "KINDS", "LABELLED", "ColumnSettings", "Examples", "Part", "ReadReport",
+    "check_share", "find_labels", "make_examples", "parts_of", "split",
+]  # fmt: skip
 
 LABELLED = ("needed", "if there", "no")
 NUMBERS_AS_TEXT = 10  # rows from which on a text column of numbers alone is taken for a mistake
@@ -29,17 +32,30 @@ NUMBERS_AS_TEXT = 10  # rows from which on a text column of numbers alone is tak
 
 @dataclasses.dataclass(frozen=True)
 class ReadReport:
-    """Rows read = kept + all dropped. dropped: reason -> (rows, place of the first)."""
+    """Rows read = kept + all elsewhere + all dropped.
+
+    dropped: reason -> (rows, place of the first). elsewhere: what became of the rows that a split gave to another part,
+      such as "split off for validation (share 0.1, seed 0)" -> rows.
+    """
 
     source: str
     read: int
     kept: int
     dropped: Mapping[str, tuple[int, str]] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    elsewhere: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def __str__(self) -> str:
+        kept = "".join(f", {count:,} {what}" for what, count in {"kept": self.kept, **self.elsewhere}.items())
         lost = "".join(f"; dropped {count:,}: {why} (first {place})" for why, (count, place) in self.dropped.items())
-        return "\n".join([f"{self.source}: {self.read:,} rows read, {self.kept:,} kept{lost}", *self.notes])
+        return "\n".join([f"{self.source}: {self.read:,} rows read{kept}{lost}", *self.notes])
+
+
+class Part(NamedTuple):
+    """One part of a split: the index of each of its rows, in their order, and its report."""
+
+    rows: list[int]
+    report: ReadReport
 
 
 class Examples(NamedTuple):
@@ -122,8 +138,7 @@ def split(examples: Examples, share: float, seed: int) -> tuple[Examples, Exampl
     Raises:
       InputError: a share outside (0, 1), no labels, or too few rows for two parts.
     """
-    if not 0 < share < 1:
-        raise InputError(f"validation share {share} must be above 0 and below 1")
+    check_share(share)
     if examples.targets is None:
         raise InputError(f"{examples.report.source}: has no labels to split by; name the label column")
     count = len(examples.texts)
@@ -145,24 +160,39 @@ def split(examples: Examples, share: float, seed: int) -> tuple[Examples, Exampl
             f"{examples.report.source}: {count} rows are too few to split off {share:g} of them; raise the share, or "
             "name a validation file"
         )
+    train, validation = parts_of(examples.report, is_validation, share, seed)
+    return _part(examples, train), _part(examples, validation)
+
+
+def check_share(share: float) -> None:
+    """Refuses a share of rows that is not between 0 and 1."""
+    if not 0 < share < 1:
+        raise InputError(f"validation share {share} must be above 0 and below 1")
+
+
+def parts_of(report: ReadReport, is_validation_N: np.ndarray, share: float, seed: int) -> tuple[Part, Part]:
+    """(train, validation) of N rows that were kept; each report says how many went to the other part, and why."""
+    train, validation = np.flatnonzero(~is_validation_N).tolist(), np.flatnonzero(is_validation_N).tolist()
+
+    def part(rows: list[int], others: list[int], what: str) -> Part:
+        elsewhere = {**report.elsewhere, what: report.elsewhere.get(what, 0) + len(others)}
+        return Part(rows, dataclasses.replace(report, kept=len(rows), elsewhere=elsewhere))
+
     return (
-        _part(examples, ~is_validation, f"split off for validation (share {share:g}, seed {seed})"),
-        _part(examples, is_validation, f"left in the training part (share {1 - share:g}, seed {seed})"),
+        part(train, validation, f"split off for validation (share {share:g}, seed {seed})"),
+        part(validation, train, f"left in the training part (share {1 - share:g}, seed {seed})"),
     )
 
 
-def _part(examples: Examples, keep_N: np.ndarray, reason: str) -> Examples:
-    chosen, others = np.flatnonzero(keep_N).tolist(), np.flatnonzero(~keep_N).tolist()
-    report = examples.report
-    dropped = {**report.dropped, reason: (len(others), examples.places[others[0]])}
+def _part(examples: Examples, part: Part) -> Examples:
     assert examples.targets is not None
     return examples._replace(
-        texts=[examples.texts[i] for i in chosen],
-        targets=examples.targets[chosen],
-        rows=[examples.rows[i] for i in chosen],
-        places=[examples.places[i] for i in chosen],
-        kept=[examples.kept[i] for i in chosen],
-        report=dataclasses.replace(report, kept=len(chosen), dropped=dropped),
+        texts=[examples.texts[i] for i in part.rows],
+        targets=examples.targets[part.rows],
+        rows=[examples.rows[i] for i in part.rows],
+        places=[examples.places[i] for i in part.rows],
+        kept=[examples.kept[i] for i in part.rows],
+        report=part.report,
     )
 
 

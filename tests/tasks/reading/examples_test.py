@@ -215,7 +215,19 @@ def test_a_split_is_by_class_and_a_function_of_seed_and_share(table, share):
     for part in (train, validation):
         assert part.texts == [made.texts[i] for i in part.kept]
         np.testing.assert_array_equal(part.targets, made.targets[part.kept])
-        assert part.report.read == 100 == part.report.kept + sum(count for count, _ in part.report.dropped.values())
+        assert part.report.kept == len(part.texts) == 100 - sum(part.report.elsewhere.values())
+
+
+def test_rows_of_the_other_part_are_told_and_not_called_dropped(table):
+    made = examples_of(table(column([*["a", "b"] * 10, None])))
+    train, validation = split(made, 0.1, seed=7)
+    begin, end = f"{made.report.source}: 21 rows read, ", f"; dropped 1: no label (first {made.report.source}:21)"
+    off = "split off for validation (share {}, seed 7)"
+    assert str(train.report) == f"{begin}18 kept, 2 {off.format(0.1)}{end}"
+    assert str(validation.report) == f"{begin}2 kept, 18 left in the training part (share 0.9, seed 7){end}"
+    # Parts can be split on, and no row is lost on the way.
+    assert split(train, 0.5, seed=7)[0].report.elsewhere == {off.format(0.1): 2, off.format(0.5): 9}
+    assert split(train, 0.1, seed=7)[0].report.elsewhere == {off.format(0.1): 4}
 
 
 def test_numbers_are_split_at_random(table):

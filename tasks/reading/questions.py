@@ -1,0 +1,220 @@
+"""Questions on passages, with the spans that annotators marked: which reader, which questions are kept, and the split.
+
+Not here: what a question is (question_rows.py), what files hold (squad_files.py; span_files.py for the other formats).
+
+Formats, told by the first row where format is "auto": squad (`paragraphs`, or flat rows with `answers`), multispanqa
+(`context` is a list of words), pico (`docid`), lines (`context` is a text; our own, described in span_files.py). Rows
+are those of the list `data`, of a list, or an object a line; .gz is unpacked.
+
+Which questions are kept. Where annotations are needed, to train or to score: those with an annotator and with a passage
+in which something is visible; the others are counted by reason. Else all of them, in their order, for each must get its
+prediction; but a question whose document is not there has nothing to be asked about and is always dropped.
+An annotator who marked nothing says "there is no answer" and is kept; one whose spans were all faulty says nothing.
+"""
+
+import json
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from bert.errors import InputError
+from tasks.reading.examples import LABELLED, ReadReport, check_share, parts_of
+from tasks.reading.json_tables import read_jsonl
+from tasks.reading.question_rows import (
+    NO_DOCUMENT,
+    Annotation,
+    Question,
+    Questions,
+    QuestionSettings,
+    Tally,
+    object_of,
+)
+from tasks.reading.records import Table, TableSettings, check_path, listed, short
+from tasks.reading.span_files import read_multispanqa, read_pico, read_span_lines
+from tasks.reading.squad_files import read_squad
+from tasks.reading.tables import OTHER_FORMATS
+from tasks.reading.text_lines import read_lines
+
+__all__ = ["Annotation", "Question", "QuestionSettings", "Questions", "read_questions", "split"]
+
+READERS = {"squad": read_squad, "multispanqa": read_multispanqa, "pico": read_pico, "lines": read_span_lines}
+_TABLES = (".csv", ".tsv", ".parquet")
+
+
+def read_questions(path: str, settings: QuestionSettings, *, labelled: str) -> Questions:
+    """The questions of a file.
+
+    Args:
+      labelled: "needed": questions that can be trained on or scored; "if there": all, with what annotations they have;
+        "no": all, annotations are not looked at.
+
+    Raises:
+      InputError: nothing there, another kind of file, bad JSON, a field that is missing or of another type, an id that
+        stands twice, or no question left; in one line with the place and the way out.
+    """
+    if labelled not in LABELLED:
+        raise InputError(f"labelled {labelled!r} must be one of {', '.join(LABELLED)}")
+    try:
+        table = _load(str(path), settings)
+        if not table.rows:
+            raise InputError(f"{path}: no questions in it; is it the right file?")
+        chosen = settings.format if settings.format != "auto" else _format_of(table)
+        tally = Tally()
+        found = list(READERS[chosen](table, settings, tally, labelled != "no"))
+    except PermissionError as error:
+        raise InputError(f"{error.filename}: may not be read by this user; change its permissions") from None
+    if not found:
+        raise InputError(f"{path}: no questions in it; is it the right file?")
+    _check_ids(found)
+    return _choose(found, table, settings, labelled, tally)
+
+
+def split(questions: Questions, share: float, seed: int) -> tuple[Questions, Questions]:
+    """(train, validation): a share of the groups split off at random, each part in the order of the file.
+
+    A pure function of its arguments. A share of the groups is not that share of the questions where groups differ much.
+
+    Raises:
+      InputError: a share outside (0, 1), or too few groups for two parts.
+    """
+    check_share(share)
+    groups = list(dict.fromkeys(row.group for row in questions.rows))
+    take = min(round(len(groups) * share), len(groups) - 1)
+    if take < 1:
+        raise InputError(
+            f"{questions.report.source}: {len(groups)} articles or documents are too few to split off {share:g} of "
+            "them; raise the share, or name a validation file"
+        )
+    order = np.random.default_rng(seed).permutation(len(groups))
+    chosen = {groups[i] for i in order[:take]}
+    is_validation = np.array([row.group in chosen for row in questions.rows])
+    train, validation = parts_of(questions.report, is_validation, share, seed)
+    return (
+        Questions([questions.rows[i] for i in train.rows], train.report),
+        Questions([questions.rows[i] for i in validation.rows], validation.report),
+    )
+
+
+def _load(path: str, settings: QuestionSettings) -> Table:
+    """The rows of a JSON file: a list of objects, that in the object's list `data`, or an object a line."""
+    found = check_path(path)
+    if found.is_dir():
+        inner = listed(sorted(file.name for file in found.iterdir()), 10)
+        raise InputError(f"{path}: a folder with {inner}; name a file of questions")
+    endings = [suffix.lower() for suffix in found.suffixes]
+    ending = next(iter(endings[-2:-1] if endings[-1:] == [".gz"] else endings[-1:]), "")
+    if ending in OTHER_FORMATS or ending in _TABLES:
+        way_out = OTHER_FORMATS.get(ending, "write it as json lines with id, question, context and annotations")
+        raise InputError(f"{path}: {ending} files are not read as questions; {way_out}")
+    lined = TableSettings(encoding=settings.encoding)
+    if ending in (".jsonl", ".ndjson"):
+        return read_jsonl(path, lined)
+    text = "\n".join(read_lines(path, settings.encoding))
+    if not text.strip():
+        return Table((), [], [], (), path)
+    begin = len(text) - len(text.lstrip())
+    try:
+        value, end = json.JSONDecoder(object_pairs_hook=_object).raw_decode(text, begin)
+    except (ValueError, RecursionError) as error:
+        where = f"{path}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else path
+        raise InputError(
+            f"{where}: not JSON ({_said(error)}); questions are read from SQuAD json or json lines"
+        ) from None
+    if text[end:].strip():
+        return read_jsonl(path, lined)
+    rows = _rows(path, value)
+    return Table((), rows, [f"{path}: row {i}" for i in range(1, len(rows) + 1)], (), path)
+
+
+def _rows(path: str, value: Any) -> list[dict[str, Any]]:
+    if isinstance(value, dict) and "data" not in value and ("context" in value or "docid" in value):
+        return [value]  # a file of one line
+    rows = value.get("data") if isinstance(value, dict) else value
+    if not isinstance(rows, list):
+        inside = f"it holds {listed(value, 10) or 'nothing'}" if isinstance(value, dict) else short(value)
+        raise InputError(f"{path}: no list 'data' ({inside}); write {{'data': [...]}}, the list alone, or json lines")
+    for i, row in enumerate(rows, 1):
+        object_of(row, f"{path}: row {i}", "{'title': ..., 'paragraphs': [...]} or {'question': ..., 'context': ...}")
+    return rows
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the name {short(next(n for n in names if names.count(n) > 1))} stands twice in one object")
+    return found
+
+
+def _said(error: Exception) -> str:
+    return f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+
+
+def _format_of(table: Table) -> str:
+    first = table.rows[0]
+    if first.get("docid") is not None:
+        return "pico"
+    if isinstance(first.get("context"), list):
+        return "multispanqa"
+    if any(first.get(name) is not None for name in ("paragraphs", "answers", "is_impossible")):
+        return "squad"
+    if "context" in first:
+        return "lines"
+    raise InputError(
+        f"{table.places[0]}: has {listed(first, 10) or 'no fields'}; no format of questions is like that, see "
+        f"{', '.join(READERS)}"
+    )
+
+
+def _check_ids(found: Iterable[tuple[Question, str]]) -> None:
+    places: dict[str, str] = {}
+    for question, _ in found:
+        first = places.setdefault(question.id, question.place)
+        if first != question.place:
+            raise InputError(f"{question.place}: the id {short(question.id)} is also that of {first}; make ids unique")
+
+
+def _choose(
+    found: list[tuple[Question, str]], table: Table, settings: QuestionSettings, labelled: str, tally: Tally
+) -> Questions:
+    """The questions that are kept, with the annotators that are kept, and the report."""
+    names = {name.removeprefix("-") for name in settings.names}
+    leave_out = settings.annotators.strip().startswith("-")
+    annotators = dict.fromkeys(one.annotator for question, _ in found for one in question.annotations)
+    dropped, kept_with, rows = Tally(), Tally(), []
+    groups: dict[str, str] = {}
+    for question, reason in found:
+        chosen = question.annotations
+        if names:
+            chosen = tuple(one for one in chosen if (one.annotator in names) != leave_out)
+        if not chosen:
+            reason = reason or ("none of its annotators is kept" if question.annotations else "no annotation")
+        if _is_blank(question.context) and reason != NO_DOCUMENT:
+            reason = "no passage"
+        if reason and (labelled == "needed" or reason == NO_DOCUMENT):
+            dropped.add(reason, question.place)
+            continue
+        if reason and (labelled == "if there" or reason == "no passage"):
+            kept_with.add(f"{reason}, but kept", question.place)
+        # The same passage in both parts of a split would be a leak.
+        group = question.group or groups.setdefault(question.context, question.id)
+        rows.append(question._replace(annotations=chosen, group=group))
+    notes = [*table.notes, *tally.notes(), *kept_with.notes()]
+    unknown = [name for name in sorted(names) if name not in annotators] if labelled != "no" else []
+    absent = f"annotators {', '.join(unknown)}: no question has them; there are {listed(annotators, 10)}"
+    if unknown:
+        notes.append(absent)
+    if not rows:
+        why = ", ".join(f"{reason}: {count:,}" for reason, (count, _) in dropped.counts().items())
+        raise InputError(
+            f"{table.path}: none of {len(found):,} questions can be used ({why}){'; ' + absent if unknown else ''}; is "
+            "it the right file, and are documents and annotators right?"
+        )
+    return Questions(rows, ReadReport(table.path, len(found), len(rows), dropped.counts(), tuple(notes)))
+
+
+def _is_blank(text: str) -> bool:
+    """Whether nothing in a text is visible: blanks, controls, and zero-width characters at most."""
+    return all(character.isspace() or unicodedata.category(character) in ("Cc", "Cf") for character in text)
