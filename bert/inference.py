@@ -14,10 +14,9 @@ from typing import Any, Literal, NamedTuple
 import jax
 import numpy as np
 
-from bert import classification
 from bert.config import BertConfig
 from bert.data import rows
-from bert.data.examples import ExampleSettings
+from bert.data.examples import Encoded, ExampleSettings
 from bert.data.pairs import CLASS_NAMES
 from bert.data.rows import Batch, bucket_length
 from bert.errors import InputError
@@ -27,9 +26,13 @@ from bert.interop.parameters import Params
 from bert.interop.report import Report
 from bert.model import forward
 from bert.model.layers import Array
+from bert.prediction import answer_spans, bio_spans, classification, scores, tagging
 from bert.text import sequences
 from bert.text.masks import FilledMasks, find_masks
 from bert.text.tokenizer import Tokenizer
+
+# What a model can be trained for -> how its scores are read; the keys stand in config.json.
+TASKS: dict[str, Any] = {module.KEY: module for module in (classification, bio_spans, answer_spans, tagging)}
 
 
 class Attention(NamedTuple):
@@ -126,7 +129,7 @@ class LoadedModel:
     def masks(self, text: str) -> FilledMasks:
         """What `fill_mask` and `fill` say of a text, from one run of the model: ``.ranked(top)`` and ``.filled()``."""
         self._need("mlm", "only a model with a masked-word head can fill masks")
-        tokenizer = self._vocabulary()
+        tokenizer = self.vocabulary
         encoding = tokenizer.encode(text, special_in_text=True)
         places = find_masks(encoding, tokenizer, self._limit)
         (ids,) = sequences.singles([encoding.ids], tokenizer, self._limit)
@@ -156,7 +159,7 @@ class LoadedModel:
             raise InputError(f"batch_size is {batch_size}; it must be at least 1")
         if pooling == "pooler":
             self._need("pooler", "use pooling='mean' or 'cls'")
-        tokenizer = self._vocabulary()
+        tokenizer = self.vocabulary
         ids_N = sequences.singles([e.ids for e in tokenizer.encode_batch(list(texts))], tokenizer, self._limit)
         vectors_ND = np.empty((len(ids_N), self.config.hidden_size), np.float32)
         name = {"mean": "mean", "cls": "cls", "pooler": "pooled_output"}[pooling]
@@ -215,7 +218,7 @@ class LoadedModel:
         batch = rows.one_example_a_row([ids], bucket_length(len(ids), self._limit), 1, [type_ids])
         scores, weights = forward.attention(self._on_device, batch, layer, config=self.config)
         T = len(ids)
-        pieces = [self._vocabulary().vocab[i] for i in ids]
+        pieces = [self.vocabulary.vocab[i] for i in ids]
         return Attention(pieces, np.asarray(scores)[0, :, :T, :T], np.asarray(weights)[0, :, :T, :T])
 
     def predict_next_sentence(self, first: str, second: str) -> dict[str, float]:
@@ -231,18 +234,41 @@ class LoadedModel:
         shares_C = np.exp(logits_C - np.logaddexp.reduce(logits_C))
         return dict(zip(self._class_names(), shares_C.tolist(), strict=True))
 
-    def predict(self, rows: Sequence[Any], *, batch_size: int = 32, packed: bool = True) -> list[dict[str, Any]]:
-        """What the classifier says of each row, in order; see `classification.answers`.
+    def predict(
+        self, rows: Sequence[Any], *, batch_size: int = 32, packed: bool = True, details: bool = False
+    ) -> list[dict[str, Any]]:
+        """What the task's head says of each row, in order, by the task that the model was trained on.
+
+        A classifier of texts: see `classification.answers`. Spans by B/I/O tags: `bio_spans.predict`. Start and end of
+        an answer: `answer_spans.predict`. Tags of words: `tagging.predict`.
 
         Args:
-          rows: mappings with the columns that the model was trained on (others are not looked at), or texts, or pairs.
+          rows: mappings with the columns that the model was trained on (others are not looked at), or texts, or pairs;
+            of a tagger also lists of words.
           batch_size: rows of tokens computed at a time.
           packed: several short examples in a row of tokens; only the time depends on it.
+          details: also the probabilities of each token, or the other candidates.
         """
-        reading = classification.reading_of(self.extra, self.labels, self.config)
-        texts = classification.texts_of(rows, reading.text)
-        predicted_NC = self.probabilities(texts, batch_size=batch_size, packed=packed)
-        return classification.answers(predicted_NC, self.labels, reading)
+        return TASKS[self.task].predict(self, rows, batch_size=batch_size, packed=packed, details=details)
+
+    @property
+    def task(self) -> str:
+        """What the head was trained for, a key of `TASKS`; of a model that others trained by the head's kind.
+
+        Raises:
+          InputError: there is no such head.
+        """
+        for key in TASKS:
+            if key in self.extra:
+                return key
+        heads = {"sequence_classifier": classification.KEY, "token_classifier": tagging.KEY, "span": answer_spans.KEY}
+        for part, key in heads.items():
+            if part in self.parts:
+                return key
+        raise InputError(
+            f"{self.source}: has no head of a task (it holds {', '.join(self.parts)}); fine-tune it, or load a "
+            "classifier, a tagger or an answerer"
+        )
 
     def probabilities(
         self, texts: Sequence[tuple[str, ...]], *, batch_size: int = 32, packed: bool = True
@@ -250,10 +276,19 @@ class LoadedModel:
         """float64 [N, C]: the classifier's probabilities (or numbers) for texts and pairs, in order; as `predict`."""
         self._need("sequence_classifier", "fine-tune it on labelled texts, or load a classifier")
         reading = classification.reading_of(self.extra, self.labels, self.config)
-        encoded = classification.encode(texts, self._vocabulary(), reading.max_length)
+        encoded = classification.encode(texts, self.vocabulary, reading.max_length)
         settings = ExampleSettings(batch_size, reading.max_length, packed)
-        logits_NC = classification.logits(self._on_device, self.config, encoded, settings)
+        logits_NC = scores.of_examples(self._on_device, self.config, encoded, settings)
         return classification.predictions(logits_NC, reading.kind)
+
+    def token_scores(
+        self, encoded: Encoded, *, max_length: int, batch_size: int = 32, packed: bool = True
+    ) -> np.ndarray:
+        """float32 [K, C]: the scores of each token of encoded examples; see `scores.of_tokens`."""
+        if not {"token_classifier", "span"} & set(self.parts):
+            self._need("token_classifier", "fine-tune it, or load a tagger or an answerer")
+        settings = ExampleSettings(batch_size, max_length, packed)
+        return scores.of_tokens(self._on_device, self.config, encoded, settings)
 
     def summary(self) -> str:
         """One line on what was loaded: where from, sizes, heads, vocabulary and letter case."""
@@ -286,7 +321,9 @@ class LoadedModel:
         if part not in self.parts:
             raise InputError(f"{self.source}: has no {part} head (it holds {', '.join(self.parts)}); {way_out}")
 
-    def _vocabulary(self) -> Tokenizer:
+    @property
+    def vocabulary(self) -> Tokenizer:
+        """The tokenizer, where there is one; `InputError` else."""
         if self.tokenizer is None:
             raise InputError(
                 f"{self.source}: has no tokenizer.json or vocab.txt, so it cannot read text; use outputs()"
@@ -295,7 +332,7 @@ class LoadedModel:
 
     def _join(self, first: str, second: str | None, *, special_in_text: bool = False) -> tuple[list[int], list[int]]:
         """Token ids and segment types of a text or a pair."""
-        tokenizer = self._vocabulary()
+        tokenizer = self.vocabulary
         a = tokenizer.encode(first, special_in_text=special_in_text).ids
         if second is None:
             (ids,) = sequences.singles([a], tokenizer, self._limit)

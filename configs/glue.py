@@ -6,23 +6,14 @@ The same fields as configs/table.py, whose comments explain them. The paper choo
 its validation part among 5e-5, 4e-5, 3e-5 and 2e-5, with batches of 32 and 3 epochs (section 4.1).
 """
 
-import importlib.util
-import pathlib
-
 from ml_collections import ConfigDict
+
+from configs import table
 
 
 def get_config(task: str = "sst2") -> ConfigDict:
-    config = _table().get_config()
+    config = table.get_config()
     config.glue = task
     config.validation_share = 0.0  # the files have a validation part
     config.optimizer.learning_rate = 3e-5 if task in ("cola", "sst2", "qnli", "qqp", "mnli") else 5e-5
     return config
-
-
-def _table():
-    # Config files are read by path, so the neighbour is, too.
-    spec = importlib.util.spec_from_file_location("table", pathlib.Path(__file__).with_name("table.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

@@ -1,4 +1,4 @@
-"""Scores a fine-tuned model on labelled examples: metrics with intervals, confusion matrix, worst rows.
+"""Scores a fine-tuned model on labelled examples: every metric of its task, and the rows that it gets most wrong.
 
 python -m launch.evaluate --model=runs/mrpc --data=FILE [--out=scores.json] [--text=... --label=... --split=...]
 """
@@ -14,20 +14,30 @@ from launch import flags
 OPTIONS = {
     "model": "model directory or run directory",
     "data": "file of the form that the model was trained on; of a GLUE task its folder",
-    "out": "JSON file to write: scores, confusion matrix, the hundred worst rows",
+    "out": "JSON file to write: scores and the hundred worst rows",
     "split": "of a GLUE folder: validation (where not given), validation_mismatched, test",
-    "text": "text column, or two with a comma, where they are other ones than in training",
-    "label": "label column, where it is another one than in training",
     "batch_size": "rows computed at a time (32 where not given)",
+}
+# How the file is read, where it is not read as in training; which of these a model takes depends on its task.
+FILE_OPTIONS = {
+    "text": "of a table: text column, or two with a comma",
+    "label": "of a table: label column",
+    "documents": "of questions: folder with the documents (pico)",
+    "annotators": "of questions and tags: names with commas to keep, or -name,-name for all but these",
+    "words": "of tags: column with the word",
+    "tags": "of tags: column with the tag, 1- for a column a worker",
+    "scheme": "of tags: iob1, iob2 or plain",
 }
 
 
 def run(argv: list[str]) -> None:
-    _, options = flags.parse(argv, doc=__doc__ or "", config_file="", options=OPTIONS, required=("model", "data"))
+    _, options = flags.parse(
+        argv, doc=__doc__ or "", config_file="", options=OPTIONS | FILE_OPTIONS, required=("model", "data")
+    )
     size = flags.whole_number(options, "batch_size", 32)
     model = bert.load(options.model)
     task = task_of(model)
-    settings = task.settings_of(model, {"text": options.text, "label": options.label})
+    settings = task.settings_of(model, {name: options[name] for name in FILE_OPTIONS})
     examples = task.read_examples(model, settings, options.data, options.split or "validation", "needed")
     found = task.evaluate(model, examples, batch_size=size)
     print(found.text)
@@ -44,12 +54,8 @@ def run(argv: list[str]) -> None:
 
 
 def task_of(model: "bert.LoadedModel"):  # in quotes: JAX is slow to import, and --help needs none
-    """The module of tasks/ that evaluates the model and writes its predictions."""
-    if "sequence_classifier" not in model.parts:
-        raise InputError(
-            f"{model.source}: has no classifier of texts (it holds {', '.join(model.parts)}); fine-tune it"
-        )
-    return importlib.import_module("tasks.evaluation")
+    """The module of tasks/evaluation/ for what the model was trained on."""
+    return importlib.import_module(f"tasks.evaluation.{model.task}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
-"""Fine-tunes a model on labelled examples: a task of GLUE, or a table of your own.
+"""Fine-tunes a model on labelled examples: texts and pairs, answers to questions, tags of words.
 
 python -m launch.finetune --config=configs/glue.py:mrpc --config.data=MRPC/ --config.init_from=DIR --workdir=runs/mrpc
 python -m launch.finetune --config=configs/table.py --config.data=my.csv --config.text=review --config.label=stars
     --config.init_from=DIR --workdir=runs/mine
+python -m launch.finetune --config=configs/bio_mrc.py --config.data=questions.jsonl --config.init_from=DIR ...
+python -m launch.finetune --config=configs/squad.py --config.data=train-v1.1.json --config.init_from=DIR ...
+python -m launch.finetune --config=configs/tagging.py --config.data=train.conll --config.init_from=DIR ...
 
 Running the same command again goes on where the newest checkpoint stands. SIGTERM and Ctrl-C save first.
 """
@@ -20,13 +23,13 @@ from typing import Any
 import jax
 from ml_collections import ConfigDict
 
-from bert.classification import Devices
 from bert.config import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
 from bert.interop import export, sources, whole_directory
 from bert.interop.parameters import Params
 from bert.model.heads import Model
+from bert.prediction.scores import Devices
 from bert.text.tokenizer import Tokenizer
 from bert.training import arithmetic, optim, run_directory, sharding, train
 from bert.training.evaluate import Metrics
@@ -62,11 +65,14 @@ def run(argv: list[str]) -> None:
     )
     workdir = pathlib.Path(options.workdir)
     check_settings(config)
-    runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
+    # Read before anything is set up or shown: what is wrong with the data is then the one line that is seen.
     job: Job = importlib.import_module(f"tasks.{config.task}").read(config)
+    runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
     if jax.process_index() == 0:
         flags.show(config, options)
     runtime.say(job.report)
+    if config.validation and pathlib.Path(config.validation).resolve() == pathlib.Path(config.data).resolve():
+        runtime.say("validation is on the training file: its scores tell nothing of other texts")
     if config.seeds == 1:
         best = one_run(config, job, workdir, config.seed)
         show_scores(best, job)
@@ -91,10 +97,9 @@ def check_settings(config: ConfigDict) -> None:
         raise InputError(f"config.micro_batches is {config.micro_batches}; it must be at least 1")
     if config.classifier_dropout is not None and not 0 <= config.classifier_dropout < 1:
         raise InputError(f"config.classifier_dropout is {config.classifier_dropout}; it must be from 0 to below 1")
-    if not 0 < config.threshold < 1:
-        raise InputError(f"config.threshold is {config.threshold}; it must be between 0 and 1")
     if config.max_length < 3:
         raise InputError(f"config.max_length is {config.max_length}; an example needs 3 tokens, with [CLS] and [SEP]")
+    optim.OptimizerSettings(total_steps=1, **config.optimizer)  # refuses what it does not take
     if not importlib.util.find_spec(f"tasks.{config.task}"):
         raise InputError(f"config.task is {config.task!r}; it must be a file of tasks/, such as classification")
 
@@ -110,7 +115,7 @@ def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> M
             "data_sha256": job.fingerprint,
             "encoder": start.config.to_json(),
             "labels": list(job.labels),
-            "extra": job.extra(),
+            "extra": job.extra({}),
         }
         run_directory.check(workdir, settings, may_change=MAY_CHANGE)
         planned = build(config, job, start, workdir, seed)
@@ -123,7 +128,7 @@ def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> M
         if job.choice and outcome.best.stopped and int(outcome.state.step) < planned.settings.total_steps:
             runtime.say(f"stopped early: no better {job.choice.metric} in {job.choice.patience} evaluations")
         if planned.on_best and not job.choice:  # nothing was evaluated, so the last state is the model
-            planned.on_best(int(outcome.state.step), outcome.state.params)
+            planned.on_best(int(outcome.state.step), outcome.state.params, {})
         return best_metrics(workdir, outcome)
 
 
@@ -179,6 +184,11 @@ def build(config: ConfigDict, job: Job, start: Start, workdir: pathlib.Path, see
     optimizer = optim.OptimizerSettings(
         total_steps=total, warmup_steps=round(config.warmup_share * total), **config.optimizer
     )
+    if optimizer.frozen_layers > start.config.num_layers:
+        raise InputError(
+            f"config.optimizer.frozen_layers is {optimizer.frozen_layers}, but the model has {start.config.num_layers} "
+            "layers; lower it"
+        )
     task = job.task(start.config)
     model = Model(start.config, task.head(start.config))
     setup = Setup(model, task, optimizer, mesh, config.mesh.mode, config.micro_batches, seed)
@@ -190,11 +200,11 @@ def build(config: ConfigDict, job: Job, start: Start, workdir: pathlib.Path, see
     if job.choice is not None:
         evaluate = job.evaluator(start.tokenizer, start.config, settings, on_mesh(mesh))
 
-    def keep(step: int, params: Any) -> None:
+    def keep(step: int, params: Any, scores: Metrics) -> None:
         whole = sharding.on_this_host(params)
         if jax.process_index() == 0:
             model_directory = workdir / run_directory.MODEL
-            extra = job.extra() | {"finetuning": {"step": step}}
+            extra = job.extra(scores) | {"finetuning": {"step": step}}
             export.save_model_directory(
                 model_directory, start.config, whole, start.tokenizer, labels=job.labels, extra=extra
             )
@@ -277,7 +287,9 @@ def show_scores(best: Metrics, job: Job) -> None:
 
 
 def _shown(value: float | None) -> str:
-    return f"{'undefined':>10}" if value is None else f"{value:10.4f}"
+    if value is None:
+        return f"{'undefined':>10}"
+    return f"{value:10,.0f}" if value >= 2 and value == int(value) else f"{value:10.4f}"  # counts are whole numbers
 
 
 if __name__ == "__main__":

@@ -235,12 +235,20 @@ def _help(doc: str, config_path: str | None, options: Mapping[str, str], require
     if words:
         lines.append(f"  {'WORDS':<{width}}{words}")
     if config_path and pathlib.Path(config_path).is_file():
-        source = pathlib.Path(config_path).read_text(encoding="utf-8")
-        fields = re.findall(r"^ {4}(?:config\.(\w[\w.]* = .*)|(# .*))$", source, re.MULTILINE)
-        lines += ["", f"Settings in {config_path}:", *(f"  {field or comment}" for field, comment in fields)]
+        lines += _help_on(pathlib.Path(config_path))
     if config_path is None:
         lines += ["", "With --config=FILE this help lists the settings of that file."]
     return "\n".join(lines)
+
+
+def _help_on(config_file: pathlib.Path) -> list[str]:
+    """The settings of a config file with their comments, and those of the files beside it that it builds on."""
+    source = config_file.read_text(encoding="utf-8")
+    fields = re.findall(r"^ {4}(?:config\.(\w[\w.]* = .*)|(# .*))$", source, re.MULTILINE)
+    lines = ["", f"Settings in {config_file}:", *(f"  {field or comment}" for field, comment in fields)]
+    for name in re.findall(r"^from configs import (\w+)$", source, re.MULTILINE):
+        lines += _help_on(config_file.with_name(f"{name}.py"))
+    return lines
 
 
 def main(run: Callable[[list[str]], object]) -> None:

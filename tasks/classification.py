@@ -12,18 +12,20 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
-from bert import classification
-from bert.classification import Devices, Kind, Reading
 from bert.config import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
 from bert.model import losses
 from bert.model.heads import SequenceHead
 from bert.model.layers import Array
+from bert.prediction import classification, scores
+from bert.prediction.classification import Kind, Reading
+from bert.prediction.scores import Devices
 from bert.text.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import metrics, sources
+from tasks.job import chosen_metric, report_of
 from tasks.reading.examples import Examples
 
 NUMBER = "LABEL_0"  # the name of the one score of a number, as transformers has it
@@ -66,7 +68,7 @@ class Job:
     weights: Mapping[str, float]  # of the classes, 1 where not named
     rate: float | None
     with_baseline: bool
-    table: Mapping[str, Any]  # how files are read, for config.json
+    files: Mapping[str, Any]  # how files are read, for config.json
     fresh: tuple[str, ...] = ("pooler", "sequence_classifier")
 
     @property
@@ -75,8 +77,7 @@ class Job:
 
     @property
     def report(self) -> str:
-        parts = [("training", self.train), ("validation", self.validation)]
-        return "\n".join(f"{name}: {part.report}" for name, part in parts if part is not None)
+        return report_of(self.train, self.validation)
 
     @property
     def fingerprint(self) -> str:
@@ -101,9 +102,9 @@ class Job:
     def task(self, config: BertConfig) -> Classification:
         return Classification(self.reading.kind, len(self.labels), self.rate)
 
-    def extra(self) -> dict[str, Any]:
+    def extra(self, scores: Metrics) -> dict[str, Any]:
         scored = {"metrics": list(self.names), "positive": self.positive}
-        return self.reading.to_json() | {"table": dict(self.table), "scored": scored}
+        return self.reading.to_json() | {"files": dict(self.files), "scored": scored}
 
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
         weight_C = np.array([self.weights.get(name, 1.0) for name in self.labels], np.float32)
@@ -122,11 +123,11 @@ class Job:
         assert held is not None
         encoded = classification.encode(held.texts, tokenizer, settings.max_length)
 
-        def scores(params: dict) -> Metrics:
-            logits_NC = classification.logits(params, config, encoded, settings, devices)
+        def evaluate(params: dict) -> Metrics:
+            logits_NC = scores.of_examples(params, config, encoded, settings, devices)
             return self._scores(held, classification.predictions(logits_NC, self.reading.kind))
 
-        return scores
+        return evaluate
 
     def baseline(self) -> Metrics:
         if not self.with_baseline or self.validation is None:
@@ -138,11 +139,11 @@ class Job:
 
     def _scores(self, held: Examples, predicted_NC: np.ndarray) -> Metrics:
         threshold = self.reading.threshold
-        scores = metrics.score(
+        found = metrics.score(
             self.names, targets_of(held), predicted_NC, self.reading.kind, held.labels,
             positive=self.positive, threshold=threshold,
         )  # fmt: skip
-        values = {name: score.value for name, score in scores.items()}
+        values = {name: score.value for name, score in found.items()}
         constant = metrics.constant_answer(predicted_NC, self.reading.kind, held.labels, threshold)
         return values | ({metrics.CONSTANT: 1.0} if constant else {})
 
@@ -166,15 +167,15 @@ def read(config: ConfigDict) -> Job:
     # By name, and here: a model that the run starts from may have the two labels in the other order.
     positive = config.positive or (labels[1] if kind == "class" and len(labels) == 2 else None)
     metrics.check_names(names, kind, labels, positive)
-    choosing = config.metric or names[0]
-    if choosing not in names:
-        raise InputError(f"config.metric is {choosing!r}; it must be one of those computed: {', '.join(names)}")
+    choosing = chosen_metric(config.metric, names)
     larger = metrics.better(choosing, 1.0, 0.0)
     choice = Choice(choosing, larger, config.patience) if validation is not None else None
+    if not 0 < config.threshold < 1:
+        raise InputError(f"config.threshold is {config.threshold}; it must be between 0 and 1")
     rate = None if config.classifier_dropout is None else float(config.classifier_dropout)
     weights = class_weights(config.class_weights, train)
-    table = {name: config[name] for name in sources.KEPT}
-    return Job(train, validation, reading, names, positive, choice, weights, rate, config.baseline, table)
+    files = {name: config[name] for name in sources.KEPT}
+    return Job(train, validation, reading, names, positive, choice, weights, rate, config.baseline, files)
 
 
 def class_weights(told: str, train: Examples) -> dict[str, float]:

@@ -1,12 +1,16 @@
-"""What a task file offers to launch.finetune: ``read(config) -> Job``. A new task is one new file here and one in
-configs/."""
+"""What a task file offers to launch.finetune: ``read(config) -> Job``, and what jobs share.
 
+A new task is one new file here and one in configs/, and one in evaluation/ that scores and writes predictions.
+"""
+
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from bert.classification import Devices
 from bert.config import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.errors import InputError
+from bert.prediction.scores import Devices
 from bert.text.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
@@ -30,8 +34,8 @@ class Job(Protocol):
         """Head and losses."""
         ...
 
-    def extra(self) -> dict[str, Any]:
-        """Keys of config.json that prediction needs."""
+    def extra(self, scores: Metrics) -> dict[str, Any]:
+        """Keys of config.json that prediction needs; ``scores``: of the evaluation that chose the model, if any."""
         ...
 
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
@@ -47,3 +51,25 @@ class Job(Protocol):
     def baseline(self) -> Mapping[str, float | None]:
         """The same metrics of a model that needs no BERT; empty where that was not asked for."""
         ...
+
+
+def report_of(train: Any, validation: Any) -> str:
+    """What was read, a line or more a part; each has a ``report``."""
+    parts = [("training", train), ("validation", validation)]
+    return "\n".join(f"{name}: {part.report}" for name, part in parts if part is not None)
+
+
+def fingerprint_of(*parts: Any) -> str:
+    """SHA-256 of plain values (texts, numbers, tuples and lists of them)."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def chosen_metric(told: str, names: Sequence[str]) -> str:
+    """The metric that chooses the best evaluation: ``config.metric``, or the first of those computed.
+
+    Raises:
+      InputError: it is not among them.
+    """
+    if told and told not in names:
+        raise InputError(f"config.metric is {told!r}; it must be one of those computed: {', '.join(names)}")
+    return told or names[0]

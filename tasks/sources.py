@@ -7,8 +7,8 @@ file of the same form by that file's name alone.
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from bert.classification import Kind
 from bert.errors import InputError
+from bert.prediction.classification import Kind
 from tasks.reading import examples, glue
 from tasks.reading.examples import Examples
 from tasks.reading.label_kinds import ColumnSettings, find_labels
@@ -101,8 +101,11 @@ def column_settings(config: Mapping[str, Any], kind: Kind | Literal["auto"]) -> 
     for name, what in (("text", "the text column, or the two of a pair with a comma"), ("label", "the label column")):
         if not config[name]:
             raise InputError(f"{name} is missing; name {what} (--config.{name}; of evaluate and predict --{name})")
+    text = listed(config["text"])
+    if len(set(text)) < len(text):
+        raise InputError(f"text names {text[0]!r} twice; name the column once, or the two columns of a pair")
     return ColumnSettings(
-        text=listed(config["text"]),
+        text=text,
         label=listed(config["label"]),
         kind=kind,
         votes=config["votes"],

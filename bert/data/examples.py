@@ -19,7 +19,6 @@ from bert.errors import InputError
 
 _TOKENS_OF_AN_EXAMPLE = 8  # a row of T positions holds T / 8 examples at most
 _LOOKED_AT, _USUAL = 64, 0.7  # batches whose rows are counted; the share of them that the smallest shape is to hold
-_LOOKED_AT, _USUAL = 64, 0.7  # batches whose rows are counted; the share of them that the smallest shape is to hold
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +53,23 @@ def join(sequences: Sequence[tuple[Sequence[int], int]], **of_example: np.ndarra
     flat = np.fromiter((i for ids, _ in sequences for i in ids), np.int32, sum(length_N))
     first_N = np.array([first for _, first in sequences], np.int32)
     return Encoded(flat, np.concatenate([[0], np.cumsum(length_N)]).astype(np.int64), first_N, of_example)
+
+
+def take(examples: Encoded, chosen: Sequence[int]) -> Encoded:
+    """The chosen examples, in that order."""
+    parts = [slice(examples.starts[i], examples.starts[i + 1]) for i in chosen]
+    length_N = [part.stop - part.start for part in parts]
+
+    def flat(values: np.ndarray) -> np.ndarray:
+        return np.concatenate([values[:0], *(values[part] for part in parts)])
+
+    return Encoded(
+        flat(examples.token_ids),
+        np.concatenate([[0], np.cumsum(length_N)]).astype(np.int64),
+        examples.first_N[list(chosen)],
+        {name: values[list(chosen)] for name, values in examples.of_example.items()},
+        {name: flat(values) for name, values in examples.of_token.items()},
+    )
 
 
 @dataclasses.dataclass(frozen=True)

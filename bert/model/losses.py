@@ -1,7 +1,7 @@
 """Losses as sums, to be divided by summed weights once, over the whole global batch.
 
 A mean of means is wrong as soon as two batches hold unequal weights, so nothing here divides.
-Axes: C class (or vocabulary entry).
+Axes: B row, T position, E example in a row, C class (or vocabulary entry).
 """
 
 from collections.abc import Mapping
@@ -39,6 +39,20 @@ def soft_nats(logits_C: Array, target_C: Array) -> Array:
     """
     log_C = jax.nn.log_softmax(logits_C.astype(jnp.float32), axis=-1)
     return -(target_C * jnp.where(target_C != 0, log_C, 0.0)).sum(-1)
+
+
+def position_nats(logits_BT: Array, own_BET: Array, position_BE: Array) -> Array:
+    """Cross-entropy in nats of choosing one position among an example's own, float32 [B, E].
+
+    Args:
+      logits_BT: float [B, T].
+      own_BET: bool [B, E, T], the positions of each example.
+      position_BE: int [B, E], the right one, which is among them.
+    """
+    logits_B1T = logits_BT.astype(jnp.float32)[:, None]
+    hit_BET = position_BE[..., None] == jnp.arange(logits_BT.shape[-1])
+    total_BE = jax.nn.logsumexp(logits_B1T, axis=-1, where=own_BET)
+    return total_BE - jnp.where(hit_BET, logits_B1T, 0.0).sum(-1)
 
 
 def binary_nats(logits_C: Array, target_C: Array) -> Array:

@@ -57,7 +57,7 @@ class Run:
       evaluate: parameters -> metrics of the held-out part, the same on all processes; None for none.
       flops_per_token: arithmetic of a training step for one token, for the progress line.
       choose: which of the evaluated states is the best, and when to stop; None: train to the end.
-      on_best: called with (step, parameters) when an evaluation is the best so far.
+      on_best: called with (step, parameters, metrics) when an evaluation is the best so far.
     """
 
     setup: Setup
@@ -67,7 +67,7 @@ class Run:
     evaluate: Callable[[dict], Metrics] | None
     flops_per_token: float
     choose: Choice | None = None
-    on_best: Callable[[int, dict], None] | None = None
+    on_best: Callable[[int, dict, Metrics], None] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,7 +204,7 @@ class _Loop:
         if write:
             self.file.write(step, "validation", metrics)
             if self.run.choose and self.run.choose.note(self.best, step, metrics) and self.run.on_best:
-                self.run.on_best(step, state.params)
+                self.run.on_best(step, state.params, metrics)
         self.progress.report(step, "validation", metrics)
         self.progress.restart(step)
         return metrics

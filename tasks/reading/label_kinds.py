@@ -9,8 +9,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from bert.classification import KINDS, Kind
 from bert.errors import InputError
+from bert.prediction.classification import KINDS, Kind
 from tasks.reading import labels as cells
 from tasks.reading.records import Table, cell, check_column, listed, short
 

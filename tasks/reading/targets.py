@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bert.classification import Kind
 from bert.errors import InputError
+from bert.prediction.classification import Kind
 from tasks.reading import labels as cells
 from tasks.reading.label_kinds import ColumnSettings, is_shares, number_of
 from tasks.reading.records import Table, cell, check_column, has_column, short

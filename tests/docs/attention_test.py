@@ -1,12 +1,12 @@
 """docs/attention.md: its code runs and prints what the page shows, and its prose uses the same numbers."""
 
-import contextlib
-import io
 import json
 import pathlib
 import re
 
 import pytest
+
+from tests.docs.blocks import run_blocks
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 NUMBER = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\d)")
@@ -20,13 +20,7 @@ def page() -> str:
 @pytest.fixture(scope="module")
 def printed(page) -> list[tuple[str, str]]:
     """(what a code block printed, what the page shows below it), for the blocks that print."""
-    names: dict = {}
-    pairs = []
-    for code, shown in re.findall(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", page, re.DOTALL):
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            exec(code, names)
-        pairs.append((out.getvalue(), shown))
-    return pairs
+    return run_blocks(page)
 
 
 def test_code_prints_what_the_page_shows(printed):

@@ -1,21 +1,19 @@
 """The fine-tuning command, what is done with its model (evaluate, predict, go on), and what it refuses."""
 
 import csv
-import functools
 import json
 import pathlib
 import random
 
-import jax
 import numpy as np
 import pytest
 
 import bert
 from bert import inference
 from bert.errors import InputError
-from bert.training import sharding
 from launch import evaluate, finetune, predict
 
+pytestmark = pytest.mark.usefixtures("one_device")  # eight: tests/tasks/classification_test.py
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 TINY = CHECKOUT / "tests" / "golden" / "tiny_bert"
 GOOD, BAD = ["great", "good", "fun"], ["bad", "awful", "not"]
@@ -55,15 +53,6 @@ def write(path: pathlib.Path, rows: list[dict[str, str]]) -> pathlib.Path:
 
 def run(*words) -> None:
     finetune.run(["finetune", *map(str, words)])
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_device():
-    """On one of the eight devices: the step compiles in a third of the time. (Eight: classification_test.py.)"""
-    made = functools.partial(sharding.make_mesh, devices=jax.devices()[:1])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sharding, "make_mesh", made)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -319,7 +308,7 @@ def test_evaluation_without_labels_or_with_another_model_is_refused(trained, tmp
     source = write(tmp_path / "input.csv", [{"review": "good"}, {"review": "bad"}])
     with pytest.raises(InputError, match="liked"):
         evaluate.run(["evaluate", f"--model={trained}", f"--data={source}"])
-    with pytest.raises(InputError, match="has no classifier of texts"):
+    with pytest.raises(InputError, match="has no head of a task"):
         evaluate.run(["evaluate", f"--model={TINY}", f"--data={source}"])
     with pytest.raises(InputError, match="--batch_size=0: must be a whole number"):
         evaluate.run(["evaluate", f"--model={trained}", f"--data={source}", "--batch_size=0"])

@@ -7,10 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bert.classification import Devices, Reading
 from bert.data.examples import ExampleSettings
 from bert.errors import InputError
 from bert.interop.hugging_face import load_model_directory
+from bert.prediction.classification import Reading
+from bert.prediction.scores import Devices
 from bert.training import sharding
 from tasks.classification import Classification, Job, class_weights
 from tasks.reading.examples import Examples, ReadReport

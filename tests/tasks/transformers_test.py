@@ -7,10 +7,10 @@ import jax
 import numpy as np
 import pytest
 
-from bert import classification
 from bert.data.examples import ExampleSettings, TrainingBatches
 from bert.interop import export, sources
 from bert.model.heads import Model
+from bert.prediction import classification
 from bert.training import optim, sharding
 from bert.training.step import Setup, abstract_state, init_state, make_train_step
 from tasks.classification import Classification

@@ -118,3 +118,19 @@ def test_sizes_below_one_are_refused():
     for name in ("batch_size", "max_length", "row_unit"):
         with pytest.raises(InputError, match=f"{name} is 0; it must be at least 1"):
             settings(**{name: 0})
+
+
+@pytest.mark.parametrize("chosen", [[7, 2, 2, 52], np.array([0]), list(range(53))[::-1], []])
+def test_chosen_examples_keep_all_that_is_theirs(encoded, chosen):
+    """Tokens, segments and arrays, in the order asked for."""
+    tags_K2 = np.arange(2 * len(encoded.token_ids)).reshape(-1, 2)
+    whole = Encoded(encoded.token_ids, encoded.starts, encoded.first_N, encoded.of_example, {"tags": tags_K2})
+    found = examples.take(whole, chosen)
+    assert len(found) == len(chosen)
+    assert found.token_ids.dtype == encoded.token_ids.dtype
+    np.testing.assert_array_equal(found.of_example["targets"][:, 0], chosen)
+    for i, source in enumerate(chosen):
+        at, there = slice(*found.starts[i : i + 2]), slice(*encoded.starts[source : source + 2])
+        np.testing.assert_array_equal(found.token_ids[at], encoded.token_ids[there])
+        np.testing.assert_array_equal(found.of_token["tags"][at], tags_K2[there])
+        assert found.first_N[i] == encoded.first_N[source]

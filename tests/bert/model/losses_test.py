@@ -7,7 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bert.model.losses import binary_nats, label_nats, ratio, soft_nats, squared_error, weighted_sum
+from bert.model.losses import (
+    binary_nats,
+    label_nats,
+    position_nats,
+    ratio,
+    soft_nats,
+    squared_error,
+    weighted_sum,
+)
 
 
 def test_cross_entropy_of_five_logits(golden):
@@ -145,3 +153,44 @@ def test_soft_labels_cost_the_mean_over_their_votes():
     votes = label_nats(jnp.tile(logits, (5, 1)), jnp.array([0, 0, 0, 1, 1]))
     assert soft == pytest.approx(0.926928, abs=1e-6)
     assert soft == pytest.approx(float(votes.mean()), abs=1e-6)
+
+
+@pytest.mark.parametrize("end_of_row_1", [8, 99])
+def test_starts_and_ends_cost_what_the_reference_says(golden, end_of_row_1):
+    """The mean of start and end, over the rows that count; the reference's softmax is over all positions, padding too.
+    Where row 1's span is out of range, that row counts for nothing."""
+    want = json.loads((golden / "heads_summary.json").read_text())["question_answering"]
+    counted = np.array([1, end_of_row_1 < 16, 1], np.float32)[:, None]
+    own_BET = jnp.ones((3, 1, 16), bool)
+    total = 0.0
+    with np.load(golden / "heads.npz") as logits:
+        for name in ("start", "end"):
+            positions = jnp.array(want["labels"][f"{name}_positions"])[:, None]
+            nats_BE = position_nats(jnp.array(logits[f"qa_{name}_logits"]), own_BET, positions)
+            assert nats_BE.shape == (3, 1)
+            total += float(weighted_sum(nats_BE, counted)) / 2
+    loss = "loss" if counted.all() else "loss_with_out_of_range_row1_ignored"
+    assert total / counted.sum() == pytest.approx(want[loss], abs=1e-6)
+
+
+def test_a_position_is_chosen_among_its_examples_own():
+    """Two examples in a row, and an empty slot: each is as if it were alone, and padding says nothing."""
+    logits_BT = jax.random.normal(jax.random.key(0), (1, 10)).at[0, 8:].set(jnp.array([np.inf, np.nan]))
+    example_T = jnp.array([1, 1, 1, 1, 1, 2, 2, 2, 0, 0])
+    own_BET = (example_T == jnp.array([1, 2, 3])[:, None])[None]
+    position_BE, weight_BE = jnp.array([[3, 5, 0]]), jnp.array([[1.0, 1.0, 0.0]])
+
+    def total(logits_BT):
+        return weighted_sum(position_nats(logits_BT, own_BET, position_BE), weight_BE)
+
+    loss, gradient_BT = jax.value_and_grad(total)(logits_BT)
+    alone = label_nats(logits_BT[0, :5], jnp.int32(3)) + label_nats(logits_BT[0, 5:8], jnp.int32(0))
+    assert float(loss) == pytest.approx(float(alone), abs=1e-6)
+    share_T = np.concatenate([jax.nn.softmax(logits_BT[0, :5]), jax.nn.softmax(logits_BT[0, 5:8]), [0, 0]])
+    np.testing.assert_allclose(gradient_BT[0], share_T - np.isin(np.arange(10), [3, 5]), atol=1e-6)
+
+
+def test_positions_are_summed_in_float32():
+    nats = position_nats(jnp.zeros((1, 2000), jnp.bfloat16), jnp.ones((1, 1, 2000), bool), jnp.array([[7]]))
+    assert nats.dtype == jnp.float32
+    assert float(nats[0, 0]) == pytest.approx(np.log(2000), rel=1e-6)

@@ -1,21 +1,20 @@
 """Texts -> classes or numbers: what a classifier needs besides its weights, and how its scores are read.
 
 Columns, kind and lengths travel in the model directory's config.json, so that a directory and rows are enough.
-Training such a model is tasks/classification.py. Axes: N example, B row, E example in a row, C class.
+Training such a model is tasks/classification.py. Axes: N example, C class.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from bert.config import BertConfig
 from bert.data import examples
-from bert.data.examples import Encoded, ExampleSettings
-from bert.data.rows import Batch
+from bert.data.examples import Encoded
 from bert.errors import InputError
-from bert.model import forward
+from bert.prediction import scores
 from bert.text import sequences
 from bert.text.tokenizer import Tokenizer
 
@@ -27,16 +26,6 @@ _PROBLEM_TYPES: dict[Kind, str] = {  # transformers' names, in its "problem_type
     "classes": "multi_label_classification",
     "number": "regression",
 }
-
-
-class Devices(NamedTuple):
-    """How a batch gets onto devices, and an array back."""
-
-    place: Callable[[Batch], Any] = lambda batch: batch
-    fetch: Callable[[Any], np.ndarray] = np.asarray
-
-
-HERE = Devices()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,45 +114,13 @@ def encode(
     return examples.join(sequences.texts(texts, tokenizer, max_length), **of_example)
 
 
-def logits(
-    params: Any,
-    config: BertConfig,
-    encoded: Encoded,
-    settings: ExampleSettings,
-    devices: Devices = HERE,
-) -> np.ndarray:
-    """float32 [N, C]: the classifier's scores of each example, in order; batches and neighbours change none.
-
-    Args:
-      params: {"encoder": ..., "head": {"pooler", "sequence_classifier"}}, on the host or on devices.
-      devices: of a mesh; the default computes where the parameters are.
-    """
-    classes = params["head"]["sequence_classifier"]["bias"].shape[0]
-    scores_NC = np.zeros((len(encoded), classes), np.float32)
-    waiting = None
-    for batch, index_BE in examples.prediction_batches(dataclasses.replace(encoded, of_example={}), settings):
-        found = forward.outputs(params, devices.place(batch), config=config, wanted=("sequence_logits",))
-        if waiting is not None:  # read one late: the device is busy with the next batch meanwhile
-            _collect(scores_NC, devices, *waiting)
-        waiting = (found["sequence_logits"], index_BE)
-    if waiting is not None:
-        _collect(scores_NC, devices, *waiting)
-    return scores_NC
-
-
-def _collect(scores_NC: np.ndarray, devices: Devices, found_BEC: Any, index_BE: np.ndarray) -> None:
-    real_BE = index_BE >= 0
-    scores_NC[index_BE[real_BE]] = devices.fetch(found_BEC)[real_BE]
-
-
 def predictions(logits_NC: np.ndarray, kind: Kind) -> np.ndarray:
     """float64 [N, C]: probabilities that sum to 1 (class), probability of each label (classes), or the numbers."""
-    logits_NC = logits_NC.astype(np.float64)
     if kind == "number":
-        return logits_NC
+        return logits_NC.astype(np.float64)
     if kind == "classes":
-        return 0.5 * (1.0 + np.tanh(0.5 * logits_NC))  # the sigmoid, without overflow
-    return np.exp(logits_NC - np.logaddexp.reduce(logits_NC, axis=-1, keepdims=True))
+        return 0.5 * (1.0 + np.tanh(0.5 * logits_NC.astype(np.float64)))  # the sigmoid, without overflow
+    return scores.softmax(logits_NC)
 
 
 def answers(predicted_NC: np.ndarray, labels: Sequence[str], reading: Reading) -> list[dict[str, Any]]:
@@ -180,3 +137,18 @@ def answers(predicted_NC: np.ndarray, labels: Sequence[str], reading: Reading) -
             chosen = {"label": labels[int(row_C.argmax())]}
         found.append(chosen | {"probabilities": shares})
     return found
+
+
+def predict(
+    model: Any, rows: Sequence[Any], *, details: bool = False, batch_size: int = 32, packed: bool = True
+) -> list[dict[str, Any]]:
+    """See `answers`; there are no further details.
+
+    Args:
+      model: a `LoadedModel` with a classifier.
+      rows: mappings with the columns that the model was trained on, or texts, or pairs.
+    """
+    del details
+    reading = reading_of(model.extra, model.labels, model.config)
+    texts = texts_of(rows, reading.text)
+    return answers(model.probabilities(texts, batch_size=batch_size, packed=packed), model.labels, reading)

@@ -4,44 +4,33 @@ Scores are in metrics.py, files in sources.py. Every row of the file is scored, 
 """
 
 import csv
-import dataclasses
 import io
-import json
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from bert.classification import answers, reading_of
 from bert.errors import InputError
 from bert.inference import LoadedModel
+from bert.prediction.classification import answers, reading_of
 from tasks import metrics, sources
+from tasks.evaluation import report
+from tasks.evaluation.report import Evaluation
 from tasks.reading import glue
 from tasks.reading.examples import Examples
 
 FORMATS = ("csv", "tsv", "jsonl", "glue")
-_SHOWN_WORST = 5
-
-
-@dataclasses.dataclass(frozen=True)
-class Evaluation:
-    """What `evaluate` found: the report for people, and the same with more rows for programs."""
-
-    text: str
-    values: dict[str, Any]
 
 
 def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[str, Any]:
     """How the model's files are read: as it was trained, with what the command line changes."""
-    kept = model.extra.get("table")
     defaults = {"glue": "", "votes": False, "separator": ",", "normalize": False, "columns": "", "delimiter": ""}
     defaults |= {"quoting": "auto", "encoding": "utf-8", "ragged": "refuse", "text": "", "label": ""}
-    settings = defaults | (dict(kept) if isinstance(kept, Mapping) else {})
-    named = {name: value for name, value in changes.items() if value is not None}
-    if named.get("text") or named.get("label"):
+    settings = report.file_settings(model, defaults, changes)
+    if changes.get("text") or changes.get("label"):
         settings["glue"] = ""  # a table, then
-    return settings | named
+    return settings
 
 
 def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, split: str, labelled: str) -> Examples:
@@ -97,7 +86,7 @@ def evaluate(model: LoadedModel, found: Examples, *, batch_size: int = 32, resam
     text += ["", "worst rows:"] + [
         f"{row['loss']:8.3f}  {row['place']}  truth {row['truth']}, predicted {_short(row['predicted'])}: "
         f"{' | '.join(row['text'])[:80]}"
-        for row in rows[:_SHOWN_WORST]
+        for row in rows[: report.SHOWN_WORST]
     ]
     return Evaluation("\n".join(text), values)
 
@@ -132,15 +121,22 @@ def confusion_table(counts_CC: np.ndarray, labels: Sequence[str], most: int = 12
 
 
 def write_predictions(
-    path: pathlib.Path, model: LoadedModel, found: Examples, settings: Mapping[str, Any], format: str, batch_size: int
-) -> None:
+    path: pathlib.Path,
+    model: LoadedModel,
+    found: Examples,
+    settings: Mapping[str, Any],
+    format: str,
+    batch_size: int,
+    details: bool = False,
+) -> list[pathlib.Path]:
     """The input's rows in the input's order with what the model says of each; under its name only when complete.
 
     csv and tsv: the row's columns, then ``predicted`` and a column ``p_LABEL`` a class (a number: ``predicted`` alone).
     jsonl: the row with the answer of `LoadedModel.predict` under "predicted". glue: a submission file.
+    Returns what was written.
     """
-    if format not in FORMATS:
-        raise InputError(f"format is {format!r}; it must be one of {', '.join(FORMATS)}")
+    del details  # every answer has its probabilities already
+    report.check_format(format, FORMATS)
     reading = reading_of(model.extra, model.labels, model.config)
     told = answers(model.probabilities(found.texts, batch_size=batch_size), model.labels, reading)
     if format == "glue":
@@ -149,25 +145,20 @@ def write_predictions(
         pairs = [(row["index"], _short(answer)) for row, answer in zip(found.rows, told, strict=True)]
         text = "\n".join(glue.submission(settings["glue"], pairs)) + "\n"
     elif format == "jsonl":
-        lines = (row | {"predicted": answer} for row, answer in zip(found.rows, told, strict=True))
-        text = "".join(json.dumps(line, ensure_ascii=False, default=str) + "\n" for line in lines)
+        text = report.json_lines(row | {"predicted": answer} for row, answer in zip(found.rows, told, strict=True))
     else:
         text = _delimited(found.rows, told, "," if format == "csv" else "\t")
-    aside = path.with_name(f".{path.name}.unfinished")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(text, encoding="utf-8", newline="")
-        aside.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another --output") from None
+    report.write_whole(path, text)
+    return [path]
 
 
 def _delimited(rows: Sequence[Mapping[str, Any]], told: Sequence[Mapping[str, Any]], delimiter: str) -> str:
     shares = list(told[0].get("probabilities", {})) if told else []
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+    added = ["predicted", *(f"p_{name}" for name in shares)]  # in place of those of an earlier prediction
+    columns = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in added]
     out = io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerow([*columns, "predicted", *(f"p_{name}" for name in shares)])
+    writer.writerow([*columns, *added])
     for row, answer in zip(rows, told, strict=True):
         chosen = _short(answer)
         shown = ",".join(chosen) if isinstance(chosen, list) else chosen

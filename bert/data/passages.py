@@ -1,0 +1,99 @@
+"""Texts that are read token by token: windows over their pieces as encoded examples, and the way back. NumPy only.
+
+Every piece counts in one window only, the one that gives it the most context (windows.py): there it has its target in
+training, and from there its scores are taken. Axes: N text, W window, K piece of all texts, one after the other.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from bert.data import windows
+from bert.data.examples import Encoded, join
+
+
+@dataclasses.dataclass(frozen=True)
+class Passages:
+    """N texts as W windows.
+
+    Attributes:
+      encoded: the windows, an example each: [CLS] pieces [SEP], or [CLS] question [SEP] pieces [SEP].
+      text_W: int64 [W], which text each window is of.
+      bounds_W2: int64 [W, 2], its pieces in that text, [first, last + 1).
+      places_W: int64 [W], where its first piece stands in ``encoded.token_ids``.
+      starts: int64 [N + 1], the pieces of text n are starts[n] to starts[n + 1] of the K.
+      place_K: int64 [K], where each piece stands in ``encoded.token_ids``, in the window in which it counts.
+    """
+
+    encoded: Encoded
+    text_W: np.ndarray
+    bounds_W2: np.ndarray
+    places_W: np.ndarray
+    starts: np.ndarray
+    place_K: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def with_targets(self, target_KC: np.ndarray, weight_K: np.ndarray) -> Encoded:
+        """The windows with ``targets`` and ``target_weights`` a token; weight 0 where no piece counts."""
+        tokens = len(self.encoded.token_ids)
+        targets = np.zeros((tokens, target_KC.shape[1]), np.float32)
+        weights = np.zeros(tokens, np.float32)
+        targets[self.place_K], weights[self.place_K] = target_KC, weight_K
+        return dataclasses.replace(self.encoded, of_token={"targets": targets, "target_weights": weights})
+
+
+def cut(
+    pieces_N: Sequence[Sequence[int]],
+    before_N: Sequence[Sequence[int]],
+    sep_id: int,
+    *,
+    max_length: int,
+    step: int,
+    pair: bool,
+) -> Passages:
+    """Windows over the texts.
+
+    Args:
+      pieces_N: token ids of each text.
+      before_N: what stands before a text's pieces in each of its windows: [CLS], or [CLS] question [SEP].
+      max_length: tokens of a window at most, with those before and [SEP].
+      step: see `windows.windows`.
+      pair: whether the pieces are segment B.
+
+    Raises:
+      InputError: the step is larger than the room that is left for pieces.
+    """
+    examples: list[tuple[Sequence[int], int]] = []
+    text_W, bounds_W2, places_W, place_K, position = [], [], [], [], 0
+    for n, (pieces, before) in enumerate(zip(pieces_N, before_N, strict=True)):
+        spans = windows.windows(len(pieces), max_length - len(before) - 1, step)
+        places = []
+        for first, stop in spans:
+            ids = [*before, *pieces[first:stop], sep_id]
+            examples.append((ids, len(before) if pair else len(ids)))
+            places.append(position + len(before))
+            position += len(ids)
+        text_W += [n] * len(spans)
+        bounds_W2 += spans
+        places_W += places
+        owner_K = windows.owners(len(pieces), spans)
+        first_W = np.array([first for first, _ in spans])
+        place_K.append(np.array(places)[owner_K] + np.arange(len(pieces)) - first_W[owner_K])
+    starts = np.concatenate([[0], np.cumsum([len(pieces) for pieces in pieces_N])]).astype(np.int64)
+    return Passages(
+        join(examples),
+        np.array(text_W, np.int64),
+        np.array(bounds_W2, np.int64).reshape(-1, 2),
+        np.array(places_W, np.int64),
+        starts,
+        np.concatenate([np.zeros(0, np.int64), *place_K]).astype(np.int64),
+    )
+
+
+def parts(values_K: np.ndarray, starts: np.ndarray) -> list[np.ndarray]:
+    """The values of each text."""
+    return [values_K[a:b] for a, b in itertools.pairwise(starts)]

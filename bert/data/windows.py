@@ -1,0 +1,44 @@
+"""Overlapping windows over a text that is longer than a row, and which window's word counts for each token.
+
+Token counts only; no text, no ids. A window begins every ``step`` tokens; each token belongs to the window in which it
+has the most context, so that every token counts once. Axes: K token, W window.
+
+Source: google-research/bert ``run_squad.py`` (doc_stride, _check_is_max_context).
+"""
+
+import numpy as np
+
+from bert.errors import InputError
+
+
+def windows(count: int, room: int, step: int) -> list[tuple[int, int]]:
+    """[start, end) of the windows over ``count`` tokens; one empty window for a text without tokens.
+
+    Args:
+      room: tokens in a window at most.
+      step: tokens from the start of a window to the start of the next; ``room - step`` of them are in both.
+
+    Raises:
+      InputError: no room, a step below 1, or one above the room, which would skip tokens.
+    """
+    if room < 1:
+        raise InputError("windows have no room for tokens of the text; raise max_length")
+    if not 1 <= step <= room:
+        raise InputError(f"window step {step} must be from 1 to {room}, the tokens of text that a window has room for")
+    found = [(0, min(count, room))]
+    while found[-1][1] < count:
+        start = found[-1][0] + step
+        found.append((start, min(count, start + room)))
+    return found
+
+
+def owners(count: int, spans: list[tuple[int, int]]) -> np.ndarray:
+    """int64 [K]: for each token the window in which the nearer edge is farthest away; of equal ones the first.
+
+    Args:
+      spans: of `windows`.
+    """
+    bounds_W2 = np.array(spans, np.int64)
+    # The next window is better once its left edge is farther away than this one's right edge: t - start > end - 1 - t.
+    last_W = bounds_W2[:-1, 1] - 1 + bounds_W2[1:, 0]
+    return np.searchsorted(last_W, 2 * np.arange(count), side="left")

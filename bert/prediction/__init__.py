@@ -1,0 +1,1 @@
+"""Scores of a model -> answers for people: what each kind of task needs besides weights. No files, no training."""

@@ -1,0 +1,100 @@
+"""Questions and the passages that answer them -> windows of [CLS] question [SEP] passage [SEP].
+
+Shared by the two ways of reading: B/I/O tags (bio_spans.py), start and end (answer_spans.py).
+"""
+
+import dataclasses
+import reprlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from absl import logging
+
+from bert.data import passages
+from bert.data.passages import Passages
+from bert.errors import InputError
+from bert.text.alignment import Pieces
+from bert.text.tokenizer import Tokenizer
+
+
+class Asked(NamedTuple):
+    """A question about a passage; ``name`` is what messages call it."""
+
+    question: str
+    context: str
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowSettings:
+    """How a question and its passage fit into rows.
+
+    Attributes:
+      max_length: tokens of a window at most, all of them counted.
+      window_step: tokens from the start of a window over the passage to the start of the next.
+      max_question: tokens of a question at most; longer ones are cut, and one warning says how many were.
+    """
+
+    max_length: int = 384
+    window_step: int = 128
+    max_question: int = 64
+
+    def __post_init__(self):
+        for name in ("max_length", "window_step", "max_question"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+
+def windows_of(asked: Sequence[Asked], tokenizer: Tokenizer, settings: WindowSettings) -> tuple[Passages, list[Pieces]]:
+    """The windows, and where the pieces of each passage stand in it.
+
+    Raises:
+      InputError: a question that leaves less room than the step, by its name.
+    """
+    questions = tokenizer.encode_ids([one.question for one in asked])
+    long = [one.name for one, ids in zip(asked, questions, strict=True) if len(ids) > settings.max_question]
+    if long:
+        logging.warning(
+            "%d of %d questions are longer than max_question, %d tokens, and were cut (first %s)",
+            *(len(long), len(asked), settings.max_question, long[0]),
+        )
+    before = [[tokenizer.cls_id, *ids[: settings.max_question], tokenizer.sep_id] for ids in questions]
+    for one, ids in zip(asked, before, strict=True):
+        room = settings.max_length - len(ids) - 1
+        if room < settings.window_step:
+            raise InputError(
+                f"{one.name}: its question of {len(ids) - 2} tokens leaves room for {max(room, 0)} of the passage, "
+                f"less than the window step {settings.window_step}; lower window_step or max_question, or raise "
+                "max_length"
+            )
+    contexts: dict[str, Any] = {}  # many questions are about one passage
+    for one in asked:
+        contexts.setdefault(one.context, None)
+    for text, encoding in zip(contexts, tokenizer.encode_batch(list(contexts)), strict=True):
+        contexts[text] = (encoding.ids, Pieces(encoding.offsets, text))
+    found = [contexts[one.context] for one in asked]
+    cut = passages.cut(
+        [ids for ids, _ in found], before, tokenizer.sep_id,
+        max_length=settings.max_length, step=settings.window_step, pair=True,
+    )  # fmt: skip
+    return cut, [pieces for _, pieces in found]
+
+
+def asked_of(rows: Sequence[Any]) -> list[Asked]:
+    """Questions given as mappings with "question" and "context", or as pairs of texts in that order.
+
+    Raises:
+      InputError: a row that is neither, by its number (from 0).
+    """
+    if isinstance(rows, str | Mapping):
+        raise InputError("rows is one text or one row; give a list of them, [row] for one")
+    found = []
+    for number, row in enumerate(rows):
+        values = (row.get("question"), row.get("context")) if isinstance(row, Mapping) else row
+        if isinstance(values, str) or not isinstance(values, Sequence) or len(values) != 2:
+            raise InputError(f"row {number} is {reprlib.repr(row)}; it must hold a question and a context")
+        for name, value in zip(("question", "context"), values, strict=True):
+            if not isinstance(value, str):
+                raise InputError(f"row {number}: {name} is {reprlib.repr(value)}; it must be a text")
+        found.append(Asked(values[0], values[1], f"row {number}"))
+    return found

@@ -1,0 +1,95 @@
+"""The likeliest sequence of tags that keeps the rules of B, I and O; and spans in a sequence of tags.
+
+I-X may only follow B-X or I-X; where B-X is not among the tags, as in some models of others, it may stand anywhere.
+Axes: K token of all texts, one after the other, N text, T position, C tag.
+
+Source: Viterbi 1967; Ramshaw and Marcus 1995 (the tags).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+_AT_ONCE = 64  # texts of similar length that are decoded together
+
+
+def parse(tag: str) -> tuple[str, str]:
+    """("B", "PER") of "B-PER"; ("O", "") of "O"; ("B", "") of a bare "B"."""
+    prefix, _, kind = tag.partition("-")
+    return prefix, kind
+
+
+def follows(tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """bool [C]: which tags may come first; bool [C, C]: whether the column's tag may follow the row's."""
+    parsed = [parse(tag) for tag in tags]
+    first_C = np.array([prefix != "I" or ("B", kind) not in parsed for prefix, kind in parsed])
+    inside_CC = np.array([
+        [prefix == "I" and before != "O" and other == kind for prefix, kind in parsed] for before, other in parsed
+    ])  # fmt: skip
+    return first_C, first_C | inside_CC
+
+
+def viterbi(scores_KC: np.ndarray, starts: np.ndarray, first_C: np.ndarray, move_CC: np.ndarray) -> np.ndarray:
+    """int64 [K]: for each text the tags with the largest sum of scores among those allowed.
+
+    Args:
+      scores_KC: float [K, C], log-probabilities.
+      starts: int [N + 1], where each text begins in K.
+      first_C, move_CC: what is allowed, as `follows` gives it.
+    """
+    tags_K = np.zeros(len(scores_KC), np.int64)
+    length_N = np.diff(starts)
+    order = np.argsort(length_N, kind="stable")
+    order = order[length_N[order] > 0]
+    start_C, step_CC = np.where(first_C, 0.0, -np.inf), np.where(move_CC, 0.0, -np.inf)
+    for i in range(0, len(order), _AT_ONCE):
+        chosen = order[i : i + _AT_ONCE]
+        found = _together([scores_KC[starts[n] : starts[n + 1]] for n in chosen], start_C, step_CC)
+        for n, tags in zip(chosen, found, strict=True):
+            tags_K[starts[n] : starts[n + 1]] = tags[: length_N[n]]
+    return tags_K
+
+
+def _together(scores: Sequence[np.ndarray], start_C: np.ndarray, step_CC: np.ndarray) -> np.ndarray:
+    """int64 [N, T] for texts of at least one token, padded to the longest."""
+    length_N = np.array([len(one) for one in scores])
+    padded_TNC = np.zeros((length_N.max(), len(scores), scores[0].shape[1]))
+    for n, one in enumerate(scores):
+        padded_TNC[: len(one), n] = one
+    total_NC = padded_TNC[0] + start_C
+    back_TNC = np.zeros(padded_TNC.shape, np.int32)
+    for t in range(1, len(padded_TNC)):
+        through_NCC = total_NC[:, :, None] + step_CC
+        back_TNC[t] = through_NCC.argmax(1)
+        alive_N1 = (t < length_N)[:, None]
+        total_NC = np.where(alive_N1, through_NCC.max(1) + padded_TNC[t], total_NC)
+    tags_NT = np.zeros((len(scores), len(padded_TNC)), np.int64)
+    at_N, rows_N = total_NC.argmax(1), np.arange(len(scores))
+    for t in range(len(padded_TNC) - 1, -1, -1):
+        tags_NT[:, t] = at_N
+        at_N = np.where(t < length_N, back_TNC[t, rows_N, at_N], at_N)
+    return tags_NT
+
+
+def repaired(tags: Sequence[str]) -> list[str]:
+    """The tags with each I that follows no B or I of its type made a B."""
+    found: list[str] = []
+    for tag in tags:
+        prefix, kind = parse(tag)
+        before = parse(found[-1]) if found else ("O", "")
+        stray = prefix == "I" and (before[0] == "O" or before[1] != kind)
+        found.append(tag.replace("I", "B", 1) if stray else tag)
+    return found
+
+
+def spans(tags: Sequence[str]) -> list[tuple[str, int, int]]:
+    """(type, first, last + 1) of each span; an I that continues none begins one."""
+    found: list[tuple[str, int, int]] = []
+    open_kind: str | None = None
+    for place, (prefix, kind) in enumerate(map(parse, repaired(tags))):
+        if prefix == "I" and open_kind == kind:
+            found[-1] = (kind, found[-1][1], place + 1)
+        elif prefix == "B":
+            found.append((kind, place, place + 1))
+        open_kind = None if prefix == "O" else kind
+    return found

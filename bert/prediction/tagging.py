@@ -1,0 +1,225 @@
+"""A tag for each word: scores of a word's first piece -> tags and entities.
+
+Training is tasks/tagging.py. Axes: K word of all sentences, one after the other, C tag.
+
+Source: Devlin et al. 2018, section 5.3 (the first piece stands for the word).
+"""
+
+import dataclasses
+import itertools
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bert.config import BertConfig
+from bert.data import passages
+from bert.data.passages import Passages
+from bert.errors import InputError
+from bert.prediction import scores, settings, tag_decoding
+from bert.prediction.scores import Reader
+from bert.text.tokenizer import Tokenizer
+
+KEY = "tagging"  # of config.json
+DECODING = ("viterbi", "greedy")
+_BIO = re.compile(r"[BI](-.+)?|O")
+
+
+@dataclasses.dataclass(frozen=True)
+class TagReading:
+    """How words become windows, and probabilities tags.
+
+    Attributes:
+      max_length: tokens of a window at most, [CLS] and [SEP] among them.
+      window_step: tokens from the start of a window over a long sentence to the start of the next.
+      decoding: of B/I/O tags, "viterbi": the likeliest sequence in which no I-X follows anything but B-X and I-X;
+        "greedy", and for other tags always: the likeliest tag of each word.
+    """
+
+    max_length: int = 128
+    window_step: int = 64
+    decoding: str = "viterbi"
+
+    def __post_init__(self):
+        if self.decoding not in DECODING:
+            raise InputError(f"decoding is {self.decoding!r}; it must be one of {', '.join(DECODING)}")
+        if not 1 <= self.window_step <= self.max_length - 2:
+            raise InputError(
+                f"window_step is {self.window_step}; it must be from 1 to {self.max_length - 2}, which max_length "
+                f"{self.max_length} leaves beside [CLS] and [SEP]"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        return {KEY: dataclasses.asdict(self)}
+
+
+class Given(NamedTuple):
+    """Words to tag; of a text also where they stand in it, [start, end) in code points."""
+
+    words: list[str]
+    text: str | None = None
+    places: Sequence[tuple[int, int]] = ()
+
+
+class Sentences(NamedTuple):
+    """N sentences as windows of pieces.
+
+    first_K: int64, each word's first piece among those of all sentences. starts: int64 [N + 1], where each sentence
+    begins among the words.
+    """
+
+    passages: Passages
+    first_K: np.ndarray
+    starts: np.ndarray
+
+    @property
+    def place_K(self) -> np.ndarray:
+        """int64: where each word's first piece stands in the windows' token ids, in the window in which it counts."""
+        return self.passages.place_K[self.first_K]
+
+
+def reading_of(extra: Mapping[str, Any], config: BertConfig) -> TagReading:
+    """The settings in a model directory; of a model that others trained the usual ones, as far as it has positions.
+
+    Others' tags are decoded greedily: many of their models know IOB1, where an I begins an entity after an O.
+    """
+    longest = config.max_position_embeddings
+    if KEY not in extra:
+        extra = {KEY: {"window_step": min(TagReading.window_step, longest // 2), "decoding": "greedy"}}
+    return settings.read(TagReading, extra, KEY, longest)
+
+
+def is_bio(tags: Sequence[str]) -> bool:
+    """Whether the tags are B, I and O, with or without types."""
+    return "O" in tags and all(_BIO.fullmatch(tag) for tag in tags)
+
+
+def windows_of(words_N: Sequence[Sequence[str]], tokenizer: Tokenizer, reading: TagReading) -> Sentences:
+    """The windows over the sentences. A word of which no piece is left (such as a zero-width mark) is [UNK]."""
+    flat = [word for words in words_N for word in words]
+    known = dict.fromkeys(flat)
+    pieces = dict(zip(known, tokenizer.encode_ids(list(known)), strict=True))
+    ids_K = [pieces[word] or [tokenizer.unk_id] for word in flat]
+    starts = np.concatenate([[0], np.cumsum([len(words) for words in words_N])]).astype(np.int64)
+    first_K = np.concatenate([[0], np.cumsum([len(ids) for ids in ids_K])]).astype(np.int64)
+    joined = [[i for ids in ids_K[a:b] for i in ids] for a, b in itertools.pairwise(starts)]
+    before = [[tokenizer.cls_id]] * len(joined)
+    cut = passages.cut(
+        joined, before, tokenizer.sep_id, max_length=reading.max_length, step=reading.window_step, pair=False
+    )
+    return Sentences(cut, first_K[:-1], starts)
+
+
+def tags(p_KC: np.ndarray, starts: np.ndarray, labels: Sequence[str], reading: TagReading) -> list[list[str]]:
+    """The tags of each sentence.
+
+    Args:
+      p_KC: float [K, C], probabilities of each word's tags.
+      starts: int [N + 1], where each sentence begins in K.
+    """
+    if reading.decoding == "viterbi" and is_bio(labels):
+        with np.errstate(divide="ignore"):
+            tags_K = tag_decoding.viterbi(np.log(p_KC), starts, *tag_decoding.follows(labels))
+    else:
+        tags_K = p_KC.argmax(1)
+    return [[labels[i] for i in tags_K[a:b]] for a, b in itertools.pairwise(starts)]
+
+
+def given_of(rows: Sequence[Any], tokenizer: Tokenizer) -> list[Given]:
+    """The words of each row.
+
+    Args:
+      rows: lists of words, mappings with "tokens", or texts (also under "text"), which are cut at blanks and around
+        punctuation marks.
+
+    Raises:
+      InputError: a row that is none of these, or something else than a word, by numbers from 0.
+    """
+    if isinstance(rows, str | Mapping):
+        raise InputError("rows is one text or one row; give a list of them, [row] for one")
+    found = []
+    for number, row in enumerate(rows):
+        given = row.get("tokens", row.get("text")) if isinstance(row, Mapping) else row
+        if isinstance(given, str):
+            places = _words_in(given, tokenizer)
+            found.append(Given([given[a:b] for a, b in places], given, places))
+        elif isinstance(given, Sequence):
+            wrong = next((i for i, word in enumerate(given) if not isinstance(word, str) or not word), None)
+            if wrong is not None:
+                raise InputError(f"row {number}: word {wrong} is {given[wrong]!r}; it must be a text that is not empty")
+            found.append(Given(list(given)))
+        else:
+            raise InputError(f"row {number} is {row!r}; it must be a text, a list of words, or hold one as 'tokens'")
+    return found
+
+
+def _words_in(text: str, tokenizer: Tokenizer) -> list[tuple[int, int]]:
+    encoding = tokenizer.encode(text)
+    found: dict[int, tuple[int, int]] = {}
+    for word, (start, end) in zip(encoding.word_ids, encoding.offsets, strict=True):
+        found[word] = (found[word][0] if word in found else start, end)
+    places = list(found.values())
+    for i, (start, end) in enumerate(places):
+        # Accents behind their letter are in no piece where accents are removed, but they are of the word.
+        limit = places[i + 1][0] if i + 1 < len(places) else len(text)
+        while end < limit and unicodedata.category(text[end]) == "Mn":
+            end += 1
+        places[i] = (start, end)
+    return places
+
+
+def answers(
+    p_KC: np.ndarray, sentences: Sentences, given: Sequence[Given], labels: Sequence[str], reading: TagReading
+) -> list[dict[str, Any]]:
+    """For each sentence ``{"tokens", "tags", "probabilities", "entities"}``.
+
+    probabilities: of each word's tag. entities (of B/I/O tags): ``{"type", "start", "end", "text"}``, in words, or in
+    characters where the row was a text; the end is exclusive.
+    """
+    chosen = tags(p_KC, sentences.starts, labels, reading)
+    index = {label: i for i, label in enumerate(labels)}
+    found = []
+    for n, (one, own) in enumerate(zip(given, chosen, strict=True)):
+        p_TC = p_KC[sentences.starts[n] : sentences.starts[n + 1]]
+        told: dict[str, Any] = {"tokens": one.words, "tags": own}
+        told["probabilities"] = [float(p_C[index[tag]]) for p_C, tag in zip(p_TC, own, strict=True)]
+        if is_bio(labels):
+            told["entities"] = [_entity(one, *span) for span in tag_decoding.spans(own)]
+        found.append(told)
+    return found
+
+
+def _entity(given: Given, kind: str, first: int, stop: int) -> dict[str, Any]:
+    start, end, text = first, stop, " ".join(given.words[first:stop])
+    if given.text is not None:
+        start, end = given.places[first][0], given.places[stop - 1][1]
+        text = given.text[start:end]
+    return {"type": kind, "start": start, "end": end, "text": text}
+
+
+def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how: Any) -> list[dict[str, Any]]:
+    """See `answers`; with ``details`` also "shares": for each word the probability of each tag.
+
+    Args:
+      rows: see `given_of`.
+      how: batch_size and packed, see `LoadedModel.predict`.
+    """
+    given = given_of(rows, model.vocabulary)
+    reading = reading_of(model.extra, model.config)
+    p_KC, sentences = probabilities(model, [one.words for one in given], reading, **how)
+    found = answers(p_KC, sentences, given, model.labels, reading)
+    if details:
+        for answer, own_KC in zip(found, passages.parts(p_KC, sentences.starts), strict=True):
+            answer["shares"] = [dict(zip(model.labels, map(float, p_C), strict=True)) for p_C in own_KC]
+    return found
+
+
+def probabilities(
+    model: Reader, words_N: Sequence[Sequence[str]], reading: TagReading, **how: Any
+) -> tuple[np.ndarray, Sentences]:
+    """float64 [K, C]: the probabilities of each word's tags, in the order of the model's labels."""
+    sentences = windows_of(words_N, model.vocabulary, reading)
+    logits_KC = model.token_scores(sentences.passages.encoded, max_length=reading.max_length, **how)
+    return scores.softmax(logits_KC[sentences.place_K]), sentences

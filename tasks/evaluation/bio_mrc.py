@@ -1,0 +1,94 @@
+"""B/I/O reading comprehension on files: scores beside the annotators, the passages read worst; predicted spans."""
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bert.data import passages
+from bert.inference import LoadedModel
+from bert.prediction import bio_spans
+from tasks import bio_scores, metrics, votes
+from tasks.bio_mrc import asked_of
+from tasks.evaluation import report
+from tasks.evaluation.report import Evaluation
+from tasks.reading import questions as files
+from tasks.reading.questions import Question, Questions, QuestionSettings
+from tasks.votes import VoteSettings
+
+FORMATS = ("jsonl", "json")
+
+
+def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[str, Any]:
+    """How the model's files are read: as it was trained, with what the command line changes."""
+    return report.file_settings(model, dataclasses.asdict(QuestionSettings()), changes)
+
+
+def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, split: str, labelled: str) -> Questions:
+    """The questions of a file."""
+    return files.read_questions(data, QuestionSettings(**settings), labelled=labelled)
+
+
+def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> Evaluation:
+    """Scores of the model on annotated questions; every annotator counts the same."""
+    rows, reading = found.rows, bio_spans.reading_of(model.extra, model.config)
+    p_KC, starts, pieces_N = bio_spans.probabilities(model, asked_of(rows), reading, batch_size=batch_size)
+    marked = bio_scores.mark(rows, pieces_N)
+    scores = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, reading)
+    target_KC, _ = votes.target(bio_scores.vote_counts(marked, pieces_N, {}), VoteSettings(), bio_scores.OUTSIDE)
+    losses_N = bio_scores.row_losses(p_KC, target_KC, starts)
+    told = bio_spans.answers(p_KC, starts, [row.context for row in rows], pieces_N, reading)
+    worst = [_row(rows[i], float(losses_N[i]), told[i]) for i in np.argsort(-losses_N)[: report.KEPT_WORST]]
+    text = [str(found.report), marked.report, "", metrics.report_table(scores), "", "worst (nats):"]
+    text += [
+        f"{row['loss']:8.3f}  {row['place']}  {report.cut(row['question'], 50)}  marked {_shown(row['marked'])}, "
+        f"predicted {_shown([span['text'] for span in row['predicted']])}"
+        for row in worst[: report.SHOWN_WORST]
+    ]
+    values = {"source": found.report.source, "scores": metrics.as_json(scores), "worst": worst}
+    return Evaluation("\n".join(line for line in text if line is not None), values)
+
+
+def _row(row: Question, loss: float, told: Mapping[str, Any]) -> dict[str, Any]:
+    marked = {name: [row.context[a:b] for a, b in spans] for name, spans in row.annotations}
+    return {"place": row.place, "id": row.id, "loss": loss, "question": row.question, "marked": marked,
+            "predicted": told["spans"]}  # fmt: skip
+
+
+def _shown(texts: Any) -> str:
+    listed = [text for spans in texts.values() for text in spans] if isinstance(texts, Mapping) else texts
+    return report.cut(" | ".join(dict.fromkeys(listed)) or "nothing", 60)
+
+
+def write_predictions(
+    path: pathlib.Path,
+    model: LoadedModel,
+    found: Questions,
+    settings: Mapping[str, Any],
+    format: str,
+    batch_size: int,
+    details: bool = False,
+) -> list[pathlib.Path]:
+    """The spans of each question, in the file's order.
+
+    jsonl: ``{"id", "spans": [{"start", "end", "text", "probability"}, ...]}``, with ``details`` also "tokens", the
+    probabilities of B, I and O of each. json: one object, id -> texts of the spans, as MultiSpanQA's scorer reads it.
+    Returns what was written.
+    """
+    report.check_format(format, FORMATS)
+    reading = bio_spans.reading_of(model.extra, model.config)
+    p_KC, starts, pieces_N = bio_spans.probabilities(model, asked_of(found.rows), reading, batch_size=batch_size)
+    told = bio_spans.answers(p_KC, starts, [row.context for row in found.rows], pieces_N, reading)
+    if details:
+        for one, pieces, own_KC in zip(told, pieces_N, passages.parts(p_KC, starts), strict=True):
+            one["tokens"] = bio_spans.tokens(own_KC, pieces)
+    if format == "jsonl":
+        text = report.json_lines({"id": row.id} | one for row, one in zip(found.rows, told, strict=True))
+    else:
+        texts = {row.id: [span["text"] for span in one["spans"]] for row, one in zip(found.rows, told, strict=True)}
+        text = json.dumps(texts, ensure_ascii=False, indent=1) + "\n"
+    report.write_whole(path, text)
+    return [path]

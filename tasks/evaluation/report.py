@@ -1,0 +1,64 @@
+"""What the tasks' evaluations share: their result, settings from a model directory, files that appear when complete."""
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bert.errors import InputError
+from bert.inference import LoadedModel
+
+SHOWN_WORST, KEPT_WORST = 5, 100  # rows in the report, and in the JSON file
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What `evaluate` found: the report for people, and the same with more rows for programs."""
+
+    text: str
+    values: dict[str, Any]
+
+
+def file_settings(model: LoadedModel, defaults: Mapping[str, Any], changes: Mapping[str, str | None]) -> dict[str, Any]:
+    """How the model's files are read: as in training, with what the command line changes.
+
+    Raises:
+      InputError: an option that this task does not have.
+    """
+    kept = model.extra.get("files")
+    named = {name: value for name, value in changes.items() if value is not None}
+    unknown = [name for name in named if name not in defaults]
+    if unknown:
+        raise InputError(
+            f"--{unknown[0]} does not apply to {model.source}, whose task is {model.task}; that takes "
+            f"{', '.join('--' + name for name in changes if name in defaults)}"
+        )
+    kept = {name: value for name, value in kept.items() if name in defaults} if isinstance(kept, Mapping) else {}
+    return {**defaults, **kept, **named}
+
+
+def check_format(format: str, formats: Iterable[str]) -> None:
+    if format not in formats:
+        raise InputError(f"format is {format!r}; it must be one of {', '.join(formats)}")
+
+
+def write_whole(path: pathlib.Path, text: str) -> None:
+    """Writes a file that has its name only when it is complete."""
+    aside = path.with_name(f".{path.name}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(text, encoding="utf-8", newline="")
+        aside.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another --output") from None
+
+
+def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+
+
+def cut(text: str, most: int = 80) -> str:
+    """A text on one line of a report."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 3]}..."

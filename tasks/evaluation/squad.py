@@ -1,0 +1,106 @@
+"""Start-and-end reading comprehension on files: official scores and prediction files, the questions answered worst."""
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from bert.inference import LoadedModel
+from bert.prediction import answer_spans
+from tasks import metrics, span_metrics
+from tasks import squad as task
+from tasks.bio_mrc import asked_of
+from tasks.evaluation import report
+from tasks.evaluation.report import Evaluation
+from tasks.metrics import Score
+from tasks.reading import questions as files
+from tasks.reading.questions import Questions, QuestionSettings
+
+FORMATS = ("json", "jsonl")
+_CERTAIN = 1e9  # null odds where there is no span: the official script compares numbers, and JSON has no infinity
+
+
+def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[str, Any]:
+    """How the model's files are read: as it was trained, with what the command line changes."""
+    return report.file_settings(model, dataclasses.asdict(QuestionSettings()), changes)
+
+
+def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, split: str, labelled: str) -> Questions:
+    """The questions of a file."""
+    return files.read_questions(data, QuestionSettings(**settings), labelled=labelled)
+
+
+def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> Evaluation:
+    """The official scores, in percent, at the threshold that was chosen in training."""
+    rows, reading = found.rows, answer_spans.reading_of(model.extra, model.config)
+    told = answer_spans.read(model, asked_of(rows), reading, batch_size=batch_size)
+    answers = {row.id: task.golds(row) for row in rows}
+    said = {row.id: one["answer"] for row, one in zip(rows, told, strict=True)}
+    unanswered = reading.no_answer or not all(answers.values())
+    version = "2.0" if unanswered else "1.1"
+    found_scores = span_metrics.squad_scores(answers, said, version=version)
+    scores = {
+        name: Score(value, None if value is not None else "no such question")
+        for name, value in found_scores.items()
+        if not name.startswith("best_") and (unanswered or not name.startswith(("HasAns", "NoAns")))
+    }
+    if reading.no_answer:
+        scores["threshold"] = Score(reading.threshold)
+    worst: list[dict[str, Any]] = [
+        {"place": row.place, "id": row.id, "question": row.question, "answers": golds, "predicted": one} | {"f1": f1}
+        for row, one, golds in zip(rows, told, answers.values(), strict=True)
+        if (f1 := 100 * span_metrics.token_f1(one["answer"], golds, version)) < 100
+    ]
+    worst.sort(key=lambda row: (row["f1"], -(row["predicted"]["probability"])))  # surest of the wrong first
+    text = [str(found.report), "", metrics.report_table(scores), "", "worst, the surest first:"]
+    text += [
+        f"{row['predicted']['probability']:8.3f}  {row['place']}  {report.cut(row['question'], 60)}  answers "
+        f"{report.cut(' | '.join(dict.fromkeys(row['answers'])) or 'none', 50)}, predicted "
+        f"{report.cut(row['predicted']['answer'] or 'none', 50)}"
+        for row in worst[: report.SHOWN_WORST]
+    ]
+    values = {"source": found.report.source, "scores": metrics.as_json(scores), "worst": worst[: report.KEPT_WORST]}
+    return Evaluation("\n".join(text), values)
+
+
+def write_predictions(
+    path: pathlib.Path,
+    model: LoadedModel,
+    found: Questions,
+    settings: Mapping[str, Any],
+    format: str,
+    batch_size: int,
+    details: bool = False,
+) -> list[pathlib.Path]:
+    """The answer to each question, in the file's order.
+
+    json: the official files: id -> text, and beside it nbest_predictions_NAME with the candidates, and where a question
+    may have no answer null_odds_NAME ("predictions" in the name gives way to these words, as in run_squad.py).
+    jsonl: ``{"id", "answer", "start", "end", "probability", "null_odds"}``, with ``details`` also "candidates".
+    Returns what was written.
+    """
+    report.check_format(format, FORMATS)
+    reading = answer_spans.reading_of(model.extra, model.config)
+    told = answer_spans.read(model, asked_of(found.rows), reading, batch_size=batch_size)
+    by_id = dict(zip([row.id for row in found.rows], told, strict=True))
+    if format == "jsonl":
+        dropped = () if details else ("candidates",)
+        rows = ({"id": id} | {k: v for k, v in one.items() if k not in dropped} for id, one in by_id.items())
+        report.write_whole(path, report.json_lines(rows))
+        return [path]
+    files: dict[str, Any] = {"predictions": {id: one["answer"] for id, one in by_id.items()}}
+    files["nbest_predictions"] = {
+        id: [{"text": c["answer"], "probability": c["probability"]} for c in one["candidates"]]
+        for id, one in by_id.items()
+    }
+    if reading.no_answer:
+        odds = {id: one["null_odds"] for id, one in by_id.items()}
+        files["null_odds"] = {id: _CERTAIN if value is None else value for id, value in odds.items()}
+    written = []
+    for kind, values in files.items():
+        other = path.name.replace("predictions", kind) if "predictions" in path.name else f"{kind}_{path.name}"
+        target = path if kind == "predictions" else path.with_name(other)
+        report.write_whole(target, json.dumps(values, ensure_ascii=False, indent=1) + "\n")
+        written.append(target)
+    return written

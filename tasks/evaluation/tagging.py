@@ -1,0 +1,94 @@
+"""Taggers on files: scores beside one or several annotators, the sentences tagged worst; tags as columns."""
+
+import dataclasses
+import pathlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bert.errors import InputError
+from bert.inference import LoadedModel
+from bert.prediction import tagging
+from tasks import metrics, tag_scores
+from tasks import tagging as task
+from tasks.evaluation import report
+from tasks.evaluation.report import Evaluation
+from tasks.reading import tagged
+from tasks.reading.tag_schemes import TaggedRows, TagSettings
+
+FORMATS = ("conll", "jsonl")
+_GAP = re.compile(r"[ \t\r\n]")  # what ends a column or a line where columns are read
+
+
+def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[str, Any]:
+    """How the model's files are read: as it was trained, with what the command line changes."""
+    return report.file_settings(model, dataclasses.asdict(TagSettings()), changes)
+
+
+def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, split: str, labelled: str) -> TaggedRows:
+    """The sentences of a file; where tags are needed, they must be the model's."""
+    found = tagged.read_tagged(data, TagSettings(**settings), labelled=labelled)
+    if labelled == "needed":
+        task.check_labels(found.rows, model.labels)
+    return found
+
+
+def evaluate(model: LoadedModel, found: TaggedRows, *, batch_size: int = 32) -> Evaluation:
+    """Scores of the model on tagged sentences; every annotator counts the same."""
+    rows, reading = found.rows, tagging.reading_of(model.extra, model.config)
+    p_KC, sentences = tagging.probabilities(model, [row.words for row in rows], reading, batch_size=batch_size)
+    predicted = tagging.tags(p_KC, sentences.starts, model.labels, reading)
+    scores = tag_scores.score(p_KC, predicted, rows, model.labels, {})
+    counts_KC = tag_scores.vote_counts(rows, model.labels, {})
+    gold = tag_scores.majority_tags(counts_KC, [len(row.words) for row in rows], model.labels)
+    wrong_N = np.array([
+        sum(a not in (b, None) for a, b in zip(*both, strict=True)) for both in zip(gold, predicted, strict=True)
+    ])  # fmt: skip
+    worst = [
+        {"place": rows[i].place, "wrong": int(wrong_N[i]), "words": rows[i].words, "tags": gold[i]}
+        | {"predicted": predicted[i]}
+        for i in np.argsort(-wrong_N, kind="stable")[: report.KEPT_WORST]
+        if wrong_N[i]
+    ]
+    text = [str(found.report), "", metrics.report_table(scores), "", "worst (wrong words, as word/tag/predicted):"]
+    for row in worst[: report.SHOWN_WORST]:
+        triples = zip(row["words"], row["tags"], row["predicted"], strict=True)
+        shown = " ".join("/".join(triple) for triple in triples if triple[1] not in (triple[2], None))
+        text.append(f"{row['wrong']:6,}  {row['place']}  {report.cut(shown, 100)}")
+    values = {"source": found.report.source, "scores": metrics.as_json(scores), "worst": worst}
+    return Evaluation("\n".join(text), values)
+
+
+def write_predictions(
+    path: pathlib.Path,
+    model: LoadedModel,
+    found: TaggedRows,
+    settings: Mapping[str, Any],
+    format: str,
+    batch_size: int,
+    details: bool = False,
+) -> list[pathlib.Path]:
+    """The tags of each sentence, in the file's order.
+
+    conll: ``word tag`` a line, a blank line between sentences. jsonl: ``{"tokens", "tags", "probabilities",
+    "entities"}``, with ``details`` also "shares", the probability of each tag of each word. Returns what was written.
+
+    Raises:
+      InputError: another format, or conll for a word that would be two in columns.
+    """
+    report.check_format(format, FORMATS)
+    rows = [list(row.words) for row in found.rows]
+    for row in found.rows if format == "conll" else []:
+        cut = next((word for word in row.words if _GAP.search(word)), None)
+        if cut is not None:
+            raise InputError(f"{row.place}: the word {cut!r} has a blank in it, which ends a column; use format jsonl")
+    told = model.predict(rows, batch_size=batch_size, details=details)
+    if format == "jsonl":
+        text = report.json_lines(told)
+    else:
+        pairs = (zip(one["tokens"], one["tags"], strict=True) for one in told)
+        text = "\n".join("".join(f"{word} {tag}\n" for word, tag in own) for own in pairs)
+    report.write_whole(path, text)
+    return [path]

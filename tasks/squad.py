@@ -1,0 +1,226 @@
+"""Reading comprehension by the start and the end of one answer, or none: SQuAD 1.1 and 2.0 and files of their form.
+
+Reading files is in reading/questions.py, scores in span_metrics.py; what prediction needs besides weights is
+bert/prediction/answer_spans.py. Axes: B row, T position, E window in a row, W window.
+
+Source: Devlin et al. 2018, sections 4.2 and 4.3; google-research/bert ``run_squad.py``.
+"""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from absl import logging
+from ml_collections import ConfigDict
+
+from bert.config import BertConfig
+from bert.data import examples
+from bert.data.examples import Encoded, ExampleSettings, TrainingBatches
+from bert.data.passages import Passages
+from bert.errors import InputError
+from bert.model import losses
+from bert.model.heads import SpanHead
+from bert.model.layers import Array
+from bert.prediction import answer_spans, questions, scores
+from bert.prediction.answer_spans import SpanReading
+from bert.prediction.scores import Devices
+from bert.text.alignment import Pieces
+from bert.text.tokenizer import Tokenizer
+from bert.training.best import Choice
+from bert.training.evaluate import Metrics
+from tasks import span_metrics
+from tasks.bio_mrc import FILES, asked_of, read_parts
+from tasks.job import chosen_metric, fingerprint_of, report_of
+from tasks.reading.questions import Question, Questions, QuestionSettings
+
+WITHOUT = ("null", "drop")
+NO_ANSWER = ("auto", "yes", "no")
+METRICS = ("f1", "exact")  # that can choose the best evaluation, and the threshold of no answer with it
+_NOWHERE = (-1, -1)  # of an answer that holds no piece of its passage, so that it is in no window
+
+
+@dataclasses.dataclass(frozen=True)
+class StartAndEnd:
+    """Head and loss, for the training loop: the mean of two cross-entropies over a window's own positions; a window
+    without an answer has its start and end at [CLS]."""
+
+    def head(self, config: BertConfig) -> SpanHead:
+        return SpanHead(config)
+
+    def counts(self, batch: Mapping[str, Any]) -> dict[str, Array]:
+        return {"loss": batch["target_weights"].sum()}
+
+    def sums(self, outputs: dict[str, Array], batch: Mapping[str, Any]) -> dict[str, Array]:
+        slots = batch["cls_positions"].shape[1]
+        own_BET = batch["example_ids"][:, None, :] == jnp.arange(1, slots + 1)[:, None]
+        first_BE = batch["cls_positions"]
+        start_BE = losses.position_nats(outputs["start_logits"], own_BET, first_BE + batch["start"])
+        end_BE = losses.position_nats(outputs["end_logits"], own_BET, first_BE + batch["end"])
+        return {"loss": losses.weighted_sum((start_BE + end_BE) / 2, batch["target_weights"])}
+
+    def metrics(self, totals: dict[str, float]) -> Metrics:
+        return {"loss": totals["loss"] / totals["loss_count"] if totals["loss_count"] else None}
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """Questions with answers, read and checked; see `tasks.job.Job`."""
+
+    train: Questions
+    validation: Questions | None
+    reading: SpanReading
+    without: str  # what becomes of windows without the answer
+    choice: Choice | None
+    files: Mapping[str, Any]  # how files are read, for config.json
+    labels: tuple[str, ...] = ()
+    fresh: tuple[str, ...] = ("span",)
+
+    @property
+    def report(self) -> str:
+        told = report_of(self.train, self.validation)
+        rows = [row for part in (self.train, self.validation) if part for row in part.rows]
+        several = [row for row in rows if any(len(spans) > 1 for _, spans in row.annotations)]
+        if several:
+            told += (
+                f"\n{len(several):,} questions have several spans by one annotator, the first of which is the answer "
+                f"(first {several[0].place}); configs/bio_mrc.py finds all"
+            )
+        return told
+
+    @property
+    def fingerprint(self) -> str:
+        parts = [part.rows if part else [] for part in (self.train, self.validation)]
+        return fingerprint_of([[(r.question, r.context, r.annotations) for r in rows] for rows in parts])
+
+    def with_labels(self, labels: Sequence[str]) -> "Job":
+        return self
+
+    def task(self, config: BertConfig) -> StartAndEnd:
+        return StartAndEnd()
+
+    def extra(self, scores: Metrics) -> dict[str, Any]:
+        reading = dataclasses.replace(self.reading, threshold=scores.get("threshold") or 0.0)
+        return reading.to_json() | {"files": dict(self.files)}
+
+    def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
+        rows = self.train.rows
+        cut, pieces_N = questions.windows_of(asked_of(rows), tokenizer, self.reading)
+        return TrainingBatches(windows_with_answers(cut, rows, pieces_N, self.without), settings)
+
+    def evaluator(
+        self, tokenizer: Tokenizer, config: BertConfig, settings: ExampleSettings, devices: Devices
+    ) -> Callable[[dict], Metrics]:
+        assert self.validation is not None
+        assert self.choice is not None
+        rows, measure = self.validation.rows, self.choice.metric
+        asked = asked_of(rows)
+        cut, pieces_N = questions.windows_of(asked, tokenizer, self.reading)
+
+        def evaluate(params: dict) -> Metrics:
+            scores_K2 = scores.of_tokens(params, config, cut.encoded, settings, devices)
+            found = answer_spans.search(scores_K2, cut, self.reading)
+            told = answer_spans.answers(found, [one.context for one in asked], pieces_N, self.reading)
+            return score(rows, told, self.reading, measure)
+
+        return evaluate
+
+    def baseline(self) -> Metrics:
+        return {}
+
+
+def windows_with_answers(cut: Passages, rows: Sequence[Question], pieces_N: Sequence[Pieces], without: str) -> Encoded:
+    """The windows with ``start`` and ``end`` int32 [W], counted from [CLS], and ``target_weights``.
+
+    A window that does not hold the whole answer has both at [CLS] ("null"), or is left out ("drop"); those of questions
+    that have none are kept. What became of the answers goes to the log.
+    """
+    pieces_of = [_pieces_of(row, pieces) for row, pieces in zip(rows, pieces_N, strict=True)]
+    start_W, end_W = np.zeros(len(cut.text_W), np.int32), np.zeros(len(cut.text_W), np.int32)
+    kept, seen, missing = [], set(), 0
+    for w, (text, (first, stop)) in enumerate(zip(cut.text_W, cut.bounds_W2, strict=True)):
+        answer = pieces_of[text]
+        holds = answer is not None and first <= answer[0] and answer[1] <= stop
+        if answer is not None and holds:
+            before = cut.places_W[w] - cut.encoded.starts[w]
+            start_W[w], end_W[w] = before + answer[0] - first, before + answer[1] - 1 - first
+            seen.add(int(text))
+        missing += answer is not None and not holds
+        if answer is None or holds or without == "null":
+            kept.append(w)
+    answered = sum(answer is not None for answer in pieces_of)
+    if missing:
+        became = "trained as without an answer" if without == "null" else "left out"
+        logging.info("%d of %d windows do not hold the answer to their question: %s", missing, len(start_W), became)
+    if answered > len(seen):
+        logging.warning(
+            "%d of %d answers are whole in no window, %d of them without a piece of their own; for the others raise "
+            "max_length", answered - len(seen), answered, pieces_of.count(_NOWHERE),
+        )  # fmt: skip
+    if not kept:
+        raise InputError("no window holds an answer; raise config.max_length, or set windows_without_answer to null")
+    ones = np.ones(len(start_W), np.float32)
+    targets = {"start": start_W, "end": end_W, "target_weights": ones}
+    return examples.take(dataclasses.replace(cut.encoded, of_example=targets), kept)
+
+
+def _pieces_of(row: Question, pieces: Pieces) -> tuple[int, int] | None:
+    """[first, stop) of the answer that most annotators gave, of equally many the first; None where it is no answer."""
+    given = Counter(annotation.spans[:1] for annotation in row.annotations)
+    spans = max(given, key=lambda spans: given[spans])
+    return (pieces.of_span(*spans[0]) or _NOWHERE) if spans else None
+
+
+def score(
+    rows: Sequence[Question], told: Sequence[Mapping[str, Any]], reading: SpanReading, measure: str = "f1"
+) -> Metrics:
+    """The official scores, in percent; where a question may have no answer, with the threshold that is best for them.
+
+    Args:
+      told: answers with their candidates, see `answer_spans.answers`; ids must differ.
+      measure: f1 or exact, whichever the threshold is to make best.
+    """
+    answers = {row.id: golds(row) for row in rows}
+    spans = {row.id: best_span(one) for row, one in zip(rows, told, strict=True)}
+    if not reading.no_answer:
+        found = span_metrics.squad_scores(answers, spans, version="1.1")
+        return {name: found[name] for name in ("f1", "exact", "total")}
+    odds = {
+        row.id: np.inf if one["null_odds"] is None else one["null_odds"] for row, one in zip(rows, told, strict=True)
+    }
+    threshold, _ = span_metrics.best_threshold(answers, spans, odds, measure)
+    found = span_metrics.squad_scores(answers, spans, odds, threshold)
+    return {name: value for name, value in found.items() if not name.startswith("best_")} | {"threshold": threshold}
+
+
+def best_span(told: Mapping[str, Any]) -> str:
+    """The text of the likeliest candidate that is a span; "" where there is none."""
+    return next((one["answer"] for one in told["candidates"] if one["start"] is not None), "")
+
+
+def golds(row: Question) -> list[str]:
+    """The annotators' answers; empty where none of them gave one."""
+    return [row.context[a:b] for _, spans in row.annotations for a, b in spans[:1]]
+
+
+def read(config: ConfigDict) -> Job:
+    """The job that the settings of configs/squad.py describe.
+
+    Raises:
+      InputError: whatever is wrong with files, answers or settings, by name.
+    """
+    if not config.data:
+        raise InputError("config.data is missing; name the file with the questions")
+    for name, allowed in (("windows_without_answer", WITHOUT), ("no_answer", NO_ANSWER)):
+        if config[name] not in allowed:
+            raise InputError(f"config.{name} is {config[name]!r}; it must be one of {', '.join(allowed)}")
+    kept = {name: config[name] for name in FILES}
+    train, validation = read_parts(config, QuestionSettings(**kept))
+    unanswered = any(not golds(row) for part in (train, validation) if part for row in part.rows)
+    given = {name: config[name] for name in ("max_length", "window_step", "max_question", "max_answer", "best")}
+    reading = SpanReading(**given, no_answer=unanswered if config.no_answer == "auto" else config.no_answer == "yes")
+    choosing = chosen_metric(config.metric, METRICS)
+    choice = Choice(choosing, True, config.patience) if validation else None
+    return Job(train, validation, reading, config.windows_without_answer, choice, kept)

@@ -1,0 +1,149 @@
+"""How tags of words stand beside those of one or several annotators. Axes: K word of all sentences, C tag."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bert.errors import InputError
+from bert.prediction import tag_decoding
+from bert.prediction.tagging import is_bio
+from tasks import agreement, entity_metrics, votes
+from tasks.metrics import Score
+from tasks.reading.tag_schemes import Tagged
+from tasks.votes import NONE, VoteSettings
+
+LOWER_IS_BETTER = ("cross_entropy", "kl", "brier", "calibration_error")
+_OF_ENTITIES = ("f1", "precision", "recall", "strict_f1", "macro_f1")
+_OF_ANNOTATORS = ("annotator_mean", "annotator_best", "annotator_majority", "annotator_human")
+_ALWAYS = ("accuracy", *LOWER_IS_BETTER, "n", "n_sentences")
+
+
+def known_metrics(labels: Sequence[str]) -> tuple[str, ...]:
+    """Names of the metrics that these tags have."""
+    return (*_OF_ENTITIES, *_of_types(labels), *_ALWAYS, *_OF_ANNOTATORS) if is_bio(labels) else _ALWAYS
+
+
+def default_metrics(labels: Sequence[str], several: bool) -> tuple[str, ...]:
+    """The names that people expect, the one that chooses the best evaluation first.
+
+    Args:
+      several: whether some sentence has several annotators.
+    """
+    if not is_bio(labels):
+        return ("accuracy", "cross_entropy", "n")
+    if several:
+        return ("cross_entropy", "kl", "f1", "annotator_mean", "annotator_human", "accuracy", "n")
+    return ("f1", "precision", "recall", "strict_f1", "accuracy", "cross_entropy", "n")
+
+
+def check_names(names: Sequence[str], labels: Sequence[str]) -> None:
+    """Raises InputError where a metric is unknown for these tags."""
+    known = known_metrics(labels)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError(f"metric {unknown[0]!r} is unknown for these tags; it must be one of {', '.join(known)}")
+
+
+def outside(labels: Sequence[str]) -> int | None:
+    """Index of the tag O."""
+    return list(labels).index("O") if "O" in labels else None
+
+
+def vote_counts(rows: Sequence[Tagged], labels: Sequence[str], weights: Mapping[str, float]) -> np.ndarray:
+    """float64 [K, C]: the annotators' votes for each tag of each word."""
+    index: dict[str | None, int] = {label: i for i, label in enumerate(labels)} | {None: NONE}
+    counts = [np.zeros((0, len(labels)))]
+    for row in rows:
+        tags = [(name, np.array([index[tag] for tag in given])) for name, given in row.annotations]
+        counts.append(votes.counts(tags, len(labels), weights) if tags else np.zeros((len(row.words), len(labels))))
+    return np.concatenate(counts)
+
+
+def score(
+    p_KC: np.ndarray,
+    predicted: Sequence[Sequence[str]],
+    rows: Sequence[Tagged],
+    labels: Sequence[str],
+    weights: Mapping[str, float],
+) -> dict[str, Score]:
+    """Every metric of `known_metrics`.
+
+    accuracy, precision, recall, f1, macro_f1, f1:TYPE (entities by seqeval's lenient rule), strict_f1 (by IOB2):
+      against the tag that most annotators gave, see `majority_tags`. Words that nobody tagged are not compared.
+    cross_entropy, kl, brier, calibration_error: a word, against the shares of the votes.
+    annotator_*: F1 of entities with each annotator: their mean (by sentences), the best, that with the majority (f1),
+      and beside it that of the annotators with each other; weights play no part. See `agreement.annotator_scores`.
+
+    Args:
+      p_KC: float [K, C], probabilities of each word's tags. predicted: the tags of each sentence.
+    """
+    counts_KC = vote_counts(rows, labels, weights)
+    target_KC, voted_K = votes.target(counts_KC, VoteSettings(), outside(labels))
+    weight_K = voted_K.astype(np.float64)
+    gold_N = majority_tags(counts_KC, [len(row.words) for row in rows], labels)
+    flat = np.array([tag for tags in predicted for tag in tags], dtype=object)
+    right_K = flat == np.array([tag for tags in gold_N for tag in tags], dtype=object)
+    words = float(weight_K.sum())
+    found = agreement.against_votes(target_KC, p_KC, weight_K) | {
+        "accuracy": Score(float(right_K[voted_K].mean())) if words else Score(None, "no word is tagged"),
+        "n": Score(words),
+        "n_sentences": Score(float(sum(bool(row.annotations) for row in rows))),
+    }
+    if is_bio(labels):
+        found |= _entities(gold_N, predicted, labels) | _annotators(rows, predicted)
+        found["annotator_majority"] = found["f1"]
+    return {name: found[name] for name in known_metrics(labels)}
+
+
+def majority_tags(counts_KC: np.ndarray, lengths: Sequence[int], labels: Sequence[str]) -> list[list[str | None]]:
+    """For each sentence the tags that most annotators gave, None where none did; of equally many O, else the first of
+    the labels. An I that continues nothing is made a B."""
+    best_K = votes.majority(counts_KC, outside(labels))
+    names = [labels[i] if voted else None for i, voted in zip(best_K, counts_KC.sum(1) > 0, strict=True)]
+    ends = np.cumsum(lengths)
+    tags_N = [names[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+    if is_bio(labels):
+        for tags in tags_N:
+            for run in _tagged_runs(tags):
+                tags[run] = tag_decoding.repaired([str(tag) for tag in tags[run]])
+    return tags_N
+
+
+def _tagged_runs(tags: Sequence[str | None]) -> list[slice]:
+    """Where words with a tag follow each other."""
+    found, place = [], 0
+    for tagged, group in itertools.groupby(tags, lambda tag: tag is not None):
+        start, place = place, place + len(list(group))
+        found += [slice(start, place)] * tagged
+    return found
+
+
+def _entities(
+    gold_N: Sequence[Sequence[str | None]], predicted: Sequence[Sequence[str]], labels: Sequence[str]
+) -> dict[str, Score]:
+    pairs = [
+        ([str(tag) for tag in gold[run]], tags[run])
+        for gold, tags in zip(gold_N, predicted, strict=True)
+        for run in _tagged_runs(gold)
+    ]
+    gold_runs, runs = [gold for gold, _ in pairs], [tags for _, tags in pairs]
+    lenient = entity_metrics.entity_scores(gold_runs, runs, "lenient")
+    strict = entity_metrics.entity_scores(gold_runs, runs, "strict")
+    found = {name: lenient[name] for name in ("precision", "recall", "f1", "macro_f1")} | {"strict_f1": strict["f1"]}
+    absent = Score(None, "neither there nor predicted")
+    return found | {name: lenient.get(name, absent) for name in _of_types(labels)}
+
+
+def _of_types(labels: Sequence[str]) -> tuple[str, ...]:
+    kinds = dict.fromkeys(tag_decoding.parse(label)[1] for label in labels if label != "O")
+    return tuple(f"f1:{kind}" for kind in kinds if kind)
+
+
+def _annotators(rows: Sequence[Tagged], predicted: Sequence[Sequence[str]]) -> dict[str, Score]:
+    found = agreement.annotator_scores([dict(row.annotations) for row in rows], predicted)
+    return {
+        "annotator_mean": found["weighted_mean"],
+        "annotator_best": found["best"],
+        "annotator_human": found["human"],
+    }

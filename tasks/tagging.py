@@ -1,0 +1,180 @@
+"""A tag for each word of a sentence, by one annotator or by the votes of several: columns, json lines, crowds.
+
+Reading files is in reading/tagged.py, votes in votes.py, scores in tag_scores.py, the loss in token_labels.py; what
+prediction needs besides weights is bert/prediction/tagging.py. Axes: K word of all sentences, C tag.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from bert.config import BertConfig
+from bert.data.examples import Encoded, ExampleSettings, TrainingBatches
+from bert.errors import InputError
+from bert.prediction import scores, tag_decoding, tagging
+from bert.prediction.scores import Devices
+from bert.prediction.tagging import Sentences, TagReading
+from bert.text.tokenizer import Tokenizer
+from bert.training.best import Choice
+from bert.training.evaluate import Metrics
+from tasks import tag_scores, votes
+from tasks.job import chosen_metric, fingerprint_of, report_of
+from tasks.reading import tagged
+from tasks.reading.tag_schemes import Tagged, TaggedRows, TagSettings
+from tasks.sources import listed
+from tasks.token_labels import TokenLabels, windows_with_targets
+from tasks.votes import VoteSettings
+
+LABELLED_PIECES = ("first", "all")
+FILES = tuple(field.name for field in dataclasses.fields(TagSettings))  # settings of how files are read
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """Sentences and tags, read and checked; see `tasks.job.Job`."""
+
+    train: TaggedRows
+    validation: TaggedRows | None
+    labels: tuple[str, ...]
+    reading: TagReading
+    voting: VoteSettings
+    labelled_pieces: str  # which pieces of a word have its target: the first, or all
+    names: tuple[str, ...]  # of the metrics that are logged
+    choice: Choice | None
+    loss: TokenLabels
+    files: Mapping[str, Any]  # how files are read, for config.json
+    fresh: tuple[str, ...] = ("token_classifier",)
+
+    @property
+    def report(self) -> str:
+        return report_of(self.train, self.validation)
+
+    @property
+    def fingerprint(self) -> str:
+        parts = [part.rows if part else [] for part in (self.train, self.validation)]
+        return fingerprint_of([[(row.words, row.annotations) for row in rows] for rows in parts])
+
+    def with_labels(self, labels: Sequence[str]) -> "Job":
+        return dataclasses.replace(self, labels=tuple(labels))
+
+    def task(self, config: BertConfig) -> TokenLabels:
+        return self.loss
+
+    def extra(self, scores: Metrics) -> dict[str, Any]:
+        return self.reading.to_json() | {"files": dict(self.files)}
+
+    def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
+        sentences = tagging.windows_of([row.words for row in self.train.rows], tokenizer, self.reading)
+        counts_KC = tag_scores.vote_counts(self.train.rows, self.labels, self.voting.weights)
+        target_KC, voted_K = votes.target(counts_KC, self.voting, tag_scores.outside(self.labels))
+        encoded = with_targets(sentences, target_KC, voted_K, self.labels, self.labelled_pieces == "all")
+        return TrainingBatches(encoded, settings)
+
+    def evaluator(
+        self, tokenizer: Tokenizer, config: BertConfig, settings: ExampleSettings, devices: Devices
+    ) -> Callable[[dict], Metrics]:
+        assert self.validation is not None
+        rows = self.validation.rows
+        sentences = tagging.windows_of([row.words for row in rows], tokenizer, self.reading)
+
+        def evaluate(params: dict) -> Metrics:
+            logits_KC = scores.of_tokens(params, config, sentences.passages.encoded, settings, devices)
+            p_KC = scores.softmax(logits_KC[sentences.place_K])
+            predicted = tagging.tags(p_KC, sentences.starts, self.labels, self.reading)
+            found = tag_scores.score(p_KC, predicted, rows, self.labels, self.voting.weights)
+            return {name: found[name].value for name in self.names}
+
+        return evaluate
+
+    def baseline(self) -> Metrics:
+        return {}
+
+
+def with_targets(
+    sentences: Sentences, target_KC: np.ndarray, voted_K: np.ndarray, labels: Sequence[str], all_pieces: bool
+) -> Encoded:
+    """The windows with each word's target at its first piece, or at all of its pieces, where B-X goes on as I-X.
+
+    Args:
+      target_KC, voted_K: float32 distributions and bool, of the words.
+    """
+    pieces = len(sentences.passages.place_K)
+    word_of = np.searchsorted(sentences.first_K, np.arange(pieces), side="right") - 1
+    is_first = np.isin(np.arange(pieces), sentences.first_K)
+    targets = target_KC[word_of]
+    for begin, label in enumerate(labels):
+        prefix, kind = tag_decoding.parse(label)
+        inner = f"I-{kind}" if kind else "I"
+        if prefix == "B" and inner in labels:
+            moved = np.where(is_first, 0.0, targets[:, begin])
+            targets[:, begin] -= moved
+            targets[:, labels.index(inner)] += moved
+    weights = voted_K[word_of] & (is_first | all_pieces)
+    return windows_with_targets(sentences.passages, targets, weights.astype(np.float32))
+
+
+def labels_of(rows: Sequence[Tagged]) -> tuple[str, ...]:
+    """The tags of the sentences: O first, then by type, B before I."""
+    tags = {tag for row in rows for _, given in row.annotations for tag in given if tag is not None}
+    return tuple(sorted(tags, key=lambda tag: (tag != "O", tag_decoding.parse(tag)[::-1], tag)))
+
+
+def check_labels(rows: Sequence[Tagged], labels: Sequence[str]) -> None:
+    """Refuses a tag that the training sentences, or the model, do not have, by its place.
+
+    Raises:
+      InputError: the first such tag.
+    """
+    known = set(labels)
+    for row in rows:
+        for _, tags in row.annotations:
+            for word, tag in zip(row.words, tags, strict=True):
+                if tag is not None and tag not in known:
+                    raise InputError(
+                        f"{row.place}: the word {word!r} of this sentence has the tag {tag!r}; known "
+                        f"are {', '.join(labels)}; correct it, or train with sentences that have it"
+                    )
+
+
+def read(config: ConfigDict) -> Job:
+    """The job that the settings of configs/tagging.py describe.
+
+    Raises:
+      InputError: whatever is wrong with files, tags or settings, by name.
+    """
+    if not config.data:
+        raise InputError("config.data is missing; name the file with the sentences")
+    if config.labelled_pieces not in LABELLED_PIECES:
+        raise InputError(
+            f"config.labelled_pieces is {config.labelled_pieces!r}; it must be one of {', '.join(LABELLED_PIECES)}"
+        )
+    reading = TagReading(config.max_length, config.window_step, config.decoding)
+    voting = VoteSettings(votes.weights_from(config.annotator_weights), config.votes)
+    kept = {name: config[name] for name in FILES}
+    train, validation = read_parts(config, TagSettings(**kept))
+    rows = [*train.rows, *(validation.rows if validation else [])]
+    votes.check_names(voting, sorted({name for row in rows for name, _ in row.annotations}))
+    labels = labels_of(train.rows if config.validation else rows)
+    if validation:
+        check_labels(validation.rows, labels)
+    several = any(len(row.annotations) > 1 for row in train.rows)
+    names = listed(config.metrics) or tag_scores.default_metrics(labels, several)
+    tag_scores.check_names(names, labels)
+    choosing = chosen_metric(config.metric, names)
+    larger = choosing not in tag_scores.LOWER_IS_BETTER
+    choice = Choice(choosing, larger, config.patience) if validation else None
+    loss = TokenLabels(len(labels), config.loss_per, config.classifier_dropout)
+    return Job(train, validation, labels, reading, voting, config.labelled_pieces, names, choice, loss, kept)
+
+
+def read_parts(config: ConfigDict, settings: TagSettings) -> tuple[TaggedRows, TaggedRows | None]:
+    """Training and validation sentences: two files, or one of which whole documents are split off."""
+    train = tagged.read_tagged(config.data, settings, labelled="needed")
+    if config.validation:
+        return train, tagged.read_tagged(config.validation, settings, labelled="needed")
+    if config.validation_share:
+        return tagged.split(train, config.validation_share, config.seed)
+    return train, None

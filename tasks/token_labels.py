@@ -1,0 +1,83 @@
+"""Head and loss of tasks that give each token a tag, whose targets are distributions over the tags.
+
+The loss of an example is L = -sum_i sum_j t_ij log p_ij over its tokens i and the tags j; what has no target (question,
+padding, a token that counts in another window) weighs nothing. With one-hot targets it is the negative log-likelihood.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bert.config import BertConfig
+from bert.data.examples import Encoded
+from bert.data.passages import Passages
+from bert.errors import InputError
+from bert.model import losses
+from bert.model.heads import TokenHead
+from bert.model.layers import Array
+from bert.training.evaluate import Metrics
+
+PER = ("token", "example")
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenLabels:
+    """For the training loop.
+
+    Attributes:
+      per: what the trained loss is a mean over: "token", or "example" (the mean of L).
+      rate: dropout before the scores; None: as between the blocks.
+    """
+
+    classes: int
+    per: str = "token"
+    rate: float | None = None
+
+    def __post_init__(self):
+        if self.per not in PER:
+            raise InputError(f"config.loss_per is {self.per!r}; it must be one of {', '.join(PER)}")
+
+    def head(self, config: BertConfig) -> TokenHead:
+        return TokenHead(config, self.classes, self.rate)
+
+    def counts(self, batch: Mapping[str, Any]) -> dict[str, Array]:
+        return {"loss": self._measures(batch)[self.per]}
+
+    def sums(self, outputs: dict[str, Array], batch: Mapping[str, Any]) -> dict[str, Array]:
+        nats_BT = losses.soft_nats(outputs["token_logits"], batch["targets"])
+        measures = {f"labelled_{name}s": count for name, count in self._measures(batch).items()}
+        return {"loss": losses.weighted_sum(nats_BT, batch["target_weights"])} | measures
+
+    def metrics(self, totals: dict[str, float]) -> Metrics:
+        """``loss``: as trained; the same sum a token and an example."""
+
+        def per(count: float) -> float | None:
+            return totals["loss"] / count if count else None
+
+        return {
+            "loss": per(totals["loss_count"]),
+            "nats_per_token": per(totals["labelled_tokens"]),
+            "nats_per_example": per(totals["labelled_examples"]),
+        }
+
+    def _measures(self, batch: Mapping[str, Any]) -> dict[str, Array]:
+        return {"token": batch["target_weights"].sum(), "example": batch["example_share"].sum()}
+
+
+def windows_with_targets(passages: Passages, target_KC: np.ndarray, weight_K: np.ndarray) -> Encoded:
+    """The windows of passages with targets a token, and each window's share of its example, by tokens that count.
+
+    Args:
+      target_KC, weight_K: float32, of the pieces of all passages.
+    """
+    encoded = passages.with_targets(target_KC, weight_K)
+    window_K = np.searchsorted(encoded.starts, passages.place_K, side="right") - 1
+    text_K = passages.text_W[window_K]
+    counted_N = np.bincount(text_K, weights=weight_K, minlength=len(passages))
+    counted_W = np.bincount(window_K, weights=weight_K, minlength=len(encoded))
+    share_W = np.divide(
+        counted_W, counted_N[passages.text_W], out=np.zeros(len(encoded)), where=counted_N[passages.text_W] > 0
+    )
+    return dataclasses.replace(encoded, of_example={"example_share": share_W.astype(np.float32)})

@@ -1,0 +1,97 @@
+"""Tags of several annotators -> the distribution that a token's target is.
+
+Two of three who say B and one who says O make (2/3, 0, 1/3): disagreement is kept, not voted away. Axes: K token,
+C tag, A annotator.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bert.errors import InputError
+from tasks.sources import listed
+
+NONE = -1  # in place of a tag: this annotator gave none
+CHOICES = ("soft", "majority")
+_EQUAL = 1 - 1e-9  # weights of 0.1 and 0.2 do not quite sum to 0.3, and their order decides about the last digit
+
+
+@dataclasses.dataclass(frozen=True)
+class VoteSettings:
+    """How votes count.
+
+    Attributes:
+      weights: annotator -> weight of each vote, 1 where not named.
+      votes: "soft": shares of the votes; "majority": all of it to the tag with the largest share, of equal ones to O
+        where it is among them, else to the first of the tags.
+    """
+
+    weights: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    votes: str = "soft"
+
+    def __post_init__(self):
+        if self.votes not in CHOICES:
+            raise InputError(f"config.votes is {self.votes!r}; it must be one of {', '.join(CHOICES)}")
+
+
+def weights_from(told: str) -> dict[str, float]:
+    """Annotator -> weight, from "anna=2,ben=0.5".
+
+    Raises:
+      InputError: a part that is no NAME=NUMBER, a number below 0, or a name that stands twice.
+    """
+    weights: dict[str, float] = {}
+    for part in listed(told):
+        name, _, value = (word.strip() for word in part.rpartition("="))
+        try:
+            weight = float(value)
+        except ValueError:
+            weight = -1.0
+        if not name or not 0 <= weight < np.inf:
+            raise InputError(f"config.annotator_weights: {part!r} must be NAME=NUMBER, the number not below 0")
+        if name in weights:
+            raise InputError(f"config.annotator_weights names {name!r} twice; give one weight")
+        weights[name] = weight
+    return weights
+
+
+def check_names(settings: VoteSettings, known: Sequence[str]) -> None:
+    """Refuses a weight for somebody who annotated nothing."""
+    unknown = [name for name in settings.weights if name not in known]
+    if unknown:
+        shown = ", ".join(sorted(known)[:10]) + (" ..." if len(known) > 10 else "")
+        raise InputError(f"config.annotator_weights names {unknown[0]!r}; the annotators are {shown}")
+
+
+def counts(tags_AK: Sequence[tuple[str, np.ndarray]], classes: int, weights: Mapping[str, float]) -> np.ndarray:
+    """float64 [K, C]: summed weights of the votes for each tag.
+
+    Args:
+      tags_AK: (annotator, int [K] tags, `NONE` where there is none).
+    """
+    total_KC = np.zeros((len(tags_AK[0][1]), classes))
+    for name, tags_K in tags_AK:
+        given = np.flatnonzero(tags_K != NONE)
+        total_KC[given, tags_K[given]] += weights.get(name, 1.0)
+    return total_KC
+
+
+def target(counts_KC: np.ndarray, settings: VoteSettings, outside: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """(float32 [K, C] distributions, bool [K]: whether anybody voted; a row without votes is 0).
+
+    Args:
+      outside: index of the tag O, which wins a tie; None where there is none.
+    """
+    sums_K1 = counts_KC.sum(1, keepdims=True)
+    if settings.votes == "majority":
+        counts_KC = np.eye(counts_KC.shape[1])[majority(counts_KC, outside)] * sums_K1
+    share_KC = np.divide(counts_KC, sums_K1, out=np.zeros_like(counts_KC), where=sums_K1 > 0)
+    return share_KC.astype(np.float32), sums_K1[:, 0] > 0
+
+
+def majority(counts_KC: np.ndarray, outside: int | None) -> np.ndarray:
+    """int64 [K]: the tag with the most votes; of equal ones ``outside``, else the first."""
+    most_KC = counts_KC >= counts_KC.max(1, keepdims=True) * _EQUAL
+    best_K = most_KC.argmax(1)
+    return best_K if outside is None else np.where(most_KC[:, outside], outside, best_K)

@@ -1,0 +1,189 @@
+"""Fine-tuning to spans, answers and tags by the commands, and what is done with the models; on made-up sentences."""
+
+import json
+import pathlib
+import random
+
+import pytest
+
+import bert
+from bert.errors import InputError
+from launch import evaluate, finetune, predict
+
+pytestmark = pytest.mark.usefixtures("one_device")
+TINY = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "tiny_bert"
+PLACES, PEOPLE = ["paris", "france", "new york"], ["john", "mary", "smith"]
+OTHER = ["the", "movie", "book", "a", "of", "mat", "sat", "learning", "is", "fun", "and", "read", "Great", "good"]
+QUICK = (
+    f"--config.init_from={TINY}",
+    "--config.batch_size=16",
+    "--config.optimizer.learning_rate=5e-3",
+    "--config.model.hidden_dropout=0.0",
+    "--config.model.attention_dropout=0.0",
+    "--config.allocator=system",
+    "--config.packed=False",  # one shape of batches: compiling is most of what these tests do
+)
+WINDOWS = ("--config.max_length=24", "--config.window_step=6", "--config.max_question=8")
+
+
+def sentence(rng: random.Random, named: list[str]) -> list[str]:
+    """Words with some names among them, one of them always from ``named``."""
+    words = rng.choices(OTHER, k=rng.randint(3, 8))
+    for name in (rng.choice(named), *rng.choices([*PLACES, *PEOPLE, ""], k=1)):
+        if name:
+            words.insert(rng.randint(0, len(words)), name)
+    return words
+
+
+def spans(words: list[str], named: list[str]) -> list[list[int]]:
+    """[start, end) of the names in the words joined by two blanks."""
+    found, start = [], 0
+    for word in words:
+        if word in named:
+            found.append([start, start + len(word)])
+        start += len(word) + 2
+    return found
+
+
+def questions(count: int, seed: int) -> list[dict]:
+    """Who asks for people, where for places; one of three annotators marks nothing."""
+    rng, rows = random.Random(seed), []
+    for i in range(count):
+        asked, named = (("Who?", PEOPLE), ("Where?", PLACES))[i % 2]
+        words = sentence(rng, named)
+        marks = [{"annotator": name, "spans": spans(words, named)} for name in ("anna", "ben")]
+        marks.append({"annotator": "cleo", "spans": []})
+        rows.append({"id": f"q{i}", "question": asked, "context": "  ".join(words), "annotations": marks})
+    return rows
+
+
+def lines(path: pathlib.Path, rows: list[dict]) -> pathlib.Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> pathlib.Path:
+    out = tmp_path_factory.mktemp("tokens")
+    lines(out / "train.jsonl", questions(320, 0))
+    lines(out / "held.jsonl", questions(40, 1))
+    return out
+
+
+def run(folder, name, *words) -> pathlib.Path:
+    finetune.run(["finetune", *QUICK, *map(str, words), f"--workdir={folder / name}"])
+    return folder / name
+
+
+def test_spans_follow_the_votes_of_annotators(folder, tmp_path, capsys):
+    """Two of three annotators mark the names: B and I near 2/3, found as spans, with offsets into the original text."""
+    files = (f"--config.data={folder / 'train.jsonl'}", f"--config.validation={folder / 'held.jsonl'}")
+    made = run(folder, "bio", "--config=configs/bio_mrc.py", *files, *WINDOWS, "--config.epochs=12",
+               "--config.metric=exact_f1", "--config.annotator_weights=cleo=1")  # fmt: skip
+    evaluate.run(["evaluate", f"--model={made}", f"--data={folder / 'held.jsonl'}", f"--out={tmp_path / 's.json'}"])
+    scores = {k: v["value"] for k, v in json.loads((tmp_path / "s.json").read_text())["scores"].items()}
+    assert scores["exact_f1"] > 0.9
+    assert scores["kl"] < 0.1 < scores["cross_entropy"]  # the annotators disagree, and the model knows how much
+    assert scores["n"] == 40
+    model = bert.load(made)
+    rows = [
+        {"question": "Where?", "context": "\r\n the Movie  of\tnew york is \N{SNOWMAN} fun"},
+        {"question": "Who?", "context": "the book of mary is good and fun"},
+        {"question": "Who?", "context": ""},
+    ]
+    first, second, empty = model.predict(rows, details=True)
+    (span,) = first["spans"]
+    assert rows[0]["context"][span["start"] : span["end"]] == span["text"] == "new york"
+    assert span["probability"] == pytest.approx(2 / 3, abs=0.15)
+    assert [span["text"] for span in second["spans"]] == ["mary"]
+    assert empty == {"spans": [], "tokens": []}
+    assert all(sum(token[tag] for tag in "BIO") == pytest.approx(1) for token in first["tokens"])
+
+    predict.run(["predict", f"--model={made}", f"--input={folder / 'held.jsonl'}", f"--output={tmp_path / 'p.jsonl'}"])
+    told = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
+    asked = questions(40, 1)
+    assert [row["id"] for row in told] == [row["id"] for row in asked]
+    assert all(row["context"][s["start"] : s["end"]] == s["text"]
+               for row, one in zip(asked, told, strict=True) for s in one["spans"])  # fmt: skip
+    with pytest.raises(InputError, match=r"--text does not apply to .*, whose task is bio_mrc; that takes --documents"):
+        evaluate.run(["evaluate", f"--model={made}", f"--data={folder / 'held.jsonl'}", "--text=x"])
+    with pytest.raises(InputError, match="format is 'csv'; it must be one of jsonl, json"):
+        predict.run(
+            ["predict", f"--model={made}", f"--input={folder / 'held.jsonl'}", f"--output={tmp_path / 'p.csv'}"]
+        )
+
+
+def squad(count: int, seed: int) -> dict:
+    """The same as SQuAD's files: the first name is the answer, every fifth question has none."""
+    articles = []
+    for row in questions(count, seed):
+        number = int(row["id"][1:])
+        answers = [{"text": row["context"][a:b], "answer_start": a} for a, b in row["annotations"][0]["spans"][:1]]
+        asked = {"id": row["id"], "question": row["question"], "answers": answers}
+        if number % 5 == 0:
+            asked |= {"question": "When?", "answers": [], "is_impossible": True}
+        articles.append({"title": row["id"], "paragraphs": [{"context": row["context"], "qas": [asked]}]})
+    return {"version": "v2.0", "data": articles}
+
+
+def test_answers_and_their_absence(folder, tmp_path):
+    """A question without an answer gets none; the official files hold every question; the threshold travels along."""
+    (folder / "train.json").write_text(json.dumps(squad(320, 0)))
+    (folder / "held.json").write_text(json.dumps(squad(40, 1)))
+    files = (f"--config.data={folder / 'train.json'}", f"--config.validation={folder / 'held.json'}")
+    made = run(folder, "squad", "--config=configs/squad.py", *files, *WINDOWS, "--config.epochs=12")
+    evaluate.run(["evaluate", f"--model={made}", f"--data={folder / 'held.json'}", f"--out={tmp_path / 's.json'}"])
+    scores = {k: v["value"] for k, v in json.loads((tmp_path / "s.json").read_text())["scores"].items()}
+    assert scores["exact"] > 80
+    assert (scores["total"], scores["NoAns_total"], scores["NoAns_exact"]) == (40, 8, 100)
+    logged = [json.loads(line) for line in (made / "metrics.jsonl").read_text().splitlines()]
+    best = max((line for line in logged if line["split"] == "validation"), key=lambda line: line["f1"])
+    assert scores["threshold"] == pytest.approx(best["threshold"])
+    assert scores["f1"] == pytest.approx(best["f1"])
+    target = tmp_path / "predictions.json"
+    predict.run(["predict", f"--model={made}", f"--input={folder / 'held.json'}", f"--output={target}"])
+    said, candidates, odds = (
+        json.loads((tmp_path / name).read_text())
+        for name in ("predictions.json", "nbest_predictions.json", "null_odds.json")
+    )
+    assert said.keys() == candidates.keys() == odds.keys() == {f"q{i}" for i in range(40)}
+    assert all((said[id] == "") == (odds[id] > scores["threshold"]) for id in said)
+    assert all(sum(c["probability"] for c in some) == pytest.approx(1) for some in candidates.values())
+
+
+def test_tags_of_words_by_a_crowd(folder, tmp_path):
+    """Columns of three workers, one of whom tags some sentences only; nearly all of the model's tags are right."""
+    rng = random.Random(0)
+    blocks = []
+    for number in range(240):
+        rows = []
+        for name in sentence(rng, PLACES):
+            kind = "LOC" if name in PLACES else "PER" if name in PEOPLE else ""
+            for place, word in enumerate(name.split()):
+                tag = f"{'I' if place else 'B'}-{kind}" if kind else "O"
+                rows.append(f"{word} {tag} {tag} {tag if number % 2 else '?'}\n")
+        blocks.append("".join(rows))
+    (folder / "crowd.conll").write_text("\n".join(blocks))
+    made = run(folder, "tags", "--config=configs/tagging.py", f"--config.data={folder / 'crowd.conll'}",
+               "--config.tags=1-", "--config.max_length=24", "--config.window_step=12", "--config.epochs=8",
+               "--config.metric=f1", "--config.metrics=f1,kl,annotator_human,n")  # fmt: skip
+    logged = [json.loads(line) for line in (made / "metrics.jsonl").read_text().splitlines()]
+    best = max(line["f1"] for line in logged if line["split"] == "validation")
+    assert best > 0.9
+    model = bert.load(made)
+    assert model.labels == ("O", "B-LOC", "I-LOC", "B-PER")
+    text = "Mary  sat and NEW york is fun"
+    (told,) = model.predict([text])
+    assert [(e["type"], e["text"], text[e["start"] : e["end"]]) for e in told["entities"]] == [
+        ("PER", "Mary", "Mary"), ("LOC", "NEW york", "NEW york"),
+    ]  # fmt: skip
+    (words,) = model.predict([{"tokens": ["new", "york", "\u200b", "john"]}])
+    assert words["tags"] == ["B-LOC", "I-LOC", words["tags"][2], "B-PER"]
+    target = tmp_path / "out.conll"
+    predict.run(["predict", f"--model={made}", f"--input={folder / 'crowd.conll'}", f"--output={target}"])
+    assert [line.split()[0] if line else "" for line in target.read_text().splitlines()] == [
+        line.split()[0] if line else "" for line in (folder / "crowd.conll").read_text().splitlines()
+    ]
+    (tmp_path / "other.conll").write_text("paris B-CITY\n")
+    with pytest.raises(InputError, match=r"other\.conll:1: the word 'paris' of this sentence has the tag 'B-CITY'"):
+        evaluate.run(["evaluate", f"--model={made}", f"--data={tmp_path / 'other.conll'}", "--tags=1"])

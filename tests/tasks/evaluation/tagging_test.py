@@ -1,0 +1,121 @@
+"""Taggers on files: scores beside annotators, sentences tagged worst, tags as columns and lines, what is refused."""
+
+import json
+
+import pytest
+
+import bert
+from bert.errors import InputError
+from bert.prediction.tagging import TagReading
+from tests.bert.prediction.table_model import GOLDEN, tagger
+
+LABELS = ("O", "B-LOC", "I-LOC", "B-PER")
+NAMES = {"new": "B-LOC", "york": "I-LOC", "paris": "B-LOC", "john": "B-PER"}
+READING = TagReading(max_length=16, window_step=6)
+# Paris is a person to the file; the second sentence is right; nobody tagged the third's "in"; the fourth is all wrong.
+COLUMNS = "john B-PER\nin O\nparis B-PER\n\nNew B-LOC\nYORK I-LOC\n\nin ?\nparis B-LOC\n\nnew O\nyork O\nparis O\n"
+
+
+@pytest.fixture
+def model():
+    extra = READING.to_json() | {"files": {"tags": "-1", "scheme": "auto", "unheard": 1}}
+    return tagger(LABELS, NAMES, extra=extra)
+
+
+@pytest.fixture
+def run(commands):
+    return commands("tagging")
+
+
+def test_scores_and_the_sentences_tagged_worst(run, model):
+    path = run.write("held.txt", COLUMNS)
+    found = run.evaluate(model, path, tags="1-")
+    values = {name: score["value"] for name, score in found.values["scores"].items()}
+    assert (values["n"], values["n_sentences"], values["accuracy"]) == (9, 4, pytest.approx(5 / 9))
+    assert (values["f1"], values["f1:LOC"]) == (pytest.approx(3 / 5), pytest.approx(4 / 7))
+    worst = found.values["worst"]  # where all is right there is nothing to see
+    assert [(row["place"], row["wrong"]) for row in worst] == [(f"{path}:11", 3), (f"{path}:1", 1)]
+    assert (worst[1]["tags"][2], worst[1]["predicted"][2]) == ("B-PER", "B-LOC")
+    lines = found.text.splitlines()
+    assert lines[0].startswith(f"{path}: 4 rows read, 4 kept")
+    assert lines[-1].split() == ["1", f"{path}:1", "paris/B-PER/B-LOC"]
+    assert any(line.startswith("f1 ") and "lenient rule" in line for line in lines)
+    assert run.evaluate(model, path, batch_size=1, tags="1-").values == found.values
+
+
+def test_several_annotators_are_compared_one_by_one(run, model):
+    path = run.write("crowd.txt", "in O O O\nparis B-LOC O B-LOC\n\njohn B-PER ? ?\n")
+    values = {n: s["value"] for n, s in run.evaluate(model, path, tags="1-").values["scores"].items()}
+    assert (values["annotator_best"], values["annotator_majority"]) == (1.0, 1.0)
+    assert values["annotator_mean"] == pytest.approx((2 * 1 + 1 * 0 + 1 * 1) / 4)
+    assert values["annotator_human"] == pytest.approx(1 / 3)
+    only = run.evaluate(model, path, tags="1-", annotators="2").values["scores"]
+    assert (only["n_sentences"]["value"], only["f1"]["value"]) == (1, 0.0)
+
+
+def test_a_tag_that_the_model_lacks_is_refused_by_its_place(run, model):
+    path = run.write("held.txt", "in O\n\nparis B-CITY\n")
+    with pytest.raises(InputError, match=r"held\.txt:3: the word 'paris' of this sentence has the tag 'B-CITY'; known"):
+        run.evaluate(model, path)
+    assert run.predict(model, path, "out.conll", "conll") == {"out.conll": "in O\n\nparis B-LOC\n"}
+
+
+def test_columns_hold_every_word_once(run, model):
+    """300 words in windows of 16 tokens, words of nothing visible, no last line end; read again they are the same."""
+    long = ["new", "york", "\u200b", "9/7/1992", "in", "x" * 120, "\u2028a", "paris", "U.S.", "caf\u00e9"] * 30
+    path = run.write("in.txt", "\n".join([*(f"{word} O" for word in long), "", "", "john B-PER"]))
+    written = run.predict(model, path, "out.conll", "conll")
+    rows = written["out.conll"].split("\n")
+    assert [row.split(" ")[0] for row in rows] == [*long, "", "john", ""]
+    tags = [row.split(" ")[1] for row in rows[:300]]
+    assert tags == ["B-LOC", "I-LOC", "O", "O", "O", "O", "O", "B-LOC", "O", "O"] * 30
+    again = run.read(model, run.write("again.txt", written["out.conll"]), "needed")[1]
+    assert [row.words for row in again.rows] == [tuple(long), ("john",)]
+    scores = run.evaluate(model, run.write("again.txt", written["out.conll"])).values
+    assert (scores["scores"]["f1"]["value"], scores["worst"]) == (1.0, [])
+    assert run.predict(model, path, "out.conll", "conll", batch_size=1) == written
+
+
+def test_lines_hold_tags_and_entities(run, model):
+    rows = [{"tokens": ["in", "New", "York"]}, {"tokens": []}, {"tokens": ["New York", "john"]}]
+    path = run.write("in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    written = run.predict(model, path, "out.jsonl", "jsonl")["out.jsonl"]
+    told = [json.loads(line) for line in written.splitlines()]
+    assert [one["tokens"] for one in told] == [row["tokens"] for row in rows]
+    assert told[0]["tags"] == ["O", "B-LOC", "I-LOC"]
+    assert told[0]["entities"] == [{"type": "LOC", "start": 1, "end": 3, "text": "New York"}]
+    assert told[0]["probabilities"] == pytest.approx([0.9] * 3)
+    assert "shares" not in told[0]
+    detailed = run.predict(model, path, "out.jsonl", "jsonl", details=True)["out.jsonl"].splitlines()[0]
+    assert list(json.loads(detailed)["shares"][0]) == list(LABELS)
+    with pytest.raises(InputError, match=r"in\.jsonl.*: the word 'New York' has a blank in it, .*; use format jsonl"):
+        run.predict(model, path, "out.conll", "conll")
+
+
+def test_tags_of_any_other_kind(run):
+    model = tagger(("DT", "NN"), {"the": "DT"}, "NN", extra=READING.to_json() | {"files": {"scheme": "plain"}})
+    path = run.write("held.txt", "the DT\ncat NN\nthe NN\n")
+    found = run.evaluate(model, path)
+    assert found.values["scores"]["accuracy"]["value"] == pytest.approx(2 / 3)
+    assert "f1" not in found.values["scores"]
+    written = run.predict(model, path, "out.jsonl", "jsonl")["out.jsonl"]
+    assert "entities" not in json.loads(written)
+
+
+def test_what_does_not_fit_is_refused(run, model):
+    path = run.write("held.txt", COLUMNS)
+    with pytest.raises(InputError, match="format is 'csv'; it must be one of conll, jsonl"):
+        run.predict(model, path, "out.csv", "csv")
+    with pytest.raises(
+        InputError, match="--documents does not apply to tables, whose task is tagging; that takes --tags"
+    ):
+        run.evaluate(model, path, documents="x", tags=None)
+
+
+def test_a_model_that_others_trained_is_scored_and_predicts(run):
+    tiny = bert.load(GOLDEN / "tiny_tokcls")
+    path = run.write("held.txt", "the O\ncat B\nsat I\n\nmary O\n")
+    found = run.evaluate(tiny, path, batch_size=2)
+    assert found.values["scores"]["n"]["value"] == 4
+    rows = run.predict(tiny, path, "out.conll", "conll", batch_size=2)["out.conll"].split("\n")
+    assert [row.split(" ")[0] for row in rows] == ["the", "cat", "sat", "", "mary", ""]
