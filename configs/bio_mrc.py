@@ -24,6 +24,7 @@ def get_config() -> ConfigDict:
     config.encoding = "utf-8"
     config.annotator_weights = ""  # anna=2,ben=0.5: what a vote counts, 1 where not named
     config.votes = "soft"  # soft: the shares of the votes are the target; majority: the tag with most of them
+    config.classifier_dropout = config_dict.placeholder(float)  # before the scores; not set: as hidden_dropout
     config.loss_per = "token"  # token: the mean over all tokens with a target; example: the mean of their sums
 
     config.max_length = 384  # tokens of a window at most: [CLS] question [SEP] passage [SEP]

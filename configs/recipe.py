@@ -4,7 +4,7 @@ For a few thousand rows or fewer more epochs help (up to 20: Mosbach et al. 2021
 seeds.
 """
 
-from ml_collections import ConfigDict, config_dict
+from ml_collections import ConfigDict
 
 
 def add_to(config: ConfigDict) -> ConfigDict:
@@ -23,7 +23,6 @@ def add_to(config: ConfigDict) -> ConfigDict:
     config.model.dtype = "float32"  # of matrix products; see configs/pretrain.py
     config.model.layer_loop = "auto"
     config.model.remat = False
-    config.classifier_dropout = config_dict.placeholder(float)  # before the scores; not set: as hidden_dropout
 
     config.optimizer = ConfigDict()
     config.optimizer.name = "adamw"  # with bias correction: small data needs it (Zhang et al. 2021)

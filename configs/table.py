@@ -32,6 +32,7 @@ def get_config() -> ConfigDict:
     config.class_weights = ""  # no=1,yes=3: the loss is sum(weight * loss) / sum(weight); balanced: by rarity
 
     config.max_length = 128  # tokens of an example at most, [CLS] and [SEP] among them; longer ones are cut
+    config.classifier_dropout = config_dict.placeholder(float)  # before the scores; not set: as hidden_dropout
     config.threshold = 0.5  # probability above which one of several labels holds
 
     config.metrics = ""  # names with commas; empty: the usual ones for the kind

@@ -8,7 +8,6 @@ import json
 import pathlib
 
 import bert
-from bert.errors import InputError
 from launch import flags
 
 OPTIONS = {
@@ -42,14 +41,10 @@ def run(argv: list[str]) -> None:
     found = task.evaluate(model, examples, batch_size=size)
     print(found.text)
     if options.out:
+        from tasks.evaluation import report  # JAX is slow to import, and --help needs none
+
         path = pathlib.Path(options.out)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(
-                json.dumps(found.values, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8"
-            )
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror}); choose another --out") from None
+        report.write_whole(path, json.dumps(found.values, indent=1, ensure_ascii=False, default=str) + "\n", "--out")
         print(f"wrote {path}")
 
 

@@ -95,8 +95,6 @@ def check_settings(config: ConfigDict) -> None:
         raise InputError("config.evaluations_per_epoch must be at least 1, and config.patience at least 0")
     if config.micro_batches < 1:
         raise InputError(f"config.micro_batches is {config.micro_batches}; it must be at least 1")
-    if config.classifier_dropout is not None and not 0 <= config.classifier_dropout < 1:
-        raise InputError(f"config.classifier_dropout is {config.classifier_dropout}; it must be from 0 to below 1")
     if config.max_length < 3:
         raise InputError(f"config.max_length is {config.max_length}; an example needs 3 tokens, with [CLS] and [SEP]")
     optim.OptimizerSettings(total_steps=1, **config.optimizer)  # refuses what it does not take

@@ -94,6 +94,18 @@ def whole_number(options: Options, name: str, default: int) -> int:
     return int(value)
 
 
+def yes_or_no(options: Options, name: str) -> bool:
+    """Whether an option is "yes"; no where it was not given.
+
+    Raises:
+      InputError: it is neither yes nor no.
+    """
+    value = options[name]
+    if value not in (None, "yes", "no"):
+        raise InputError(f"--{name}={value}: must be yes or no")
+    return value == "yes"
+
+
 def _config_first(words: Sequence[str]) -> list[str]:
     """The words with ``--config=FILE`` moved to the front: settings may then stand before it, too.
 

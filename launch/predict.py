@@ -1,6 +1,6 @@
 """Writes what a fine-tuned model says of each row of a file: labels, answers or tags, with probabilities.
 
-python -m launch.predict --model=runs/mrpc --input=FILE --output=FILE [--format=csv|tsv|jsonl|glue] [--text=...]
+python -m launch.predict --model=runs/mrpc --input=FILE --output=FILE [--format=jsonl|...] [--text=...]
 """
 
 import pathlib
@@ -30,6 +30,7 @@ def run(argv: list[str]) -> None:
         required=("model", "input", "output"),
     )
     size, output = flags.whole_number(options, "batch_size", 32), pathlib.Path(options.output)
+    details = flags.yes_or_no(options, "details")
     format = options.format or _BY_ENDING.get(output.suffix)
     if format is None:
         known = ", ".join(_BY_ENDING)
@@ -41,7 +42,7 @@ def run(argv: list[str]) -> None:
     settings = task.settings_of(model, {name: options[name] for name in evaluate.FILE_OPTIONS})
     examples = task.read_examples(model, settings, options.input, options.split or "test", "no")
     print(examples.report)
-    written = task.write_predictions(output, model, examples, settings, format, size, options.details == "yes")
+    written = task.write_predictions(output, model, examples, settings, format, size, details)
     print(f"wrote {', '.join(map(str, written))}")
 
 

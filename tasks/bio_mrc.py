@@ -6,7 +6,7 @@ token_labels.py; what prediction needs besides weights is bert/prediction/bio_sp
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,24 +15,17 @@ from ml_collections import ConfigDict
 
 from bert.config import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
-from bert.errors import InputError
 from bert.prediction import bio_spans, questions, scores
 from bert.prediction.bio_spans import TAGS, BioReading
-from bert.prediction.questions import Asked
 from bert.prediction.scores import Devices
 from bert.text.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import bio_scores, votes
-from tasks.job import chosen_metric, fingerprint_of, report_of
-from tasks.reading import questions as files
-from tasks.reading.questions import Question, Questions, QuestionSettings
-from tasks.sources import listed
+from tasks.job import choice_of, dropout_rate, fingerprint_of, metric_names, read_parts, report_of, settings_of
+from tasks.reading.questions import Questions, QuestionSettings, asked_of, read_questions, split
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
-
-DEFAULT_METRIC = "cross_entropy"
-FILES = tuple(field.name for field in dataclasses.fields(QuestionSettings))  # settings of how files are read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +39,7 @@ class Job:
     names: tuple[str, ...]  # of the metrics that are logged
     choice: Choice | None
     loss: TokenLabels
-    files: Mapping[str, Any]  # how files are read, for config.json
+    files: QuestionSettings
     labels: tuple[str, ...] = TAGS
     fresh: tuple[str, ...] = ("token_classifier",)
 
@@ -56,8 +49,7 @@ class Job:
 
     @property
     def fingerprint(self) -> str:
-        parts = [part.rows if part else [] for part in (self.train, self.validation)]
-        return fingerprint_of([[(r.question, r.context, r.annotations) for r in rows] for rows in parts])
+        return fingerprint_of(self.train, self.validation, lambda row: row.content)
 
     def with_labels(self, labels: Sequence[str]) -> "Job":
         return dataclasses.replace(self, labels=tuple(labels))
@@ -66,7 +58,7 @@ class Job:
         return self.loss
 
     def extra(self, scores: Metrics) -> dict[str, Any]:
-        return self.reading.to_json() | {"files": dict(self.files)}
+        return self.reading.to_json() | {"files": dataclasses.asdict(self.files)}
 
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
         rows = self.train.rows
@@ -103,40 +95,22 @@ class Job:
         return {}
 
 
-def asked_of(rows: Sequence[Question]) -> list[Asked]:
-    return [Asked(row.question, row.context, f"{row.place}: question {row.id}") for row in rows]
-
-
 def read(config: ConfigDict) -> Job:
     """The job that the settings of configs/bio_mrc.py describe.
 
     Raises:
       InputError: whatever is wrong with files, annotations or settings, by name.
     """
-    if not config.data:
-        raise InputError("config.data is missing; name the file with the questions")
-    reading = BioReading(**{field.name: config[field.name] for field in dataclasses.fields(BioReading)})
-    voting = VoteSettings(votes.weights_from(config.annotator_weights), config.votes)
-    loss = TokenLabels(len(TAGS), config.loss_per, config.classifier_dropout)
-    names = listed(config.metrics) or (DEFAULT_METRIC, "kl", "exact_match", "f1", "exact_f1", "overlap_f1",
-                                       "annotator_mean", "annotator_human", "n")  # fmt: skip
-    bio_scores.check_names(names)
-    choosing = chosen_metric(config.metric, names)
-    kept = {name: config[name] for name in FILES}
-    train, validation = read_parts(config, QuestionSettings(**kept))
+    reading = settings_of(BioReading, config)
+    voting = votes.settings_of(config)
+    loss = TokenLabels(len(TAGS), config.loss_per, dropout_rate(config))
+    names = metric_names(config.metrics, bio_scores.USUAL, bio_scores.NAMES)
+    files = settings_of(QuestionSettings, config)
+    train, validation = read_parts(
+        config, "questions", lambda path: read_questions(path, files, labelled="needed"), split
+    )
     everyone = [*train.rows, *(validation.rows if validation else [])]
     known = {annotation.annotator for row in everyone for annotation in row.annotations}
     votes.check_names(voting, sorted(known))
-    larger = choosing not in bio_scores.LOWER_IS_BETTER
-    choice = Choice(choosing, larger, config.patience) if validation else None
-    return Job(train, validation, reading, voting, names, choice, loss, kept)
-
-
-def read_parts(config: ConfigDict, settings: QuestionSettings) -> tuple[Questions, Questions | None]:
-    """Training and validation questions: two files, or one of which whole articles are split off."""
-    train = files.read_questions(config.data, settings, labelled="needed")
-    if config.validation:
-        return train, files.read_questions(config.validation, settings, labelled="needed")
-    if config.validation_share:
-        return files.split(train, config.validation_share, config.seed)
-    return train, None
+    choice = choice_of(config, names, bio_scores.LOWER_IS_BETTER, validation)
+    return Job(train, validation, reading, voting, names, choice, loss, files)

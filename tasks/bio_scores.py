@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bert.data import passages
-from bert.errors import InputError
 from bert.prediction import bio_spans
 from bert.prediction.bio_spans import TAGS, BioReading, Span
 from bert.text.alignment import Pieces
@@ -20,6 +19,9 @@ from tasks.votes import VoteSettings
 
 OUTSIDE = TAGS.index("O")
 _NOTHING = "no question is annotated"
+USUAL = (
+    "cross_entropy", "kl", "exact_match", "f1", "exact_f1", "overlap_f1", "annotator_mean", "annotator_human", "n",
+)  # fmt: skip
 LOWER_IS_BETTER = ("cross_entropy", "nats_per_example", "kl", "brier", "calibration_error")
 NAMES = (
     *LOWER_IS_BETTER, "exact_match", "f1", "exact_precision", "exact_recall", "exact_f1", "overlap_precision",
@@ -83,13 +85,6 @@ def vote_counts(marked: Marked, pieces_N: Sequence[Pieces], weights: Mapping[str
     return np.concatenate([np.zeros((0, len(TAGS))), *counts])
 
 
-def check_names(names: Sequence[str]) -> None:
-    """Raises InputError where a metric is unknown."""
-    unknown = [name for name in names if name not in NAMES]
-    if unknown:
-        raise InputError(f"metric {unknown[0]!r} is unknown; it must be one of {', '.join(NAMES)}")
-
-
 def score(
     p_KC: np.ndarray,
     starts: np.ndarray,
@@ -133,6 +128,13 @@ def score(
     found |= _annotators(marked, predicted_N, majority_N, [len(pieces) for pieces in pieces_N])
     found |= {"n": Score(float(annotated)), "n_tokens": Score(tokens)}
     return {name: found[name] for name in NAMES}
+
+
+def row_losses(p_KC: np.ndarray, target_KC: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """float64 [N]: L of each passage, in nats."""
+    log_KC = np.log(np.maximum(p_KC, np.finfo(np.float64).tiny))
+    nats_K = -(target_KC * log_KC).sum(1)
+    return np.array([part.sum() for part in passages.parts(nats_K, starts)])
 
 
 def _texts(rows: Sequence[Question], pieces_N: Sequence[Pieces], spans_N: Sequence[Sequence[Span]]) -> list[list[str]]:
@@ -184,10 +186,3 @@ def _mean(values: Sequence[float]) -> Score:
 
 def _percent(value: float | None) -> Score:
     return Score(None, _NOTHING) if value is None else Score(value / 100)
-
-
-def row_losses(p_KC: np.ndarray, target_KC: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """float64 [N]: L of each passage, in nats."""
-    log_KC = np.log(np.maximum(p_KC, np.finfo(np.float64).tiny))
-    nats_K = -(target_KC * log_KC).sum(1)
-    return np.array([part.sum() for part in passages.parts(nats_K, starts)])

@@ -1,7 +1,7 @@
 """Classes of sentences and pairs, several labels at once, and numbers: GLUE's tasks and people's own tables.
 
 Reading files is in reading/ and sources.py, scores in metrics.py, the linear baseline in baseline.py; what
-prediction needs besides weights is bert/classification.py.
+prediction needs besides weights is bert/prediction/classification.py.
 """
 
 import dataclasses
@@ -25,8 +25,9 @@ from bert.text.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import metrics, sources
-from tasks.job import chosen_metric, report_of
+from tasks.job import chosen_metric, dropout_rate, report_of
 from tasks.reading.examples import Examples
+from tasks.reading.records import comma_names, comma_numbers
 
 NUMBER = "LABEL_0"  # the name of the one score of a number, as transformers has it
 
@@ -160,10 +161,11 @@ def read(config: ConfigDict) -> Job:
     Raises:
       InputError: whatever is wrong with files, columns, labels or settings, by name.
     """
+    rate = dropout_rate(config)
     train, validation, text, known = sources.read(config)
     kind, labels = train.kind, train.labels
     reading = Reading(kind, text, config.max_length, config.threshold)
-    names = sources.listed(config.metrics) or known or metrics.default_metrics(kind, labels)
+    names = comma_names(config.metrics) or known or metrics.default_metrics(kind, labels)
     # By name, and here: a model that the run starts from may have the two labels in the other order.
     positive = config.positive or (labels[1] if kind == "class" and len(labels) == 2 else None)
     metrics.check_names(names, kind, labels, positive)
@@ -172,7 +174,6 @@ def read(config: ConfigDict) -> Job:
     choice = Choice(choosing, larger, config.patience) if validation is not None else None
     if not 0 < config.threshold < 1:
         raise InputError(f"config.threshold is {config.threshold}; it must be between 0 and 1")
-    rate = None if config.classifier_dropout is None else float(config.classifier_dropout)
     weights = class_weights(config.class_weights, train)
     files = {name: config[name] for name in sources.KEPT}
     return Job(train, validation, reading, names, positive, choice, weights, rate, config.baseline, files)
@@ -194,15 +195,8 @@ def class_weights(told: str, train: Examples) -> dict[str, float]:
             name: float(len(train.texts) / (len(train.labels) * rows)) if rows else 0.0
             for name, rows in zip(train.labels, rows_C, strict=True)
         }
-    weights = {}
-    for part in told.split(","):
-        name, _, value = (word.strip() for word in part.rpartition("="))
-        if name not in train.labels:
-            raise InputError(f"config.class_weights names {name!r}; the classes are {', '.join(train.labels)}")
-        try:
-            weights[name] = float(value)
-        except ValueError:
-            weights[name] = -1.0
-        if not 0 < weights[name] < np.inf:
-            raise InputError(f"config.class_weights: {part.strip()!r} must be CLASS=NUMBER, the number above 0")
+    weights = comma_numbers("config.class_weights", told, "CLASS=NUMBER", zero=False)
+    unknown = [name for name in weights if name not in train.labels]
+    if unknown:
+        raise InputError(f"config.class_weights names {unknown[0]!r}; the classes are {', '.join(train.labels)}")
     return weights

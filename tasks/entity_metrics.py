@@ -20,6 +20,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from bert.errors import InputError
+from bert.prediction import bio_tags
 from tasks.metrics import Score
 
 RULES = {
@@ -48,32 +49,14 @@ def entities(tags: Sequence[str], rule: str = "lenient") -> list[Entity]:
       InputError: a tag of another form, an unknown rule.
     """
     _check_rule(rule)
-    found: list[Entity] = []
-    open_type: str | None = None  # of the entity that the word before belongs to
-    for place, tag in enumerate(tags):
-        prefix, type_ = split_tag(tag, f"word {place + 1}: ")
-        if prefix == "I" and type_ == open_type:
-            found[-1] = found[-1]._replace(end=place + 1)
-        elif prefix == "B" or (prefix == "I" and rule == "lenient"):
-            found.append(Entity(type_, place, place + 1))
-            open_type = type_
-        else:
-            open_type = None
-    return found
+    for place, tag in enumerate(tags, start=1):
+        _check_tag(tag, f"word {place}")
+    return [Entity(kind or UNNAMED, first, end) for kind, first, end in bio_tags.spans(tags, strict=rule == "strict")]
 
 
-def split_tag(tag: Any, where: str = "") -> tuple[str, str]:
-    """("B", "I" or "O", type); the type of O is "".
-
-    Raises:
-      InputError: a tag of another form, told after ``where``.
-    """
-    prefix, dash, type_ = tag.partition("-") if isinstance(tag, str) else ("", "", "")
-    if tag == "O":
-        return tag, ""
-    if prefix not in ("B", "I") or bool(dash) != bool(type_):
-        raise InputError(f"{where}tag {tag!r} is none of {FORMS}; write it in one of these forms")
-    return prefix, type_ or UNNAMED
+def _check_tag(tag: Any, where: str) -> None:
+    if not isinstance(tag, str) or not bio_tags.is_tag(tag):
+        raise InputError(f"{where}: tag {tag!r} is none of {FORMS}; write it in one of these forms")
 
 
 def entity_scores(
@@ -153,7 +136,7 @@ def check_taggings(sentences: Sequence[Mapping[str, Tags]], predicted: Sequence[
                 raise InputError(f"sentence {number:,} has {counts}; give one for each word")
             for place, tag in enumerate(tags, start=1):
                 if tag is not None or not may_lack:
-                    split_tag(tag, f"sentence {number:,}, word {place}, {name}: ")
+                    _check_tag(tag, f"sentence {number:,}, word {place}, {name}")
 
 
 def compare(first: Tags, second: Tags, measure: str) -> tuple[int, int, int, int]:

@@ -3,9 +3,12 @@
 A new task is one new file here and one in configs/, and one in evaluation/ that scores and writes predictions.
 """
 
+import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+from ml_collections import ConfigDict
 
 from bert.config import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
@@ -15,6 +18,11 @@ from bert.text.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from bert.training.task import Task
+from tasks.reading.records import comma_names
+
+Part = TypeVar("Part")
+Settings = TypeVar("Settings")
+Split = Callable[[Part, float, int], tuple[Part, Part]]
 
 
 class Job(Protocol):
@@ -53,15 +61,82 @@ class Job(Protocol):
         ...
 
 
+def read_parts(
+    config: ConfigDict, what: str, read: Callable[[str], Part], split: Split[Part]
+) -> tuple[Part, Part | None]:
+    """Training and validation examples: of two files, or of one of which a share is split off (0: none).
+
+    Args:
+      what: is in the file, for the message.
+      read: of a file's name.
+      split: of (examples, share, seed).
+
+    Raises:
+      InputError: no file is named, or what ``read`` and ``split`` refuse.
+    """
+    if not config.data:
+        raise InputError(f"config.data is missing; name the file with the {what}")
+    train = read(config.data)
+    if config.validation:
+        return train, read(config.validation)
+    if config.validation_share:
+        return split(train, config.validation_share, config.seed)
+    return train, None
+
+
+def settings_of(kind: type[Settings], config: Mapping[str, Any]) -> Settings:
+    """The dataclass whose fields are settings of the same names."""
+    return kind(**{field.name: config[field.name] for field in dataclasses.fields(kind)})  # type: ignore[arg-type]
+
+
+def dropout_rate(config: ConfigDict) -> float | None:
+    """The dropout before a classifier's scores; None: as between the blocks.
+
+    Raises:
+      InputError: it is no share.
+    """
+    rate = config.classifier_dropout
+    if rate is not None and not 0 <= rate < 1:
+        raise InputError(f"config.classifier_dropout is {rate}; it must be from 0 to below 1")
+    return None if rate is None else float(rate)
+
+
 def report_of(train: Any, validation: Any) -> str:
     """What was read, a line or more a part; each has a ``report``."""
     parts = [("training", train), ("validation", validation)]
     return "\n".join(f"{name}: {part.report}" for name, part in parts if part is not None)
 
 
-def fingerprint_of(*parts: Any) -> str:
-    """SHA-256 of plain values (texts, numbers, tuples and lists of them)."""
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+def fingerprint_of(train: Any, validation: Any, content: Callable[[Any], Any]) -> str:
+    """SHA-256 of the examples of both parts.
+
+    Args:
+      train, validation: have ``rows``.
+      content: of a row, what is read of it: plain values (texts, numbers, tuples and lists of them).
+    """
+    parts = [[content(row) for row in (part.rows if part else [])] for part in (train, validation)]
+    return hashlib.sha256(repr((parts,)).encode()).hexdigest()
+
+
+def metric_names(told: str, usual: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """The metrics to log: those that ``config.metrics`` names, else the usual ones.
+
+    Raises:
+      InputError: one that is not known.
+    """
+    names = comma_names(told) or tuple(usual)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError(f"metric {unknown[0]!r} is unknown for these data; it must be one of {', '.join(known)}")
+    return names
+
+
+def choice_of(
+    config: ConfigDict, names: Sequence[str], lower_is_better: Sequence[str], validation: Any
+) -> Choice | None:
+    """Which evaluation is the best, see `chosen_metric`; None where there is no validation part."""
+    metric = chosen_metric(config.metric, names)
+    return Choice(metric, metric not in lower_is_better, config.patience) if validation else None
 
 
 def chosen_metric(told: str, names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from bert.prediction.classification import Kind
 from tasks.reading import examples, glue
 from tasks.reading.examples import Examples
 from tasks.reading.label_kinds import ColumnSettings, find_labels
+from tasks.reading.records import comma_names
 from tasks.reading.tables import TableSettings, read_table
 
 KEPT = (
@@ -89,7 +90,7 @@ def known_task(name: str) -> glue.GlueTask:
 
 def table_settings(config: Mapping[str, Any]) -> TableSettings:
     return TableSettings(
-        columns=listed(config["columns"]),
+        columns=comma_names(config["columns"]),
         delimiter=config["delimiter"],
         quoting=config["quoting"],
         encoding=config["encoding"],
@@ -101,19 +102,14 @@ def column_settings(config: Mapping[str, Any], kind: Kind | Literal["auto"]) -> 
     for name, what in (("text", "the text column, or the two of a pair with a comma"), ("label", "the label column")):
         if not config[name]:
             raise InputError(f"{name} is missing; name {what} (--config.{name}; of evaluate and predict --{name})")
-    text = listed(config["text"])
+    text = comma_names(config["text"])
     if len(set(text)) < len(text):
         raise InputError(f"text names {text[0]!r} twice; name the column once, or the two columns of a pair")
     return ColumnSettings(
         text=text,
-        label=listed(config["label"]),
+        label=comma_names(config["label"]),
         kind=kind,
         votes=config["votes"],
         separator=config["separator"],
         normalize=config["normalize"],
     )
-
-
-def listed(text: str) -> tuple[str, ...]:
-    """Names with commas between them."""
-    return tuple(word.strip() for word in text.split(",") if word.strip())

@@ -32,9 +32,8 @@ from bert.text.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import span_metrics
-from tasks.bio_mrc import FILES, asked_of, read_parts
-from tasks.job import chosen_metric, fingerprint_of, report_of
-from tasks.reading.questions import Question, Questions, QuestionSettings
+from tasks.job import choice_of, fingerprint_of, read_parts, report_of, settings_of
+from tasks.reading.questions import Question, Questions, QuestionSettings, asked_of, read_questions, split
 
 WITHOUT = ("null", "drop")
 NO_ANSWER = ("auto", "yes", "no")
@@ -74,7 +73,7 @@ class Job:
     reading: SpanReading
     without: str  # what becomes of windows without the answer
     choice: Choice | None
-    files: Mapping[str, Any]  # how files are read, for config.json
+    files: QuestionSettings
     labels: tuple[str, ...] = ()
     fresh: tuple[str, ...] = ("span",)
 
@@ -92,8 +91,7 @@ class Job:
 
     @property
     def fingerprint(self) -> str:
-        parts = [part.rows if part else [] for part in (self.train, self.validation)]
-        return fingerprint_of([[(r.question, r.context, r.annotations) for r in rows] for rows in parts])
+        return fingerprint_of(self.train, self.validation, lambda row: row.content)
 
     def with_labels(self, labels: Sequence[str]) -> "Job":
         return self
@@ -103,7 +101,7 @@ class Job:
 
     def extra(self, scores: Metrics) -> dict[str, Any]:
         reading = dataclasses.replace(self.reading, threshold=scores.get("threshold") or 0.0)
-        return reading.to_json() | {"files": dict(self.files)}
+        return reading.to_json() | {"files": dataclasses.asdict(self.files)}
 
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
         rows = self.train.rows
@@ -211,16 +209,16 @@ def read(config: ConfigDict) -> Job:
     Raises:
       InputError: whatever is wrong with files, answers or settings, by name.
     """
-    if not config.data:
-        raise InputError("config.data is missing; name the file with the questions")
     for name, allowed in (("windows_without_answer", WITHOUT), ("no_answer", NO_ANSWER)):
         if config[name] not in allowed:
             raise InputError(f"config.{name} is {config[name]!r}; it must be one of {', '.join(allowed)}")
-    kept = {name: config[name] for name in FILES}
-    train, validation = read_parts(config, QuestionSettings(**kept))
-    unanswered = any(not golds(row) for part in (train, validation) if part for row in part.rows)
     given = {name: config[name] for name in ("max_length", "window_step", "max_question", "max_answer", "best")}
-    reading = SpanReading(**given, no_answer=unanswered if config.no_answer == "auto" else config.no_answer == "yes")
-    choosing = chosen_metric(config.metric, METRICS)
-    choice = Choice(choosing, True, config.patience) if validation else None
-    return Job(train, validation, reading, config.windows_without_answer, choice, kept)
+    reading, files = SpanReading(**given), settings_of(QuestionSettings, config)
+    train, validation = read_parts(
+        config, "questions", lambda path: read_questions(path, files, labelled="needed"), split
+    )
+    unanswered = any(not golds(row) for part in (train, validation) if part for row in part.rows)
+    no_answer = unanswered if config.no_answer == "auto" else config.no_answer == "yes"
+    choice = choice_of(config, METRICS, (), validation)
+    reading = dataclasses.replace(reading, no_answer=no_answer)
+    return Job(train, validation, reading, config.windows_without_answer, choice, files)

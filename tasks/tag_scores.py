@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bert.errors import InputError
-from bert.prediction import tag_decoding
-from bert.prediction.tagging import is_bio
+from bert.prediction import bio_tags
+from bert.prediction.bio_tags import are_bio
 from tasks import agreement, entity_metrics, votes
 from tasks.metrics import Score
 from tasks.reading.tag_schemes import Tagged
@@ -21,7 +20,7 @@ _ALWAYS = ("accuracy", *LOWER_IS_BETTER, "n", "n_sentences")
 
 def known_metrics(labels: Sequence[str]) -> tuple[str, ...]:
     """Names of the metrics that these tags have."""
-    return (*_OF_ENTITIES, *_of_types(labels), *_ALWAYS, *_OF_ANNOTATORS) if is_bio(labels) else _ALWAYS
+    return (*_OF_ENTITIES, *_of_types(labels), *_ALWAYS, *_OF_ANNOTATORS) if are_bio(labels) else _ALWAYS
 
 
 def default_metrics(labels: Sequence[str], several: bool) -> tuple[str, ...]:
@@ -30,19 +29,11 @@ def default_metrics(labels: Sequence[str], several: bool) -> tuple[str, ...]:
     Args:
       several: whether some sentence has several annotators.
     """
-    if not is_bio(labels):
+    if not are_bio(labels):
         return ("accuracy", "cross_entropy", "n")
     if several:
         return ("cross_entropy", "kl", "f1", "annotator_mean", "annotator_human", "accuracy", "n")
     return ("f1", "precision", "recall", "strict_f1", "accuracy", "cross_entropy", "n")
-
-
-def check_names(names: Sequence[str], labels: Sequence[str]) -> None:
-    """Raises InputError where a metric is unknown for these tags."""
-    known = known_metrics(labels)
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise InputError(f"metric {unknown[0]!r} is unknown for these tags; it must be one of {', '.join(known)}")
 
 
 def outside(labels: Sequence[str]) -> int | None:
@@ -90,7 +81,7 @@ def score(
         "n": Score(words),
         "n_sentences": Score(float(sum(bool(row.annotations) for row in rows))),
     }
-    if is_bio(labels):
+    if are_bio(labels):
         found |= _entities(gold_N, predicted, labels) | _annotators(rows, predicted)
         found["annotator_majority"] = found["f1"]
     return {name: found[name] for name in known_metrics(labels)}
@@ -103,10 +94,10 @@ def majority_tags(counts_KC: np.ndarray, lengths: Sequence[int], labels: Sequenc
     names = [labels[i] if voted else None for i, voted in zip(best_K, counts_KC.sum(1) > 0, strict=True)]
     ends = np.cumsum(lengths)
     tags_N = [names[end - length : end] for end, length in zip(ends, lengths, strict=True)]
-    if is_bio(labels):
+    if are_bio(labels):
         for tags in tags_N:
             for run in _tagged_runs(tags):
-                tags[run] = tag_decoding.repaired([str(tag) for tag in tags[run]])
+                tags[run] = bio_tags.repaired(tags[run])
     return tags_N
 
 
@@ -136,7 +127,7 @@ def _entities(
 
 
 def _of_types(labels: Sequence[str]) -> tuple[str, ...]:
-    kinds = dict.fromkeys(tag_decoding.parse(label)[1] for label in labels if label != "O")
+    kinds = dict.fromkeys(bio_tags.parse(label)[1] for label in labels if label != "O")
     return tuple(f"f1:{kind}" for kind in kinds if kind)
 
 

@@ -5,7 +5,7 @@ prediction needs besides weights is bert/prediction/tagging.py. Axes: K word of 
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,22 +14,19 @@ from ml_collections import ConfigDict
 from bert.config import BertConfig
 from bert.data.examples import Encoded, ExampleSettings, TrainingBatches
 from bert.errors import InputError
-from bert.prediction import scores, tag_decoding, tagging
+from bert.prediction import bio_tags, scores, tagging
 from bert.prediction.scores import Devices
 from bert.prediction.tagging import Sentences, TagReading
 from bert.text.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import tag_scores, votes
-from tasks.job import chosen_metric, fingerprint_of, report_of
-from tasks.reading import tagged
-from tasks.reading.tag_schemes import Tagged, TaggedRows, TagSettings
-from tasks.sources import listed
+from tasks.job import choice_of, dropout_rate, fingerprint_of, metric_names, read_parts, report_of, settings_of
+from tasks.reading.tagged import Tagged, TaggedRows, TagSettings, read_tagged, split
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
 
 LABELLED_PIECES = ("first", "all")
-FILES = tuple(field.name for field in dataclasses.fields(TagSettings))  # settings of how files are read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Job:
     names: tuple[str, ...]  # of the metrics that are logged
     choice: Choice | None
     loss: TokenLabels
-    files: Mapping[str, Any]  # how files are read, for config.json
+    files: TagSettings
     fresh: tuple[str, ...] = ("token_classifier",)
 
     @property
@@ -54,8 +51,7 @@ class Job:
 
     @property
     def fingerprint(self) -> str:
-        parts = [part.rows if part else [] for part in (self.train, self.validation)]
-        return fingerprint_of([[(row.words, row.annotations) for row in rows] for rows in parts])
+        return fingerprint_of(self.train, self.validation, lambda row: (row.words, row.annotations))
 
     def with_labels(self, labels: Sequence[str]) -> "Job":
         return dataclasses.replace(self, labels=tuple(labels))
@@ -64,7 +60,7 @@ class Job:
         return self.loss
 
     def extra(self, scores: Metrics) -> dict[str, Any]:
-        return self.reading.to_json() | {"files": dict(self.files)}
+        return self.reading.to_json() | {"files": dataclasses.asdict(self.files)}
 
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
         sentences = tagging.windows_of([row.words for row in self.train.rows], tokenizer, self.reading)
@@ -106,7 +102,7 @@ def with_targets(
     is_first = np.isin(np.arange(pieces), sentences.first_K)
     targets = target_KC[word_of]
     for begin, label in enumerate(labels):
-        prefix, kind = tag_decoding.parse(label)
+        prefix, kind = bio_tags.parse(label)
         inner = f"I-{kind}" if kind else "I"
         if prefix == "B" and inner in labels:
             moved = np.where(is_first, 0.0, targets[:, begin])
@@ -119,7 +115,7 @@ def with_targets(
 def labels_of(rows: Sequence[Tagged]) -> tuple[str, ...]:
     """The tags of the sentences: O first, then by type, B before I."""
     tags = {tag for row in rows for _, given in row.annotations for tag in given if tag is not None}
-    return tuple(sorted(tags, key=lambda tag: (tag != "O", tag_decoding.parse(tag)[::-1], tag)))
+    return tuple(sorted(tags, key=lambda tag: (tag != "O", bio_tags.parse(tag)[::-1], tag)))
 
 
 def check_labels(rows: Sequence[Tagged], labels: Sequence[str]) -> None:
@@ -145,36 +141,22 @@ def read(config: ConfigDict) -> Job:
     Raises:
       InputError: whatever is wrong with files, tags or settings, by name.
     """
-    if not config.data:
-        raise InputError("config.data is missing; name the file with the sentences")
     if config.labelled_pieces not in LABELLED_PIECES:
         raise InputError(
             f"config.labelled_pieces is {config.labelled_pieces!r}; it must be one of {', '.join(LABELLED_PIECES)}"
         )
-    reading = TagReading(config.max_length, config.window_step, config.decoding)
-    voting = VoteSettings(votes.weights_from(config.annotator_weights), config.votes)
-    kept = {name: config[name] for name in FILES}
-    train, validation = read_parts(config, TagSettings(**kept))
+    reading, rate = settings_of(TagReading, config), dropout_rate(config)
+    voting = votes.settings_of(config)
+    files = settings_of(TagSettings, config)
+    train, validation = read_parts(config, "sentences", lambda path: read_tagged(path, files, labelled="needed"), split)
     rows = [*train.rows, *(validation.rows if validation else [])]
     votes.check_names(voting, sorted({name for row in rows for name, _ in row.annotations}))
     labels = labels_of(train.rows if config.validation else rows)
     if validation:
         check_labels(validation.rows, labels)
     several = any(len(row.annotations) > 1 for row in train.rows)
-    names = listed(config.metrics) or tag_scores.default_metrics(labels, several)
-    tag_scores.check_names(names, labels)
-    choosing = chosen_metric(config.metric, names)
-    larger = choosing not in tag_scores.LOWER_IS_BETTER
-    choice = Choice(choosing, larger, config.patience) if validation else None
-    loss = TokenLabels(len(labels), config.loss_per, config.classifier_dropout)
-    return Job(train, validation, labels, reading, voting, config.labelled_pieces, names, choice, loss, kept)
-
-
-def read_parts(config: ConfigDict, settings: TagSettings) -> tuple[TaggedRows, TaggedRows | None]:
-    """Training and validation sentences: two files, or one of which whole documents are split off."""
-    train = tagged.read_tagged(config.data, settings, labelled="needed")
-    if config.validation:
-        return train, tagged.read_tagged(config.validation, settings, labelled="needed")
-    if config.validation_share:
-        return tagged.split(train, config.validation_share, config.seed)
-    return train, None
+    usual, known = tag_scores.default_metrics(labels, several), tag_scores.known_metrics(labels)
+    names = metric_names(config.metrics, usual, known)
+    choice = choice_of(config, names, tag_scores.LOWER_IS_BETTER, validation)
+    loss = TokenLabels(len(labels), config.loss_per, rate)
+    return Job(train, validation, labels, reading, voting, config.labelled_pieces, names, choice, loss, files)

@@ -8,9 +8,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from ml_collections import ConfigDict
 
 from bert.errors import InputError
-from tasks.sources import listed
+from tasks.reading.records import comma_numbers
 
 NONE = -1  # in place of a tag: this annotator gave none
 CHOICES = ("soft", "majority")
@@ -35,25 +36,14 @@ class VoteSettings:
             raise InputError(f"config.votes is {self.votes!r}; it must be one of {', '.join(CHOICES)}")
 
 
-def weights_from(told: str) -> dict[str, float]:
-    """Annotator -> weight, from "anna=2,ben=0.5".
+def settings_of(config: ConfigDict) -> VoteSettings:
+    """The settings ``annotator_weights`` ("anna=2,ben=0.5") and ``votes``.
 
     Raises:
-      InputError: a part that is no NAME=NUMBER, a number below 0, or a name that stands twice.
+      InputError: weights that are no numbers, or another way to count.
     """
-    weights: dict[str, float] = {}
-    for part in listed(told):
-        name, _, value = (word.strip() for word in part.rpartition("="))
-        try:
-            weight = float(value)
-        except ValueError:
-            weight = -1.0
-        if not name or not 0 <= weight < np.inf:
-            raise InputError(f"config.annotator_weights: {part!r} must be NAME=NUMBER, the number not below 0")
-        if name in weights:
-            raise InputError(f"config.annotator_weights names {name!r} twice; give one weight")
-        weights[name] = weight
-    return weights
+    weights = comma_numbers("config.annotator_weights", config.annotator_weights, "NAME=NUMBER", zero=True)
+    return VoteSettings(weights, config.votes)
 
 
 def check_names(settings: VoteSettings, known: Sequence[str]) -> None:

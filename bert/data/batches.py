@@ -1,7 +1,7 @@
 """The batch contract, and batches of a prepared store. Batch i is a pure function of (store, settings, i).
 
 A batch is a dict of NumPy arrays. B rows of T tokens; a row holds up to E examples and P masked positions (unpacked
-batches are the case E = 1; fine-tuning uses the same keys with targets of its own).
+batches are the case E = 1).
 
 | key | | |
 | --- | --- | --- |
@@ -15,6 +15,15 @@ batches are the case E = 1; fine-tuning uses the same keys with targets of its o
 | masked_weights | float32 [B, P] | 1 for each chosen place, whatever stands there now; 0 in empty slots |
 | next_sentence_labels | int32 [B, E] | a place in `pairs.CLASS_NAMES`; 0 where there is none |
 | next_sentence_weights | float32 [B, E] | 1 where there is a label |
+
+Fine-tuning has the first five, and targets of its own; what weighs 0 does not count.
+
+| key | | |
+| --- | --- | --- |
+| targets | float32 [B, E, C] or [B, T, C] | shares of classes or tags, of an example or a token; or a number, C = 1 |
+| target_weights | float32 [B, E] or [B, T] | what each of these counts |
+| example_share | float32 [B, E] | of a window: its share of the tokens with a target in its text; sums to the texts |
+| start, end | int32 [B, E] | the answer's first and last token, counted from [CLS]; both 0 where there is none |
 """
 
 from __future__ import annotations

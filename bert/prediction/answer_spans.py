@@ -39,6 +39,7 @@ class SpanReading(WindowSettings):
     threshold: float = 0.0
 
     def __post_init__(self):
+        super().__post_init__()
         for name in ("max_answer", "best"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; it must be at least 1")
@@ -64,12 +65,7 @@ class Found(NamedTuple):
 
 def reading_of(extra: Mapping[str, Any], config: BertConfig) -> SpanReading:
     """The settings in a model directory; of a model that others trained the usual ones, as far as it has positions."""
-    longest = config.max_position_embeddings
-    if KEY not in extra:
-        usual = SpanReading()
-        fits = {name: min(getattr(usual, name), longest // 3) for name in ("window_step", "max_question")}
-        extra = {KEY: fits}
-    return settings.read(SpanReading, extra, KEY, longest)
+    return settings.read(SpanReading, extra, KEY, config.max_position_embeddings)
 
 
 def search(scores_K2: np.ndarray, passages: Passages, reading: SpanReading) -> list[Found]:

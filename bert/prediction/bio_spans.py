@@ -21,7 +21,6 @@ from bert.text.alignment import Pieces
 
 KEY = "bio_mrc"  # of config.json
 TAGS = ("B", "I", "O")
-DECODING = ("viterbi", "greedy")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,8 +41,7 @@ class BioReading(WindowSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.decoding not in DECODING:
-            raise InputError(f"decoding is {self.decoding!r}; it must be one of {', '.join(DECODING)}")
+        tag_decoding.check(self.decoding)
         if not 0 <= self.min_probability < 1:
             raise InputError(f"min_probability is {self.min_probability}; it must be from 0 to below 1")
         if self.max_span < 0:
@@ -152,8 +150,13 @@ def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how:
       rows: mappings with "question" and "context", or pairs of texts in that order.
       how: batch_size and packed, see `LoadedModel.predict`.
     """
-    asked = questions.asked_of(rows)
-    reading = reading_of(model.extra, model.config)
+    return read(model, questions.asked_of(rows), reading_of(model.extra, model.config), details=details, **how)
+
+
+def read(
+    model: Reader, asked: Sequence[Asked], reading: BioReading, *, details: bool = False, **how: Any
+) -> list[dict[str, Any]]:
+    """The spans in the passages of questions; see `predict`."""
     p_KC, starts, pieces_N = probabilities(model, asked, reading, **how)
     found = answers(p_KC, starts, [one.context for one in asked], pieces_N, reading)
     if details:

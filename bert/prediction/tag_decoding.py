@@ -1,22 +1,26 @@
-"""The likeliest sequence of tags that keeps the rules of B, I and O; and spans in a sequence of tags.
+"""The likeliest sequence of tags that keeps the rules of B, I and O (bio_tags.py).
 
 I-X may only follow B-X or I-X; where B-X is not among the tags, as in some models of others, it may stand anywhere.
 Axes: K token of all texts, one after the other, N text, T position, C tag.
 
-Source: Viterbi 1967; Ramshaw and Marcus 1995 (the tags).
+Source: Viterbi 1967.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from bert.errors import InputError
+from bert.prediction.bio_tags import parse
+
+DECODING = ("viterbi", "greedy")
 _AT_ONCE = 64  # texts of similar length that are decoded together
 
 
-def parse(tag: str) -> tuple[str, str]:
-    """("B", "PER") of "B-PER"; ("O", "") of "O"; ("B", "") of a bare "B"."""
-    prefix, _, kind = tag.partition("-")
-    return prefix, kind
+def check(decoding: str) -> None:
+    """Refuses another way of decoding than those of `DECODING`."""
+    if decoding not in DECODING:
+        raise InputError(f"decoding is {decoding!r}; it must be one of {', '.join(DECODING)}")
 
 
 def follows(tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -69,27 +73,3 @@ def _together(scores: Sequence[np.ndarray], start_C: np.ndarray, step_CC: np.nda
         tags_NT[:, t] = at_N
         at_N = np.where(t < length_N, back_TNC[t, rows_N, at_N], at_N)
     return tags_NT
-
-
-def repaired(tags: Sequence[str]) -> list[str]:
-    """The tags with each I that follows no B or I of its type made a B."""
-    found: list[str] = []
-    for tag in tags:
-        prefix, kind = parse(tag)
-        before = parse(found[-1]) if found else ("O", "")
-        stray = prefix == "I" and (before[0] == "O" or before[1] != kind)
-        found.append(tag.replace("I", "B", 1) if stray else tag)
-    return found
-
-
-def spans(tags: Sequence[str]) -> list[tuple[str, int, int]]:
-    """(type, first, last + 1) of each span; an I that continues none begins one."""
-    found: list[tuple[str, int, int]] = []
-    open_kind: str | None = None
-    for place, (prefix, kind) in enumerate(map(parse, repaired(tags))):
-        if prefix == "I" and open_kind == kind:
-            found[-1] = (kind, found[-1][1], place + 1)
-        elif prefix == "B":
-            found.append((kind, place, place + 1))
-        open_kind = None if prefix == "O" else kind
-    return found

@@ -7,7 +7,7 @@ Source: Devlin et al. 2018, section 5.3 (the first piece stands for the word).
 
 import dataclasses
 import itertools
-import re
+import reprlib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,13 +18,11 @@ from bert.config import BertConfig
 from bert.data import passages
 from bert.data.passages import Passages
 from bert.errors import InputError
-from bert.prediction import scores, settings, tag_decoding
+from bert.prediction import bio_tags, scores, settings, tag_decoding
 from bert.prediction.scores import Reader
 from bert.text.tokenizer import Tokenizer
 
 KEY = "tagging"  # of config.json
-DECODING = ("viterbi", "greedy")
-_BIO = re.compile(r"[BI](-.+)?|O")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +41,7 @@ class TagReading:
     decoding: str = "viterbi"
 
     def __post_init__(self):
-        if self.decoding not in DECODING:
-            raise InputError(f"decoding is {self.decoding!r}; it must be one of {', '.join(DECODING)}")
+        tag_decoding.check(self.decoding)
         if not 1 <= self.window_step <= self.max_length - 2:
             raise InputError(
                 f"window_step is {self.window_step}; it must be from 1 to {self.max_length - 2}, which max_length "
@@ -85,15 +82,8 @@ def reading_of(extra: Mapping[str, Any], config: BertConfig) -> TagReading:
 
     Others' tags are decoded greedily: many of their models know IOB1, where an I begins an entity after an O.
     """
-    longest = config.max_position_embeddings
-    if KEY not in extra:
-        extra = {KEY: {"window_step": min(TagReading.window_step, longest // 2), "decoding": "greedy"}}
-    return settings.read(TagReading, extra, KEY, longest)
-
-
-def is_bio(tags: Sequence[str]) -> bool:
-    """Whether the tags are B, I and O, with or without types."""
-    return "O" in tags and all(_BIO.fullmatch(tag) for tag in tags)
+    told = extra if KEY in extra else {KEY: {"decoding": "greedy"}}
+    return settings.read(TagReading, told, KEY, config.max_position_embeddings)
 
 
 def windows_of(words_N: Sequence[Sequence[str]], tokenizer: Tokenizer, reading: TagReading) -> Sentences:
@@ -119,7 +109,7 @@ def tags(p_KC: np.ndarray, starts: np.ndarray, labels: Sequence[str], reading: T
       p_KC: float [K, C], probabilities of each word's tags.
       starts: int [N + 1], where each sentence begins in K.
     """
-    if reading.decoding == "viterbi" and is_bio(labels):
+    if reading.decoding == "viterbi" and bio_tags.are_bio(labels):
         with np.errstate(divide="ignore"):
             tags_K = tag_decoding.viterbi(np.log(p_KC), starts, *tag_decoding.follows(labels))
     else:
@@ -148,10 +138,14 @@ def given_of(rows: Sequence[Any], tokenizer: Tokenizer) -> list[Given]:
         elif isinstance(given, Sequence):
             wrong = next((i for i, word in enumerate(given) if not isinstance(word, str) or not word), None)
             if wrong is not None:
-                raise InputError(f"row {number}: word {wrong} is {given[wrong]!r}; it must be a text that is not empty")
+                raise InputError(
+                    f"row {number}: word {wrong} is {reprlib.repr(given[wrong])}; it must be a text that is not empty"
+                )
             found.append(Given(list(given)))
         else:
-            raise InputError(f"row {number} is {row!r}; it must be a text, a list of words, or hold one as 'tokens'")
+            raise InputError(
+                f"row {number} is {reprlib.repr(row)}; it must be a text, a list of words, or hold one as 'tokens'"
+            )
     return found
 
 
@@ -185,8 +179,8 @@ def answers(
         p_TC = p_KC[sentences.starts[n] : sentences.starts[n + 1]]
         told: dict[str, Any] = {"tokens": one.words, "tags": own}
         told["probabilities"] = [float(p_C[index[tag]]) for p_C, tag in zip(p_TC, own, strict=True)]
-        if is_bio(labels):
-            told["entities"] = [_entity(one, *span) for span in tag_decoding.spans(own)]
+        if bio_tags.are_bio(labels):
+            told["entities"] = [_entity(one, *span) for span in bio_tags.spans(own)]
         found.append(told)
     return found
 

@@ -39,13 +39,18 @@ def training_flops_per_token(config: BertConfig, length: int, predictions: int) 
     return 3.0 * (config.matmul_flops_per_token(length) + head)
 
 
+def bf16_peak(kind: str) -> float | None:
+    """Dense bf16 FLOP/s of one device by its name, from the vendor's data sheet; None where it is not listed."""
+    known = next((name for name in sorted(_PEAKS, key=len, reverse=True) if kind.startswith(name)), None)
+    return _PEAKS[known] if known else None
+
+
 def peak_flops(dtype: str) -> float | None:
     """FLOP/s of all devices together: measured on a CPU, from data sheets (bf16) elsewhere, None where unknown."""
     device = jax.devices()[0]
     if device.platform != "cpu":
-        kinds = sorted(_PEAKS, key=len, reverse=True)
-        kind = next((kind for kind in kinds if device.device_kind.startswith(kind)), None)
-        return _PEAKS[kind] * jax.device_count() if kind else None
+        peak = bf16_peak(device.device_kind)
+        return peak * jax.device_count() if peak else None
     # Virtual CPU devices share the same cores, so one measurement is the peak of all of them in this process.
     side, best = 2048 if (os.cpu_count() or 1) > 1 else 1024, 0.0
     x = jnp.ones((side, side), dtype)

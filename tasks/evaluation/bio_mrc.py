@@ -1,6 +1,5 @@
 """B/I/O reading comprehension on files: scores beside the annotators, the passages read worst; predicted spans."""
 
-import dataclasses
 import json
 import pathlib
 from collections.abc import Mapping
@@ -8,28 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from bert.data import passages
 from bert.inference import LoadedModel
 from bert.prediction import bio_spans
 from tasks import bio_scores, metrics, votes
-from tasks.bio_mrc import asked_of
 from tasks.evaluation import report
+from tasks.evaluation.question_files import read_examples, settings_of
 from tasks.evaluation.report import Evaluation
-from tasks.reading import questions as files
-from tasks.reading.questions import Question, Questions, QuestionSettings
+from tasks.reading.questions import Question, Questions, asked_of
 from tasks.votes import VoteSettings
 
+__all__ = ["evaluate", "read_examples", "settings_of", "write_predictions"]
+
 FORMATS = ("jsonl", "json")
-
-
-def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[str, Any]:
-    """How the model's files are read: as it was trained, with what the command line changes."""
-    return report.file_settings(model, dataclasses.asdict(QuestionSettings()), changes)
-
-
-def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, split: str, labelled: str) -> Questions:
-    """The questions of a file."""
-    return files.read_questions(data, QuestionSettings(**settings), labelled=labelled)
 
 
 def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> Evaluation:
@@ -80,11 +69,7 @@ def write_predictions(
     """
     report.check_format(format, FORMATS)
     reading = bio_spans.reading_of(model.extra, model.config)
-    p_KC, starts, pieces_N = bio_spans.probabilities(model, asked_of(found.rows), reading, batch_size=batch_size)
-    told = bio_spans.answers(p_KC, starts, [row.context for row in found.rows], pieces_N, reading)
-    if details:
-        for one, pieces, own_KC in zip(told, pieces_N, passages.parts(p_KC, starts), strict=True):
-            one["tokens"] = bio_spans.tokens(own_KC, pieces)
+    told = bio_spans.read(model, asked_of(found.rows), reading, details=details, batch_size=batch_size)
     if format == "jsonl":
         text = report.json_lines({"id": row.id} | one for row, one in zip(found.rows, told, strict=True))
     else:

@@ -19,6 +19,7 @@ from tasks.evaluation import report
 from tasks.evaluation.report import Evaluation
 from tasks.reading import glue
 from tasks.reading.examples import Examples
+from tasks.reading.records import comma_names
 
 FORMATS = ("csv", "tsv", "jsonl", "glue")
 
@@ -37,7 +38,7 @@ def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, sp
     """The rows of a file, with targets in the order of the model's scores where ``labelled`` asks for them."""
     reading = reading_of(model.extra, model.labels, model.config)
     labels = () if reading.kind == "number" else model.labels
-    columns = sources.listed(settings["text"])
+    columns = comma_names(settings["text"])
     if reading.text and columns and len(columns) != len(reading.text):
         raise InputError(
             f"--text names {len(columns)} columns ({', '.join(columns)}); the model reads {len(reading.text)}: "

@@ -43,15 +43,22 @@ def check_format(format: str, formats: Iterable[str]) -> None:
         raise InputError(f"format is {format!r}; it must be one of {', '.join(formats)}")
 
 
-def write_whole(path: pathlib.Path, text: str) -> None:
-    """Writes a file that has its name only when it is complete."""
+def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None:
+    """Writes a file that has its name only when it is complete.
+
+    Args:
+      option: of the command line, that names it.
+
+    Raises:
+      InputError: it cannot be written.
+    """
     aside = path.with_name(f".{path.name}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         aside.write_text(text, encoding="utf-8", newline="")
         aside.replace(path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another --output") from None
+        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another {option}") from None
 
 
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:

@@ -1,6 +1,5 @@
 """Start-and-end reading comprehension on files: official scores and prediction files, the questions answered worst."""
 
-import dataclasses
 import json
 import pathlib
 from collections.abc import Mapping
@@ -10,25 +9,16 @@ from bert.inference import LoadedModel
 from bert.prediction import answer_spans
 from tasks import metrics, span_metrics
 from tasks import squad as task
-from tasks.bio_mrc import asked_of
 from tasks.evaluation import report
+from tasks.evaluation.question_files import read_examples, settings_of
 from tasks.evaluation.report import Evaluation
 from tasks.metrics import Score
-from tasks.reading import questions as files
-from tasks.reading.questions import Questions, QuestionSettings
+from tasks.reading.questions import Questions, asked_of
+
+__all__ = ["evaluate", "read_examples", "settings_of", "write_predictions"]
 
 FORMATS = ("json", "jsonl")
 _CERTAIN = 1e9  # null odds where there is no span: the official script compares numbers, and JSON has no infinity
-
-
-def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[str, Any]:
-    """How the model's files are read: as it was trained, with what the command line changes."""
-    return report.file_settings(model, dataclasses.asdict(QuestionSettings()), changes)
-
-
-def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, split: str, labelled: str) -> Questions:
-    """The questions of a file."""
-    return files.read_questions(data, QuestionSettings(**settings), labelled=labelled)
 
 
 def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> Evaluation:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from bert.errors import InputError
+from bert.prediction.bio_tags import is_tag
 from tasks.reading.records import TableSettings, short
-from tasks.reading.tag_schemes import TagFile, Tagged, TagSettings, check_tags, is_tag
+from tasks.reading.tag_schemes import TagFile, Tagged, TagSettings, check_tags
 from tasks.reading.text_lines import read_lines
 
 DOCUMENT_START = "-DOCSTART-"

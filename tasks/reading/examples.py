@@ -18,12 +18,12 @@ from bert.errors import InputError
 from bert.prediction.classification import Kind
 from tasks.reading import labels as cells
 from tasks.reading.label_kinds import KINDS, ColumnSettings, find_labels
-from tasks.reading.records import Table, cell, check_column, short
+from tasks.reading.records import Table, cell, check_column, short, without_halves
 from tasks.reading.targets import has_labels, read_targets
 
 __all__ = [
     "KINDS", "LABELLED", "ColumnSettings", "Examples", "Part", "ReadReport",
-    "check_share", "find_labels", "make_examples", "parts_of", "split",
+    "check_labelled", "check_share", "find_labels", "make_examples", "parts_of", "split",
 ]  # fmt: skip
 
 LABELLED = ("needed", "if there", "no")
@@ -91,8 +91,7 @@ def make_examples(
       InputError: a column that is not there, a text that is none, an unknown label (with those known), NaN, bad shares,
         or no row left.
     """
-    if labelled not in LABELLED:
-        raise InputError(f"labelled {labelled!r} must be one of {', '.join(LABELLED)}")
+    check_labelled(labelled)
     texts, notes = _texts(table, settings, labelled == "needed")
     notes = [*table.notes, *notes]
     targets: list[Any] = [None] * len(table.rows)
@@ -164,6 +163,12 @@ def split(examples: Examples, share: float, seed: int) -> tuple[Examples, Exampl
     return _part(examples, train), _part(examples, validation)
 
 
+def check_labelled(labelled: str) -> None:
+    """Refuses what is none of `LABELLED`."""
+    if labelled not in LABELLED:
+        raise InputError(f"labelled {labelled!r} must be one of {', '.join(LABELLED)}")
+
+
 def check_share(share: float) -> None:
     """Refuses a share of rows that is not between 0 and 1."""
     if not 0 < share < 1:
@@ -206,7 +211,7 @@ def _texts(table: Table, settings: ColumnSettings, strict: bool) -> tuple[list[t
         for row, place in zip(table.rows, table.places, strict=True):
             value = cell(row, column)
             text = _text(value, f"{place}: {column}", column)
-            whole = text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            whole = without_halves(text)
             mended += whole != text
             texts.append(whole)
         filled = [text for text in texts if text.strip()]

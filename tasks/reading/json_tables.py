@@ -11,10 +11,6 @@ from tasks.reading.text_lines import read_lines
 FILE_LIMIT = 1 << 29  # characters of a .json file, which is parsed as a whole; .jsonl has no limit
 
 
-class _RepeatedKeyError(ValueError):
-    pass
-
-
 def read_jsonl(path: str, settings: TableSettings) -> Table:
     """An object a line. Raises InputError with FILE:LINE for a line that is none."""
     rows, places, blank = [], [], 0
@@ -24,7 +20,7 @@ def read_jsonl(path: str, settings: TableSettings) -> Table:
             continue
         where = f"{path}:{number}"
         try:
-            row = json.loads(line, object_pairs_hook=_object)
+            row = json.loads(line, object_pairs_hook=object_once)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: not JSON ({error}); each line must hold one object") from None
         if not isinstance(row, dict):
@@ -46,7 +42,7 @@ def read_json(path: str, settings: TableSettings) -> Table:
     text = "\n".join(lines)
     del lines
     try:
-        value = json.loads(text, object_pairs_hook=_object)
+        value = json.loads(text, object_pairs_hook=object_once)
     except (ValueError, RecursionError) as error:
         # Many files of an object a line are called .json.
         if getattr(error, "msg", "") == "Extra data" and text.lstrip().startswith("{"):
@@ -101,10 +97,11 @@ def _kind(value: Any) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For `json`: an object of these pairs. Raises ValueError where a name stands twice, which JSON would let pass."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _RepeatedKeyError(f"the name {short(twice)} stands twice in one object")
+        raise ValueError(f"the name {short(twice)} stands twice in one object")
     return found

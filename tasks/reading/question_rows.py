@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from bert.errors import InputError
+from tasks.reading import annotators
 from tasks.reading.examples import ReadReport
 from tasks.reading.records import short
 
@@ -42,6 +43,11 @@ class Question(NamedTuple):
     place: str
     group: str
 
+    @property
+    def content(self) -> tuple[str, str, tuple[Annotation, ...]]:
+        """What a model is trained on."""
+        return self.question, self.context, self.annotations
+
 
 class Questions(NamedTuple):
     """Questions in the order of the file. The rows of the report are questions."""
@@ -73,15 +79,7 @@ class QuestionSettings:
     def __post_init__(self):
         if self.format not in FORMATS:
             raise InputError(f"format {self.format!r} must be one of {', '.join(FORMATS)}")
-        if len({name.startswith("-") for name in self.names}) > 1:
-            raise InputError(
-                f"annotators {self.annotators!r}: name those to keep, or with a - before each those to leave out"
-            )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names in `annotators`, each with its "-" if it has one."""
-        return tuple(name.strip() for name in self.annotators.split(",") if name.strip())
+        annotators.kept(self.annotators)  # refuses what it does not take
 
 
 class Tally:

@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 
 from bert.errors import InputError
-from tasks.reading.examples import LABELLED, ReadReport, check_share, parts_of
-from tasks.reading.json_tables import read_jsonl
+from bert.prediction.questions import Asked
+from tasks.reading import annotators
+from tasks.reading.examples import ReadReport, check_labelled, check_share, parts_of
+from tasks.reading.json_tables import object_once, read_jsonl
 from tasks.reading.question_rows import (
     NO_DOCUMENT,
     Annotation,
@@ -31,13 +33,13 @@ from tasks.reading.question_rows import (
     Tally,
     object_of,
 )
-from tasks.reading.records import Table, TableSettings, check_path, listed, short
+from tasks.reading.records import Table, TableSettings, check_path, ending_of, listed, short
 from tasks.reading.span_files import read_multispanqa, read_pico, read_span_lines
 from tasks.reading.squad_files import read_squad
 from tasks.reading.tables import OTHER_FORMATS
 from tasks.reading.text_lines import read_lines
 
-__all__ = ["Annotation", "Question", "QuestionSettings", "Questions", "read_questions", "split"]
+__all__ = ["Annotation", "Question", "QuestionSettings", "Questions", "asked_of", "read_questions", "split"]
 
 READERS = {"squad": read_squad, "multispanqa": read_multispanqa, "pico": read_pico, "lines": read_span_lines}
 _TABLES = (".csv", ".tsv", ".parquet")
@@ -54,8 +56,7 @@ def read_questions(path: str, settings: QuestionSettings, *, labelled: str) -> Q
       InputError: nothing there, another kind of file, bad JSON, a field that is missing or of another type, an id that
         stands twice, or no question left; in one line with the place and the way out.
     """
-    if labelled not in LABELLED:
-        raise InputError(f"labelled {labelled!r} must be one of {', '.join(LABELLED)}")
+    check_labelled(labelled)
     try:
         table = _load(str(path), settings)
         if not table.rows:
@@ -97,14 +98,18 @@ def split(questions: Questions, share: float, seed: int) -> tuple[Questions, Que
     )
 
 
+def asked_of(rows: Iterable[Question]) -> list[Asked]:
+    """The questions as a reader takes them, by the names that messages call them."""
+    return [Asked(row.question, row.context, f"{row.place}: question {row.id}") for row in rows]
+
+
 def _load(path: str, settings: QuestionSettings) -> Table:
     """The rows of a JSON file: a list of objects, that in the object's list `data`, or an object a line."""
     found = check_path(path)
     if found.is_dir():
         inner = listed(sorted(file.name for file in found.iterdir()), 10)
         raise InputError(f"{path}: a folder with {inner}; name a file of questions")
-    endings = [suffix.lower() for suffix in found.suffixes]
-    ending = next(iter(endings[-2:-1] if endings[-1:] == [".gz"] else endings[-1:]), "")
+    ending = ending_of(found)
     if ending in OTHER_FORMATS or ending in _TABLES:
         way_out = OTHER_FORMATS.get(ending, "write it as json lines with id, question, context and annotations")
         raise InputError(f"{path}: {ending} files are not read as questions; {way_out}")
@@ -116,7 +121,7 @@ def _load(path: str, settings: QuestionSettings) -> Table:
         return Table((), [], [], (), path)
     begin = len(text) - len(text.lstrip())
     try:
-        value, end = json.JSONDecoder(object_pairs_hook=_object).raw_decode(text, begin)
+        value, end = json.JSONDecoder(object_pairs_hook=object_once).raw_decode(text, begin)
     except (ValueError, RecursionError) as error:
         where = f"{path}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else path
         raise InputError(
@@ -138,14 +143,6 @@ def _rows(path: str, value: Any) -> list[dict[str, Any]]:
     for i, row in enumerate(rows, 1):
         object_of(row, f"{path}: row {i}", "{'title': ..., 'paragraphs': [...]} or {'question': ..., 'context': ...}")
     return rows
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the name {short(next(n for n in names if names.count(n) > 1))} stands twice in one object")
-    return found
 
 
 def _said(error: Exception) -> str:
@@ -180,15 +177,12 @@ def _choose(
     found: list[tuple[Question, str]], table: Table, settings: QuestionSettings, labelled: str, tally: Tally
 ) -> Questions:
     """The questions that are kept, with the annotators that are kept, and the report."""
-    names = {name.removeprefix("-") for name in settings.names}
-    leave_out = settings.annotators.strip().startswith("-")
-    annotators = dict.fromkeys(one.annotator for question, _ in found for one in question.annotations)
+    kept = annotators.kept(settings.annotators)
+    known = dict.fromkeys(one.annotator for question, _ in found for one in question.annotations)
     dropped, kept_with, rows = Tally(), Tally(), []
     groups: dict[str, str] = {}
     for question, reason in found:
-        chosen = question.annotations
-        if names:
-            chosen = tuple(one for one in chosen if (one.annotator in names) != leave_out)
+        chosen = tuple(one for one in question.annotations if one.annotator in kept)
         if not chosen:
             reason = reason or ("none of its annotators is kept" if question.annotations else "no annotation")
         if _is_blank(question.context) and reason != NO_DOCUMENT:
@@ -202,8 +196,8 @@ def _choose(
         group = question.group or groups.setdefault(question.context, question.id)
         rows.append(question._replace(annotations=chosen, group=group))
     notes = [*table.notes, *tally.notes(), *kept_with.notes()]
-    unknown = [name for name in sorted(names) if name not in annotators] if labelled != "no" else []
-    absent = f"annotators {', '.join(unknown)}: no question has them; there are {listed(annotators, 10)}"
+    unknown = [name for name in sorted(kept.names) if name not in known] if labelled != "no" else []
+    absent = f"annotators {', '.join(unknown)}: no question has them; there are {listed(known, 10)}"
     if unknown:
         notes.append(absent)
     if not rows:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import math
 import pathlib
 import re
 from collections.abc import Iterable, Mapping
@@ -130,11 +131,52 @@ def _inner_names(rows: list[dict[str, Any]]) -> Iterable[str]:
             yield from (f"{outer}.{inner}" for inner in value)
 
 
+def comma_names(text: str) -> tuple[str, ...]:
+    """The names in a setting that has commas between them."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def comma_numbers(setting: str, text: str, form: str, *, zero: bool) -> dict[str, float]:
+    """Name -> number in a setting like "anna=2,ben=0.5".
+
+    Args:
+      setting, form: its name, and "NAME=NUMBER" or the like, for messages.
+      zero: whether a number may be 0.
+
+    Raises:
+      InputError: a part that is no such pair, a number that is too small, or a name that stands twice.
+    """
+    numbers: dict[str, float] = {}
+    for part in comma_names(text):
+        name, _, value = (word.strip() for word in part.rpartition("="))
+        try:
+            number = float(value)
+        except ValueError:
+            number = -1.0
+        if not name or not 0 <= number < math.inf or (number == 0 and not zero):
+            raise InputError(f"{setting}: {part!r} must be {form}, the number {'not below' if zero else 'above'} 0")
+        if name in numbers:
+            raise InputError(f"{setting} names {name!r} twice; give one number")
+        numbers[name] = number
+    return numbers
+
+
+def without_halves(text: str) -> str:
+    """The text with U+FFFD for each half character (lone surrogate); halves that fit together become one character."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def listed(names: Iterable[str], most: int = 20) -> str:
     """Names with commas between them, the first ones of a long list."""
     all_names = list(names)
     more = f" and {len(all_names) - most:,} more" if len(all_names) > most else ""
     return ", ".join(all_names[:most]) + more
+
+
+def ending_of(path: pathlib.Path) -> str:
+    """The ending that tells the format, in small letters: ".csv" of "a.CSV.gz"; "" where there is none."""
+    endings = [suffix.lower() for suffix in path.suffixes]
+    return next(iter(endings[-2:-1] if endings[-1:] == [".gz"] else endings[-1:]), "")
 
 
 def check_path(path: str) -> pathlib.Path:

@@ -14,6 +14,7 @@ Spans outside of the passage, reversed, empty or of blanks alone are dropped, ne
 other is left out. Spans of one annotator that overlap become one. All of it is counted.
 """
 
+import itertools
 import pathlib
 import tarfile
 import zlib
@@ -21,6 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bert.errors import InputError
+from bert.prediction import bio_tags
 from bert.text import files
 from tasks.reading.question_rows import (
     NO_DOCUMENT,
@@ -191,20 +193,14 @@ def _tagged_spans(value: Any, words: list[str], place: str, tally: Tally) -> lis
     tags = list_of(value, f"{place}: label", "B, I or O, one a word")
     if len(tags) != len(words):
         raise InputError(f"{place}: {len(tags)} tags in label but {len(words)} words in context; each word needs one")
-    found: list[list[int]] = []
-    before, start = "O", 0
-    for i, (tag, word) in enumerate(zip(tags, words, strict=True), 1):
+    for i, tag in enumerate(tags, 1):
         if tag not in ("B", "I", "O"):
             raise InputError(f"{place}: label {i} is {short(tag)}; it must be B, I or O")
-        end = start + len(word)
-        if tag == "I" and before == "O":
+    for before, tag in itertools.pairwise(["O", *tags]):
+        if tag == "I" and bio_tags.begins(before, tag):
             tally.add("tags I after O, each read as B", place)
-        if tag == "B" or (tag == "I" and before == "O"):
-            found.append([start, end])
-        elif tag == "I":
-            found[-1][1] = end
-        before, start = tag, end + 1
-    return found
+    starts = [0, *itertools.accumulate(len(word) + 1 for word in words)]
+    return [[starts[first], starts[stop] - 1] for _, first, stop in bio_tags.spans(tags)]
 
 
 def _documents(settings: QuestionSettings, wanted: set[str], tally: Tally) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from bert.errors import InputError
 from tasks.reading import delimited, json_tables
-from tasks.reading.records import Table, TableSettings, check_path
+from tasks.reading.records import Table, TableSettings, check_path, ending_of
 
 __all__ = ["Table", "TableSettings", "read_table"]
 
@@ -47,13 +47,11 @@ def read_table(path: str, settings: TableSettings | None = None) -> Table:
 
 
 def _read_file(path: str, found: pathlib.Path, settings: TableSettings) -> Table:
-    endings = [suffix.lower() for suffix in found.suffixes]
-    packed = endings[-1:] == [".gz"]
-    ending = next(iter(endings[-2:-1] if packed else endings[-1:]), "")
+    ending = ending_of(found)
     if ending in OTHER_FORMATS:
         raise InputError(f"{path}: {ending} files are not read; {OTHER_FORMATS[ending]}")
     if ending == ".parquet":
-        if packed:
+        if found.suffix.lower() == ".gz":
             raise InputError(f"{path}: parquet packs its own columns; unpack the .gz first")
         from tasks.reading import arrow_tables  # pyarrow, only where a table needs it
 

@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bert.errors import InputError
+from bert.prediction.bio_tags import is_tag
 from tasks.reading import json_tables
 from tasks.reading.conll_columns import splitter
-from tasks.reading.records import TableSettings, cell, check_column, has_column, short
-from tasks.reading.tag_schemes import TagFile, Tagged, TagSettings, check_tags, is_tag
+from tasks.reading.records import TableSettings, cell, check_column, comma_names, has_column, short, without_halves
+from tasks.reading.tag_schemes import TagFile, Tagged, TagSettings, check_tags
 from tasks.reading.text_lines import read_lines
 
 GROUND_TRUTH = "ground_truth"
@@ -49,7 +50,7 @@ def read_tag_lines(path: str, settings: TagSettings, labelled: str) -> TagFile:
     mended = 0
     for number, (row, place) in enumerate(zip(table.rows, table.places, strict=True), 1):
         given = _words(cell(row, words_key), f"{place}: {words_key}")
-        words = tuple(word.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for word in given)
+        words = tuple(map(without_halves, given))
         mended += words != given
         value = None if labelled == "no" else cell(row, tags_key)
         found = _annotations(value, f"{place}: {tags_key}", settings, len(words))
@@ -140,7 +141,7 @@ def read_workers(path: str, settings: TagSettings, labelled: str) -> TagFile:
                 dropped.setdefault(f"no such document in {GROUND_TRUTH}", []).append(str(worker / name))
             else:
                 by_document.setdefault(name, {})[worker.name] = worker / name
-    wants_truth = GROUND_TRUTH in [name.strip() for name in settings.annotators.split(",")]
+    wants_truth = GROUND_TRUTH in comma_names(settings.annotators)
     read = splitter(settings.delimiter)
     rows, kept, ties = [], 0, 0
     for name in sorted(by_document):

@@ -1,26 +1,22 @@
-"""What a tagged sentence is, which tags there are, and how IOB1 becomes IOB2. Not here: files (tagged.py).
+"""What a tagged sentence is, and which scheme its tags follow, with the way to IOB2.
 
-Tags are O, B and I, with a type (B-PER) or without (B). In IOB2 each entity begins with B. In IOB1 it begins with I,
-and with B only where it follows an entity of the same type without a gap. So the way from IOB1 to IOB2 and the mending
-of an I that continues nothing are one rule: an I that begins an entity becomes B. Only in IOB2 it is a fault.
-
-Source: Ramshaw and Marcus 1995; Tjong Kim Sang and Veenstra 1999.
+Not here: files (tagged.py), what the tags mean (bert/prediction/bio_tags.py).
 """
 
 import dataclasses
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from bert.errors import InputError
+from bert.prediction import bio_tags
+from bert.prediction.bio_tags import is_tag
 from tasks.reading.examples import ReadReport
 from tasks.reading.records import TableSettings, short
 
 FORMATS = ("auto", "columns", "lines", "workers")
 SCHEMES = ("auto", "iob1", "iob2", "plain")
 FORMS = "O, B, I, B-TYPE and I-TYPE"
-_TAG = re.compile(r"O|[BI](-\S.*)?")
 
 
 class Tagged(NamedTuple):
@@ -86,11 +82,6 @@ class TagSettings:
         TableSettings(delimiter=self.delimiter)  # refuses what is no delimiter
 
 
-def is_tag(text: str) -> bool:
-    """Whether a text is one of O, B, I, B-TYPE, I-TYPE."""
-    return _TAG.fullmatch(text) is not None
-
-
 def check_tags(tags: Iterable[str | None], scheme: str, where: Callable[[int], str]) -> None:
     """Refuses a tag that is none in its scheme.
 
@@ -111,16 +102,6 @@ def check_tags(tags: Iterable[str | None], scheme: str, where: Callable[[int], s
         )
 
 
-def type_of(tag: str) -> str:
-    """PER of B-PER and I-PER; "" for B, I and O."""
-    return tag[2:]
-
-
-def _begins(previous: str | None, tag: str) -> bool:
-    """Whether B or I begins an entity by its neighbour, whichever of the two it is. After None nothing is known."""
-    return previous is not None and (previous == "O" or type_of(previous) != type_of(tag))
-
-
 def _neighbours(tags: Sequence[str | None]) -> Iterator[tuple[str | None, str]]:
     """(tag before it, B or I) for each B and I; before the first word stands an O."""
     pairs: Iterator[tuple[str | None, str | None]] = itertools.pairwise(["O", *tags])
@@ -137,7 +118,7 @@ def detect_scheme(rows: Iterable[Tagged]) -> str:
     for row in rows:
         for _, tags in row.annotations:
             for previous, tag in _neighbours(tags):
-                if _begins(previous, tag):
+                if bio_tags.begins(previous, tag):
                     if tag[0] == "B":
                         return "iob2"
                     by_i = True
@@ -151,35 +132,22 @@ def to_iob2(tags: Sequence[str | None], scheme: str) -> tuple[tuple[str | None, 
     """
     if scheme == "plain":
         return tuple(tags), 0
-    mended = list(tags)
-    strays = 0
-    for i, (previous, tag) in enumerate(itertools.pairwise(["O", *tags])):
-        if tag is not None and tag[0] == "I" and _begins(previous, tag):
-            mended[i] = "B" + tag[1:]
-            strays += 1
-    return tuple(mended), strays if scheme == "iob2" else 0
+    mended = tuple(bio_tags.repaired(tags))
+    strays = sum(a != b for a, b in zip(tags, mended, strict=True))
+    return mended, strays if scheme == "iob2" else 0
 
 
-def with_types(rows: Iterable[Tagged]) -> bool:
-    """Whether B and I carry types. Raises InputError where some do and some do not."""
+def check_types(rows: Iterable[Tagged]) -> None:
+    """Refuses tags of which some have a type and some have none.
+
+    Raises:
+      InputError: with the first sentence that has the other kind.
+    """
     seen: dict[bool, str] = {}
     for row in rows:
         for tag in {tag for _, tags in row.annotations for tag in tags if tag is not None and tag != "O"}:
-            seen.setdefault(bool(type_of(tag)), tag)
+            seen.setdefault(bool(bio_tags.parse(tag)[1]), tag)
         if len(seen) == 2:
             raise InputError(
                 f"{row.place}: {seen[True]} has a type and {seen[False]} has none; give all entities a type, or none"
             )
-    return True in seen
-
-
-def tag_names(rows: Iterable[Tagged], scheme: str = "iob2") -> tuple[str, ...]:
-    """The classes of a tagger: B and I of each type, by name, then O; of plain tags, those that occur.
-
-    Both B and I are there even where only one occurs, for the other may come later.
-    """
-    found = {tag for row in rows for _, tags in row.annotations for tag in tags if tag is not None}
-    if scheme == "plain":
-        return tuple(sorted(found))
-    types = sorted({tag[1:] for tag in found if tag != "O"})  # with the hyphen, which is not there without a type
-    return (*(mark + kind for kind in types for mark in "BI"), "O")

@@ -6,18 +6,19 @@ counted by reason. Else all of them, in their order, for each must get its predi
 Not here: what a tag is, and the types (tag_schemes.py); the formats (conll_columns.py, tag_files.py).
 """
 
-import pathlib
 from collections.abc import Sequence
 
 import numpy as np
 
 from bert.errors import InputError
+from tasks.reading import annotators
+from tasks.reading.annotators import Kept
 from tasks.reading.conll_columns import read_columns
-from tasks.reading.examples import LABELLED, ReadReport, check_share, parts_of
-from tasks.reading.records import check_path, listed, short
+from tasks.reading.examples import ReadReport, check_labelled, check_share, parts_of
+from tasks.reading.records import check_path, ending_of, listed, short
 from tasks.reading.tables import OTHER_FORMATS
 from tasks.reading.tag_files import read_tag_lines, read_workers
-from tasks.reading.tag_schemes import Tagged, TaggedRows, TagSettings, detect_scheme, to_iob2, with_types
+from tasks.reading.tag_schemes import Tagged, TaggedRows, TagSettings, check_types, detect_scheme, to_iob2
 
 __all__ = ["TagSettings", "Tagged", "TaggedRows", "read_tagged", "split"]
 
@@ -34,8 +35,7 @@ def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str
       InputError: what the readers raise, an annotator that is not there, tags with and without types, or no row left.
     """
     settings = settings or TagSettings()
-    if labelled not in LABELLED:
-        raise InputError(f"labelled {labelled!r} must be one of {', '.join(LABELLED)}")
+    check_labelled(labelled)
     path = str(path)
     kind = _format(path, settings)
     try:
@@ -47,14 +47,14 @@ def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str
     rows, notes = found.rows, list(found.notes)
     if labelled != "no":
         if found.annotators and settings.annotators:
-            names = _chosen(path, settings.annotators, found.annotators)
-            rows = [row._replace(annotations=tuple(a for a in row.annotations if a[0] in names)) for row in rows]
+            kept = _chosen(path, settings.annotators, found.annotators)
+            rows = [row._replace(annotations=tuple(a for a in row.annotations if a[0] in kept)) for row in rows]
         elif settings.annotators:
             notes.append(
                 f"{path}: its tags have no annotators to choose from; annotators {settings.annotators} is unused"
             )
         if settings.scheme != "plain":
-            with_types(rows)
+            check_types(rows)
             rows = _in_iob2(path, rows, settings.scheme, notes)
     return _kept(path, rows, labelled, notes)
 
@@ -94,8 +94,7 @@ def _format(path: str, settings: TagSettings) -> str:
         return "workers"
     if settings.format != "auto":
         return settings.format
-    endings = [suffix.lower() for suffix in pathlib.Path(path).suffixes]
-    ending = next(iter(endings[-2:-1] if endings[-1:] == [".gz"] else endings[-1:]), "")
+    ending = ending_of(found)
     if ending in (".parquet", ".arrow"):
         raise InputError(f"{path}: {ending} files are not read as tagged sentences; write it as jsonl first")
     if ending in OTHER_FORMATS:
@@ -103,22 +102,14 @@ def _format(path: str, settings: TagSettings) -> str:
     return "lines" if ending in (".jsonl", ".ndjson", ".json") else "columns"
 
 
-def _chosen(path: str, setting: str, known: Sequence[str]) -> set[str]:
-    """The annotators that a setting keeps."""
-    parts = [part.strip() for part in setting.split(",") if part.strip()]
-    without = [part for part in parts if part.startswith("-")]
-    if without and len(without) < len(parts):
-        raise InputError(
-            f"annotators {setting!r}: name those to keep, or with a - before each those to leave out, not both"
-        )
-    names = {part.removeprefix("-") if without else part for part in parts}
-    for name in sorted(names - set(known)):
+def _chosen(path: str, setting: str, known: Sequence[str]) -> Kept:
+    """The annotators that a setting keeps, all of which must be known."""
+    chosen = annotators.kept(setting)
+    for name in sorted(chosen.names - set(known)):
         raise InputError(
             f"{path}: no annotator {short(name)}; they are {listed(known)}; set annotators to some of them"
         )
-    if parts and not without:
-        return names
-    return set(known) - names
+    return chosen
 
 
 def _in_iob2(path: str, rows: list[Tagged], scheme: str, notes: list[str]) -> list[Tagged]:

@@ -157,3 +157,11 @@ def test_exit_codes(body, code, error):
     program = f"{imports}def run(argv):\n    {body}\nflags.main(run)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (code, error)
+
+
+def test_yes_or_no():
+    """An option that is neither is refused, not taken for no."""
+    given = [flags.yes_or_no(flags.Options(details=value), "details") for value in (None, "no", "yes")]
+    assert given == [False, False, True]
+    with pytest.raises(InputError, match=r"^--details=true: must be yes or no$"):
+        flags.yes_or_no(flags.Options(details="true"), "details")

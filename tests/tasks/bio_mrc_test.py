@@ -19,6 +19,7 @@ from bert.prediction.scores import HERE, Devices
 from bert.training import sharding
 from configs import bio_mrc as config_file
 from tasks import bio_mrc, bio_scores, votes
+from tasks.reading.questions import asked_of
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
 
@@ -144,7 +145,7 @@ def test_the_trained_loss_is_the_loss_that_is_reported(read, model):
     passage; the mean over tokens and over passages, too."""
     job = read()
     rows, reading = job.train.rows, job.reading
-    cut, pieces_N = questions.windows_of(bio_mrc.asked_of(rows), model.tokenizer, reading)
+    cut, pieces_N = questions.windows_of(asked_of(rows), model.tokenizer, reading)
     marked = bio_scores.mark(rows, pieces_N)
     target_KC, voted_K = votes.target(bio_scores.vote_counts(marked, pieces_N, {}), VoteSettings(), bio_scores.OUTSIDE)
     encoded = windows_with_targets(cut, target_KC, voted_K.astype(np.float32))
@@ -157,7 +158,7 @@ def test_the_trained_loss_is_the_loss_that_is_reported(read, model):
         for name, value in (sums | {"loss_count": task.counts(batch)["loss"]}).items():
             totals[name] += float(value)
     told = task.metrics(totals)
-    p_KC, starts, _ = bio_spans.probabilities(model, bio_mrc.asked_of(rows), reading, batch_size=8)
+    p_KC, starts, _ = bio_spans.probabilities(model, asked_of(rows), reading, batch_size=8)
     losses_N = bio_scores.row_losses(p_KC, target_KC, starts)
     assert totals["loss"] == pytest.approx(losses_N.sum(), rel=1e-5)
     found = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, reading)

@@ -93,7 +93,7 @@ def test_other_data_has_another_fingerprint():
     assert len({job(part).fingerprint for part in (base, *others)} | {job(base, base).fingerprint}) == 5
 
 
-@pytest.mark.parametrize("told", ["d=1", "a", "a=0", "a=nan", "a=x"])
+@pytest.mark.parametrize("told", ["d=1", "a", "a=0", "a=nan", "a=x", "a=1,a=2"])
 def test_weights_that_make_no_sense_are_refused(told):
     train = examples([("x",)] * 3, np.eye(3), "abc")
     with pytest.raises(InputError, match=r"config\.class_weights"):

@@ -20,7 +20,7 @@ from bert.text.tokenizer import Tokenizer
 from configs import squad as recipe
 from tasks import squad
 from tasks.reading.examples import ReadReport
-from tasks.reading.questions import Annotation, Question, Questions
+from tasks.reading.questions import Annotation, Question, Questions, QuestionSettings
 from tasks.squad import StartAndEnd, windows_with_answers
 from tests.bert.prediction.table_model import GOLDEN
 
@@ -286,7 +286,7 @@ def test_of_several_gold_answers_the_best_counts():
 
 def job(train, held=None, reading=SMALL, without="null") -> squad.Job:
     choice = squad.Choice("f1") if held else None
-    return squad.Job(train, held, reading, without, choice, {"format": "auto"})
+    return squad.Job(train, held, reading, without, choice, QuestionSettings())
 
 
 def test_scores_of_a_run_are_those_of_the_model_that_it_saves():

@@ -16,7 +16,7 @@ from configs import tagging as recipe
 from tasks import tag_scores, votes
 from tasks import tagging as task
 from tasks.reading.examples import ReadReport
-from tasks.reading.tag_schemes import Tagged, TaggedRows
+from tasks.reading.tag_schemes import Tagged, TaggedRows, TagSettings
 from tasks.tagging import check_labels, labels_of, with_targets
 from tasks.token_labels import TokenLabels
 from tasks.votes import VoteSettings
@@ -160,7 +160,16 @@ def job(train, held=None, labels=BIO, voting=None, reading=SMALL) -> task.Job:
     names = ("f1", "cross_entropy", "accuracy", "n")
     choice = task.Choice("f1") if held else None
     return task.Job(
-        train, held, labels, reading, voting or VoteSettings(), "first", names, choice, TokenLabels(len(labels)), {}
+        train,
+        held,
+        labels,
+        reading,
+        voting or VoteSettings(),
+        "first",
+        names,
+        choice,
+        TokenLabels(len(labels)),
+        TagSettings(),
     )
 
 
@@ -255,7 +264,7 @@ def test_a_tag_of_the_validation_file_that_training_lacks_is_refused(tmp_path):
         ({"window_step": 15}, "window_step is 15; it must be from 1 to 14, which max_length 16 leaves"),
         ({"votes": "hard"}, r"config\.votes is 'hard'; it must be one of soft, majority"),
         ({"annotator_weights": "9=2"}, r"config\.annotator_weights names '9'; the annotators are 1, 2"),
-        ({"metrics": "f1,f1:CITY"}, "metric 'f1:CITY' is unknown for these tags; it must be one of f1, precision"),
+        ({"metrics": "f1,f1:CITY"}, "metric 'f1:CITY' is unknown for these data; it must be one of f1, precision"),
         ({"metric": "kl", "metrics": "f1,n"}, r"config\.metric is 'kl'; it must be one of those computed: f1, n"),
         ({"loss_per": "word"}, r"config\.loss_per is 'word'; it must be one of token, example"),
         ({"data": ""}, r"config\.data is missing; name the file with the sentences"),

@@ -5,11 +5,12 @@ import itertools
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from ml_collections import ConfigDict
 
 from bert.errors import InputError
 from bert.model.losses import soft_nats
 from tasks import votes
-from tasks.votes import NONE, VoteSettings, check_names, weights_from
+from tasks.votes import NONE, VoteSettings, check_names, settings_of
 
 B, I, O = range(3)  # noqa: E741
 
@@ -78,6 +79,10 @@ def test_sums_of_weights_tie_though_they_are_rounded():
     assert target(tags, weights, "majority")[0].tolist() == [[0, 0, 1]]
 
 
+def weights_from(told: str) -> dict[str, float]:
+    return dict(settings_of(ConfigDict({"annotator_weights": told, "votes": "soft"})).weights)
+
+
 def test_weights_as_people_write_them():
     assert weights_from(" anna=2, ben = 0.5 ,x=y=0") == {"anna": 2.0, "ben": 0.5, "x=y": 0.0}
     assert weights_from("") == {}
@@ -93,7 +98,7 @@ def test_weights_that_are_none_are_refused(told):
 
 
 def test_names_that_stand_twice_or_nowhere_are_refused():
-    with pytest.raises(InputError, match=r"^config.annotator_weights names 'anna' twice; give one weight$"):
+    with pytest.raises(InputError, match=r"^config.annotator_weights names 'anna' twice; give one number$"):
         weights_from("anna=1,ben=2,anna=3")
     settings = VoteSettings({"anna": 1.0, "bne": 2.0})
     check_names(settings, ["anna", "bne"])

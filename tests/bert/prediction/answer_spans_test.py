@@ -202,7 +202,7 @@ def test_the_settings_that_travel_with_a_model_decide():
     assert "candidates" not in model.predict([("Where?", "paris in france")])[0]
 
 
-@pytest.mark.parametrize("name", ["max_answer", "best"])
+@pytest.mark.parametrize("name", ["max_answer", "best", "window_step"])
 def test_settings_without_sense_are_refused(name, tiny):
     with pytest.raises(InputError, match=f"{name} is 0; it must be at least 1"):
         SpanReading(**{name: 0})
@@ -212,7 +212,7 @@ def test_settings_without_sense_are_refused(name, tiny):
 
 def test_a_model_that_others_trained_reads_as_far_as_it_has_positions(tiny):
     assert tiny.task == "squad"
-    assert answer_spans.reading_of({}, tiny.config) == SpanReading(max_length=64, window_step=21, max_question=21)
+    assert answer_spans.reading_of({}, tiny.config) == SpanReading(max_length=64, window_step=21, max_question=10)
     usual = dataclasses.replace(tiny.config, max_position_embeddings=512)
     assert answer_spans.reading_of({}, usual) == SpanReading(max_length=384, window_step=128, max_question=64)
     context = "The cat sat on the mat. " * 12 + "John runs."

@@ -10,7 +10,7 @@ import bert
 from bert import inference
 from bert.data import examples, passages
 from bert.errors import InputError
-from bert.prediction import bio_spans, questions
+from bert.prediction import bio_spans, questions, tag_decoding
 from bert.prediction.bio_spans import BioReading
 from bert.text.alignment import Pieces
 
@@ -65,7 +65,7 @@ def test_greedy_takes_each_tokens_likeliest_tag_and_repairs():
 def test_passages_do_not_touch_each_other():
     """B I at the end of one and I I at the start of the next: no span is in both, and an empty one has none."""
     p_KC = shares("O B I I I O")
-    for decoding in bio_spans.DECODING:
+    for decoding in tag_decoding.DECODING:
         found = bio_spans.spans(p_KC, np.array([0, 0, 3, 3, 6]), BioReading(decoding=decoding))
         assert [[span[:2] for span in one] for one in found] == [[], [(1, 3)], [], [(0, 2)]]
         assert bio_spans.spans(np.zeros((0, 3)), np.array([0, 0]), BioReading(decoding=decoding)) == [[]]

@@ -1,11 +1,11 @@
-"""The likeliest allowed tags, held to a search through all of them; spans in tags."""
+"""The likeliest allowed tags, held to a search through all of them."""
 
 import itertools
 
 import numpy as np
 import pytest
 
-from bert.prediction.tag_decoding import follows, parse, repaired, spans, viterbi
+from bert.prediction.tag_decoding import follows, viterbi
 
 PLAIN = ("B", "I", "O")
 TYPED = ("I-PER", "O", "B-LOC", "B-PER", "I-LOC")
@@ -86,34 +86,3 @@ def test_types_without_a_beginning_tag_may_begin_inside():
     p_KC = np.array([[0.1, 0.0, 0.0, 0.9], [0.6, 0.0, 0.4, 0.0], [0.1, 0.0, 0.9, 0.0]]) + 1e-9
     found_K = viterbi(np.log(p_KC), np.array([0, 3]), *follows(labels))
     assert [labels[i] for i in found_K] == ["I-LOC", "O", "O"]
-
-
-def test_parts_of_a_tag():
-    assert [parse(tag) for tag in ("B-PER", "O", "I", "B-a-b")] == [("B", "PER"), ("O", ""), ("I", ""), ("B", "a-b")]
-
-
-@pytest.mark.parametrize(
-    ("tags", "valid", "found"),
-    [
-        ("O I I O B", "O B I O B", [("", 1, 3), ("", 4, 5)]),
-        ("I B I I B B", "B B I I B B", [("", 0, 1), ("", 1, 4), ("", 4, 5), ("", 5, 6)]),
-        ("B-X I-Y I-Y O", "B-X B-Y I-Y O", [("X", 0, 1), ("Y", 1, 3)]),
-        ("O O", "O O", []),
-        ("I-X", "B-X", [("X", 0, 1)]),
-        ("B-X O I-X", "B-X O B-X", [("X", 0, 1), ("X", 2, 3)]),
-        ("B-I I-I I-B", "B-I I-I B-B", [("I", 0, 2), ("B", 2, 3)]),
-        ("", "", []),
-    ],
-)
-def test_stray_inside_tags_begin_a_span(tags, valid, found):
-    assert repaired(tags.split()) == valid.split()
-    assert spans(tags.split()) == spans(valid.split()) == found
-
-
-def test_repaired_tags_are_always_valid():
-    rng = np.random.default_rng(2)
-    for _ in range(300):
-        tags = [TYPED[i] for i in rng.integers(0, 5, 8)]
-        assert allowed(repaired(tags))
-        assert repaired(repaired(tags)) == repaired(tags)
-        assert [tag[1:] for tag in repaired(tags)] == [tag[1:] for tag in tags]

@@ -8,7 +8,7 @@ import pytest
 
 import bert
 from bert.errors import InputError
-from bert.prediction import tagging
+from bert.prediction import bio_tags, tagging
 from bert.prediction.tagging import TagReading
 from bert.text.tokenizer import Tokenizer
 from tests.bert.prediction.table_model import GOLDEN, tagger
@@ -130,12 +130,12 @@ def test_viterbi_is_the_likeliest_sequence_without_a_stray_i(labels):
 def test_other_tags_are_the_likeliest_of_each_word():
     """Tags that are no B, I and O, though some look like it, know no order, and no entities."""
     for labels in (("NN", "VB", "I-N"), ("B", "I"), ("O", "B_PER", "I-PER"), ("O", "S-PER", "I-PER")):
-        assert not tagging.is_bio(labels)
+        assert not bio_tags.are_bio(labels)
         p_KC = np.eye(len(labels))[[1, 0]] * 0.8 + 0.1
         (tags,) = tagging.tags(p_KC, np.array([0, 2]), labels, TagReading())
         assert tags == [labels[1], labels[0]]
         assert "entities" not in tagger(labels, {}, labels[0]).predict([["cat"]])[0]
-    assert all(map(tagging.is_bio, (BIO, TYPED, ("O",), ("O", "I-a-b"))))
+    assert all(map(bio_tags.are_bio, (BIO, TYPED, ("O",), ("O", "I-a-b"))))
 
 
 def test_probabilities_are_those_of_the_tags_that_were_chosen(namer):

@@ -1,4 +1,4 @@
-"""Tags: which there are, IOB1 and IOB2, types, and the classes of a tagger."""
+"""Tags in files: which are refused, IOB1 and IOB2, types."""
 
 import random
 
@@ -8,12 +8,9 @@ from tasks.reading.tag_schemes import (
     Tagged,
     TagSettings,
     check_tags,
+    check_types,
     detect_scheme,
-    is_tag,
-    tag_names,
     to_iob2,
-    type_of,
-    with_types,
 )
 from tests.tasks.reading.one_line import message_of, says_so
 
@@ -95,7 +92,6 @@ def test_a_random_file_is_known_by_its_scheme():
 
 @pytest.mark.parametrize("tag", ["O", "B", "I", "B-PER", "I-a-b", "B-人"])
 def test_tags(tag):
-    assert is_tag(tag)
     check_tags([None, tag], "auto", str)
 
 
@@ -103,7 +99,6 @@ def test_tags(tag):
     "tag", ["B_PER", "b-per", "o", "0", "S-PER", "B-", "B- X", "PER", "NNP", "OO", "O-PER", "B-X\n"]
 )
 def test_other_texts_are_no_tags(tag):
-    assert not is_tag(tag)
     said = message_of(check_tags, ["O", tag], "iob1", lambda i: f"a.txt:{i}")
     assert says_so(r"^a\.txt:1: .* is no tag; write O, B, I, B-TYPE and I-TYPE, .*scheme to plain", said)
     check_tags([tag], "plain", str)
@@ -115,20 +110,10 @@ def test_an_empty_tag_is_none_in_any_scheme():
 
 
 def test_types():
-    assert [type_of(tag) for tag in ("B-PER", "I-a-b", "B", "I", "O")] == ["PER", "a-b", "", "", ""]
-    assert with_types([row("O O"), row("B-X I-X")])
-    assert not with_types([row("O O"), row("B I")])
-    assert not with_types([])
+    for rows in ([row("O O"), row("B-X I-X")], [row("O O"), row("B I")], []):
+        check_types(rows)
     mixed = [row("B O"), row("O", "I-X", place="a.txt:9")]
-    assert says_so(r"a\.txt:9: I-X has a type and B has none", message_of(with_types, mixed))
-
-
-def test_the_classes_of_a_tagger():
-    """I-LOC is one though it does not occur; O is the last, so that B, I, O is the order without types."""
-    rows = [row("O B-PER", "B-LOC O"), row("I-PER")]
-    assert tag_names(rows) == ("B-LOC", "I-LOC", "B-PER", "I-PER", "O")
-    assert tag_names([row("B O")]) == ("B", "I", "O")
-    assert tag_names([row("NN VB", "NN DT")], "plain") == ("DT", "NN", "VB")
+    assert says_so(r"a\.txt:9: I-X has a type and B has none", message_of(check_types, mixed))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Dev scores of GLUE tasks beside transformers in PyTorch: same start, recipe, rows and seeds, on this machine.
 
-python -m launch.bench_glue --data=GLUE_FOLDER --init_from=DIR --out=FILE.jsonl [--tasks=sst2,mrpc,...] [--seeds=2]
+python -m launch.bench.glue --data=GLUE_FOLDER --init_from=DIR --out=FILE.jsonl [--tasks=sst2,mrpc,...] [--seeds=2]
 
 Needs torch and transformers (`uv pip install torch`). One line a run goes to the file; runs that are in it already are
 not repeated, so the command can be stopped and started. The table is printed at the end.

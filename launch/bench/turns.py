@@ -1,0 +1,87 @@
+"""Processes that time steps when they are told to, so that implementations take turns on one machine.
+
+A process says a JSON line when its first step is done; then, for each number on its standard input, it runs so many
+steps and says how long they took. `Peer` is the other end.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+
+def serve(
+    step: Callable[[], Any], finish: Callable[[], Any], told: Mapping[str, Any], memory: Callable[[], int]
+) -> None:
+    """Runs steps as it is asked to until its input ends.
+
+    Args:
+      step: starts one step. finish: returns when all steps that were started are done.
+      told: what is said of this implementation. memory: peak bytes so far.
+    """
+    started = time.perf_counter()
+    step()
+    finish()
+    first = time.perf_counter() - started
+    print(json.dumps({**told, "first_step_s": round(first, 2), "start_s": round(since_start(), 2)}), flush=True)
+    for line in sys.stdin:
+        started = time.perf_counter()
+        for _ in range(int(line)):
+            step()
+        finish()
+        print(json.dumps({"seconds": time.perf_counter() - started, "peak_bytes": memory()}), flush=True)
+
+
+def since_start() -> float:
+    """Seconds since this process began, imports and all (Linux)."""
+    with open("/proc/self/stat") as stat, open("/proc/uptime") as uptime:
+        ticks = int(stat.read().rsplit(")", 1)[1].split()[19])
+        return float(uptime.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
+
+
+class Peer:
+    """An implementation in a process of its own.
+
+    Args:
+      name: what tables call it. command: begins it; its output is that of `serve`.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None):
+        self.name, self.seconds, self.peak_bytes = name, list[float](), 0
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+        )
+        self.told = self._read()
+
+    def run(self, steps: int) -> None:
+        """Times a block of steps."""
+        assert self._process.stdin is not None
+        print(steps, file=self._process.stdin, flush=True)
+        told = self._read()
+        self.seconds.append(told["seconds"] / steps)
+        self.peak_bytes = told["peak_bytes"]
+
+    def stop(self) -> int:
+        """Ends the process; its exit code."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        code = self._process.wait()
+        self._process.stdout.close()
+        return code
+
+    @property
+    def median(self) -> float:
+        """Seconds of a step."""
+        return statistics.median(self.seconds)
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith("{"):
+                return json.loads(line)
+        raise RuntimeError(f"{self.name} ended with exit code {self.stop()} before it said anything")

@@ -1,0 +1,19 @@
+"""Files of questions for finished models: how they are read is the same for both ways of reading comprehension."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from bert.inference import LoadedModel
+from tasks.evaluation import report
+from tasks.reading.questions import Questions, QuestionSettings, read_questions
+
+
+def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[str, Any]:
+    """How the model's files are read: as it was trained, with what the command line changes."""
+    return report.file_settings(model, dataclasses.asdict(QuestionSettings()), changes)
+
+
+def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, split: str, labelled: str) -> Questions:
+    """The questions of a file."""
+    return read_questions(data, QuestionSettings(**settings), labelled=labelled)
