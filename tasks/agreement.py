@@ -176,6 +176,15 @@ def annotator_scores(
     }
 
 
+def summary(scores: AnnotatorScores) -> dict[str, Score]:
+    """The scores over all annotators under the names of metrics."""
+    return {
+        "annotator_mean": scores["weighted_mean"],
+        "annotator_best": scores["best"],
+        "annotator_human": scores["human"],
+    }
+
+
 def human_agreement(tags_by_annotator: Sequence[Mapping[str, Sequence[str | None]]], measure: str = "entity") -> Score:
     """Mean over pairs of annotators of the F1 of one against the other, weighted by the sentences that they share.
 

@@ -13,6 +13,7 @@ from bert.prediction import bio_spans
 from bert.prediction.bio_spans import TAGS, BioReading, Span
 from bert.text.alignment import Pieces
 from tasks import agreement, span_metrics, votes
+from tasks.agreement import AnnotatorScores
 from tasks.metrics import Score
 from tasks.reading.questions import Question
 from tasks.votes import VoteSettings
@@ -26,7 +27,7 @@ LOWER_IS_BETTER = ("cross_entropy", "nats_per_example", "kl", "brier", "calibrat
 NAMES = (
     *LOWER_IS_BETTER, "exact_match", "f1", "exact_precision", "exact_recall", "exact_f1", "overlap_precision",
     "overlap_recall", "overlap_f1", "annotator_mean", "annotator_best", "annotator_majority", "annotator_human",
-    "n", "n_tokens",
+    "annotator_kappa", "n", "n_tokens",
 )  # fmt: skip
 
 
@@ -101,7 +102,8 @@ def score(
     exact_match, f1: SQuAD's, of the predicted spans' texts (joined by blanks) with an annotator's, the best of them.
     exact_*, overlap_*: MultiSpanQA's, against the spans of the majority.
     annotator_*: F1 of spans, B and I of pieces, with each annotator: their mean, weighted by passages, the best, that
-      with the majority, and beside it that of the annotators with each other, the mean weighted likewise.
+      with the majority, and beside it that of the annotators with each other, the mean weighted likewise; and Fleiss'
+      kappa of their tags.
     Passages without annotations have no part in any of them.
 
     Args:
@@ -125,9 +127,20 @@ def score(
     known = [n for n, row in enumerate(rows) if row.annotations]
     several = span_metrics.multi_span_scores([golds_N[n] for n in known], [texts_N[n] for n in known])
     found |= {name: _percent(value) for name, value in several.items()}
-    found |= _annotators(marked, predicted_N, majority_N, [len(pieces) for pieces in pieces_N])
+    found |= agreement.summary(beside_annotators(marked, predicted_N, pieces_N))
+    found["annotator_majority"] = _majority_f1(marked, predicted_N, majority_N, [len(pieces) for pieces in pieces_N])
+    found["annotator_kappa"] = agreement.fleiss_kappa(vote_counts(marked, pieces_N, {}))
     found |= {"n": Score(float(annotated)), "n_tokens": Score(tokens)}
     return {name: found[name] for name in NAMES}
+
+
+def beside_annotators(
+    marked: Marked, predicted_N: Sequence[Sequence[Span]], pieces_N: Sequence[Pieces]
+) -> AnnotatorScores:
+    """The predicted spans beside each annotator's, as tags of pieces; see `agreement.annotator_scores`."""
+    predicted = [_tags(spans, len(pieces)) for spans, pieces in zip(predicted_N, pieces_N, strict=True)]
+    by_annotator = [{name: [TAGS[i] for i in tags_K] for name, tags_K in tags} for tags in marked.tags_N]
+    return agreement.annotator_scores(by_annotator, predicted)
 
 
 def row_losses(p_KC: np.ndarray, target_KC: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -151,26 +164,14 @@ def _majority_spans(counts_KC: np.ndarray, starts: np.ndarray) -> list[list[Span
     return bio_spans.spans(np.eye(len(TAGS))[tags_K], starts, BioReading(decoding="greedy"))
 
 
-def _annotators(
-    marked: Marked,
-    predicted_N: Sequence[Sequence[Span]],
-    majority_N: Sequence[Sequence[Span]],
-    lengths: Sequence[int],
-) -> dict[str, Score]:
-    predicted, majority = (
-        [_tags(spans, length) for spans, length in zip(spans_N, lengths, strict=True)]
-        for spans_N in (predicted_N, majority_N)
-    )
-    by_annotator = [{name: [TAGS[i] for i in tags_K] for name, tags_K in tags} for tags in marked.tags_N]
-    scores = agreement.annotator_scores(by_annotator, predicted)
-    # The majority of the other scores, where weights count and ties are O, as the only annotator.
+def _majority_f1(
+    marked: Marked, predicted_N: Sequence[Sequence[Span]], majority_N: Sequence[Sequence[Span]], lengths: Sequence[int]
+) -> Score:
+    """F1 with the majority of the other scores, where weights count and ties are O, as the only annotator."""
+    majority = [_tags(*one) for one in zip(majority_N, lengths, strict=True)]
     alone = [{"majority": tags} if own else {} for tags, own in zip(majority, marked.tags_N, strict=True)]
-    return {
-        "annotator_mean": scores["weighted_mean"],
-        "annotator_best": scores["best"],
-        "annotator_majority": agreement.annotator_scores(alone, predicted)["weighted_mean"],
-        "annotator_human": scores["human"],
-    }
+    predicted = [_tags(*one) for one in zip(predicted_N, lengths, strict=True)]
+    return agreement.annotator_scores(alone, predicted)["weighted_mean"]
 
 
 def _tags(spans: Sequence[Span], length: int) -> list[str]:

@@ -8,13 +8,14 @@ import numpy as np
 from bert.prediction import bio_tags
 from bert.prediction.bio_tags import are_bio
 from tasks import agreement, entity_metrics, votes
+from tasks.agreement import AnnotatorScores
 from tasks.metrics import Score
 from tasks.reading.tag_schemes import Tagged
 from tasks.votes import NONE, VoteSettings
 
 LOWER_IS_BETTER = ("cross_entropy", "kl", "brier", "calibration_error")
 _OF_ENTITIES = ("f1", "precision", "recall", "strict_f1", "macro_f1")
-_OF_ANNOTATORS = ("annotator_mean", "annotator_best", "annotator_majority", "annotator_human")
+_OF_ANNOTATORS = ("annotator_mean", "annotator_best", "annotator_majority", "annotator_human", "annotator_kappa")
 _ALWAYS = ("accuracy", *LOWER_IS_BETTER, "n", "n_sentences")
 
 
@@ -64,7 +65,7 @@ def score(
       against the tag that most annotators gave, see `majority_tags`. Words that nobody tagged are not compared.
     cross_entropy, kl, brier, calibration_error: a word, against the shares of the votes.
     annotator_*: F1 of entities with each annotator: their mean (by sentences), the best, that with the majority (f1),
-      and beside it that of the annotators with each other; weights play no part. See `agreement.annotator_scores`.
+      and beside it that of the annotators with each other, and Fleiss' kappa of their tags; weights play no part.
 
     Args:
       p_KC: float [K, C], probabilities of each word's tags. predicted: the tags of each sentence.
@@ -82,9 +83,15 @@ def score(
         "n_sentences": Score(float(sum(bool(row.annotations) for row in rows))),
     }
     if are_bio(labels):
-        found |= _entities(gold_N, predicted, labels) | _annotators(rows, predicted)
+        found |= _entities(gold_N, predicted, labels) | agreement.summary(beside_annotators(rows, predicted))
         found["annotator_majority"] = found["f1"]
+        found["annotator_kappa"] = agreement.fleiss_kappa(vote_counts(rows, labels, {}))
     return {name: found[name] for name in known_metrics(labels)}
+
+
+def beside_annotators(rows: Sequence[Tagged], predicted: Sequence[Sequence[str]]) -> AnnotatorScores:
+    """The predicted tags beside each annotator's; see `agreement.annotator_scores`."""
+    return agreement.annotator_scores([dict(row.annotations) for row in rows], predicted)
 
 
 def majority_tags(counts_KC: np.ndarray, lengths: Sequence[int], labels: Sequence[str]) -> list[list[str | None]]:
@@ -129,12 +136,3 @@ def _entities(
 def _of_types(labels: Sequence[str]) -> tuple[str, ...]:
     kinds = dict.fromkeys(bio_tags.parse(label)[1] for label in labels if label != "O")
     return tuple(f"f1:{kind}" for kind in kinds if kind)
-
-
-def _annotators(rows: Sequence[Tagged], predicted: Sequence[Sequence[str]]) -> dict[str, Score]:
-    found = agreement.annotator_scores([dict(row.annotations) for row in rows], predicted)
-    return {
-        "annotator_mean": found["weighted_mean"],
-        "annotator_best": found["best"],
-        "annotator_human": found["human"],
-    }

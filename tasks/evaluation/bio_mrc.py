@@ -31,14 +31,22 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
     losses_N = bio_scores.row_losses(p_KC, target_KC, starts)
     told = bio_spans.answers(p_KC, starts, [row.context for row in rows], pieces_N, reading)
     worst = [_row(rows[i], float(losses_N[i]), told[i]) for i in np.argsort(-losses_N)[: report.KEPT_WORST]]
-    text = [str(found.report), marked.report, "", metrics.report_table(scores), "", "worst (nats):"]
+    beside = bio_scores.beside_annotators(marked, bio_spans.spans(p_KC, starts, reading), pieces_N)
+    lines, annotators = report.annotators(beside, "passages")
+    text = [str(found.report), *([marked.report] if marked.report else []), "", metrics.report_table(scores), *lines]
+    text += ["", "worst (nats):"]
     text += [
         f"{row['loss']:8.3f}  {row['place']}  {report.cut(row['question'], 50)}  marked {_shown(row['marked'])}, "
         f"predicted {_shown([span['text'] for span in row['predicted']])}"
         for row in worst[: report.SHOWN_WORST]
     ]
-    values = {"source": found.report.source, "scores": metrics.as_json(scores), "worst": worst}
-    return Evaluation("\n".join(line for line in text if line is not None), values)
+    values = {
+        "source": found.report.source,
+        "scores": metrics.as_json(scores),
+        "annotators": annotators,
+        "worst": worst,
+    }
+    return Evaluation("\n".join(text), values)
 
 
 def _row(row: Question, loss: float, told: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from typing import Any
 
 from bert.errors import InputError
 from bert.inference import LoadedModel
+from tasks.agreement import AnnotatorScores
 
 SHOWN_WORST, KEPT_WORST = 5, 100  # rows in the report, and in the JSON file
+SHOWN_ANNOTATORS = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +38,22 @@ def file_settings(model: LoadedModel, defaults: Mapping[str, Any], changes: Mapp
         )
     kept = {name: value for name, value in kept.items() if name in defaults} if isinstance(kept, Mapping) else {}
     return {**defaults, **kept, **named}
+
+
+def annotators(scores: AnnotatorScores, of: str) -> tuple[list[str], dict[str, Any]]:
+    """F1 with each annotator: lines for people, of those with most ``of`` (such as "passages"), and all for programs.
+
+    Nothing for people where there is a single annotator.
+    """
+    each = scores["annotators"]
+    values = {name: one.f1._asdict() | {of: one.n_sentences} for name, one in each.items()}
+    if len(each) < 2:
+        return [], values
+    most = sorted(each, key=lambda name: -each[name].n_sentences)[:SHOWN_ANNOTATORS]
+    shown = [f"{name} {f1:.3f} ({count:,})" for name in most if (f1 := each[name].f1.value) is not None
+             for count in [each[name].n_sentences]]  # fmt: skip
+    more = f", and {len(each) - len(most):,} more" if len(each) > len(most) else ""
+    return ["", f"F1 with each annotator ({of}): {', '.join(shown)}{more}"], values
 
 
 def check_format(format: str, formats: Iterable[str]) -> None:

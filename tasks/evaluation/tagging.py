@@ -10,7 +10,7 @@ import numpy as np
 
 from bert.errors import InputError
 from bert.inference import LoadedModel
-from bert.prediction import tagging
+from bert.prediction import bio_tags, tagging
 from tasks import metrics, tag_scores
 from tasks import tagging as task
 from tasks.evaluation import report
@@ -52,12 +52,16 @@ def evaluate(model: LoadedModel, found: TaggedRows, *, batch_size: int = 32) -> 
         for i in np.argsort(-wrong_N, kind="stable")[: report.KEPT_WORST]
         if wrong_N[i]
     ]
-    text = [str(found.report), "", metrics.report_table(scores), "", "worst (wrong words, as word/tag/predicted):"]
+    values = {"source": found.report.source, "scores": metrics.as_json(scores), "worst": worst}
+    text = [str(found.report), "", metrics.report_table(scores)]
+    if bio_tags.are_bio(model.labels):
+        lines, values["annotators"] = report.annotators(tag_scores.beside_annotators(rows, predicted), "sentences")
+        text += lines
+    text += ["", "worst (wrong words, as word/tag/predicted):"]
     for row in worst[: report.SHOWN_WORST]:
         triples = zip(row["words"], row["tags"], row["predicted"], strict=True)
         shown = " ".join("/".join(triple) for triple in triples if triple[1] not in (triple[2], None))
         text.append(f"{row['wrong']:6,}  {row['place']}  {report.cut(shown, 100)}")
-    values = {"source": found.report.source, "scores": metrics.as_json(scores), "worst": worst}
     return Evaluation("\n".join(text), values)
 
 

@@ -128,6 +128,8 @@ def test_distances_to_the_votes_by_hand():
     assert found["kl"] == pytest.approx((nats - entropy) / 2, abs=1e-6)
     assert found["brier"] == pytest.approx(squares / 2, abs=1e-6)
     assert found["calibration_error"] == pytest.approx((abs(2 / 3 - 0.5) + abs(1 - 0.7)) / 2, abs=1e-6)
+    # Fleiss: votes 2, 0, 1 and 0, 0, 3 agree by 1/3 and 1, by chance 5/9
+    assert found["annotator_kappa"] == pytest.approx(((1 / 3 + 1) / 2 - 5 / 9) / (1 - 5 / 9))
     assert (found["n"], found["n_tokens"]) == (1, 2)
 
 

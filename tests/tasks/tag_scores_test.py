@@ -62,7 +62,9 @@ def test_three_annotators_by_hand():
     assert (found["accuracy"], found["f1"]) == (1.0, 1.0)
     assert found["annotator_mean"] == pytest.approx(2 / 3)  # 1, 1 and 0
     assert found["annotator_human"] == pytest.approx(1 / 3)  # of the three pairs one agrees
+    assert found["annotator_kappa"] == pytest.approx(-0.5)  # they agree by 1/3, by chance 5/9
     weighted = values(rows, ["B"], weights={"3": 4.0}, sure=2 / 3)
+    assert weighted["annotator_kappa"] == found["annotator_kappa"]
     assert weighted["cross_entropy"] == pytest.approx(-(math.log(2 / 3) / 3 + math.log(1 / 6) * 2 / 3))
     assert (weighted["accuracy"], weighted["f1"]) == (0.0, 0.0)  # O now
 

@@ -53,6 +53,12 @@ def test_scores_and_the_passages_read_worst(run, model, path):
     assert values["exact_precision"] == pytest.approx(3 / 5)
     assert values["exact_recall"] == pytest.approx(3 / 4)
     assert values["annotator_human"] == pytest.approx(4 / 5)  # anna has three spans there, ben two of them
+    # anna has 2, 1 and 1 spans, of which all are found; of her 4 and ben's 2 there are 5 and 4 predicted
+    each = found.values["annotators"]
+    assert {name: one["passages"] for name, one in each.items()} == {"anna": 3, "ben": 2}
+    assert each["anna"]["value"] == pytest.approx(8 / 9)
+    assert each["ben"]["value"] == pytest.approx(4 / 6)
+    assert "F1 with each annotator (passages): anna 0.889 (3), ben 0.667 (2)" in found.text
     tokens = {"right": 12, "half": 4, "long": 62}
     wrong = {"right": 0, "half": 1 + 0.5, "long": 0}  # france; half of the votes for paris
     sure, other = -math.log(0.9), -math.log(0.05)
