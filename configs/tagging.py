@@ -15,8 +15,8 @@ def get_config() -> ConfigDict:
     config.task = "tagging"  # the file in tasks/
 
     config.data = config_dict.placeholder(str)  # columns, json lines, or a folder with a folder a worker
-    config.validation = ""  # the same for validation; empty: whole documents are split off from the data
-    config.validation_share = 0.1  # of the sentences, by seed, where no validation is given; 0: none
+    config.validation = ""  # the same for validation; empty: documents, or sentences of a single one, are split off
+    config.validation_share = 0.1  # of the sentences, about, by seed, where no validation is given; 0: none
     config.format = "auto"  # columns, lines, workers; auto: by the name
     config.words = "0"  # column with the word, from 0, or from -1 at the end; of json lines the key
     config.tags = "-1"  # column with the tag; 1-: all from there on, a worker's each; of json lines the key

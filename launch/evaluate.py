@@ -26,6 +26,9 @@ FILE_OPTIONS = {
     "words": "of tags: column with the word",
     "tags": "of tags: column with the tag, 1- for a column a worker",
     "scheme": "of tags: iob1, iob2 or plain",
+    "question": "of questions: what is asked where the file has none",
+    "delimiter": "of tables and tags: between the columns",
+    "encoding": "of the file, such as latin-1",
 }
 
 

@@ -253,13 +253,18 @@ def _help(doc: str, config_path: str | None, options: Mapping[str, str], require
     return "\n".join(lines)
 
 
-def _help_on(config_file: pathlib.Path) -> list[str]:
-    """The settings of a config file with their comments, and those of the files beside it that it builds on."""
+def _help_on(config_file: pathlib.Path, told: frozenset[str] = frozenset()) -> list[str]:
+    """The settings of a config file with their comments, and those of the files beside it that it builds on.
+
+    ``told``: those that a file before it has set, and that stand there.
+    """
     source = config_file.read_text(encoding="utf-8")
     fields = re.findall(r"^ {4}(?:config\.(\w[\w.]* = .*)|(# .*))$", source, re.MULTILINE)
+    fields = [(field, comment) for field, comment in fields if field.split(" = ")[0] not in told]
     lines = ["", f"Settings in {config_file}:", *(f"  {field or comment}" for field, comment in fields)]
+    told |= {field.split(" = ")[0] for field, _ in fields if field}
     for name in re.findall(r"^from configs import (\w+)$", source, re.MULTILINE):
-        lines += _help_on(config_file.with_name(f"{name}.py"))
+        lines += _help_on(config_file.with_name(f"{name}.py"), told)
     return lines
 
 

@@ -39,6 +39,11 @@ def run(argv: list[str]) -> None:
         raise InputError(f"--output={output}: is the input, which it would replace; choose another name")
     model = bert.load(options.model)
     task = evaluate.task_of(model)
+    from tasks.evaluation import report  # JAX is slow to import, and --help needs none
+
+    report.check_format(format, task.FORMATS)
+    if details and format != "jsonl":
+        raise InputError(f"--details=yes needs --format=jsonl, for {format} has no place for them")
     settings = task.settings_of(model, {name: options[name] for name in evaluate.FILE_OPTIONS})
     examples = task.read_examples(model, settings, options.input, options.split or "test", "no")
     print(examples.report)

@@ -166,7 +166,7 @@ def annotator_scores(
     best = _weighted([], None)
     if known:
         name = max(known, key=lambda name: known[name])
-        best = Score(known[name][0], f"annotator {name}, sentences: {known[name][1]:,}")
+        best = Score(known[name][0], f"annotator {name}, texts: {known[name][1]:,}")
     return {
         "annotators": each,
         "mean": _weighted([(value, 1) for value, _ in known.values()], note),
@@ -200,7 +200,7 @@ def human_agreement(tags_by_annotator: Sequence[Mapping[str, Sequence[str | None
                 sums[pair] = sums.get(pair, 0) + np.array(found)
     values = [(f1.value, int(found[3])) for found in sums.values() if (f1 := _f1(found)).value is not None]
     if not values:
-        return Score(None, "no two annotators marked anything in the same sentences")
+        return Score(None, "no two annotators marked anything in the same texts")
     missing = len(sums) - len(values)
     return _weighted(values, f"pairs: {len(values):,}" + (f"; without an F1, left out: {missing:,}" if missing else ""))
 
@@ -244,7 +244,7 @@ def _mean(values_N: np.ndarray, weights_N: np.ndarray) -> Score:
 
 def _f1(sums: np.ndarray) -> Score:
     hits, wanted, said, sentences = sums.tolist()
-    return ratios(hits, wanted, said, "any type")["f1"] if sentences else Score(None, "no sentence has a tag")
+    return ratios(hits, wanted, said, "any type")["f1"] if sentences else Score(None, "no text has a tag")
 
 
 def _weighted(values: Sequence[tuple[float, int]], note: str | None) -> Score:

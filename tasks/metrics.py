@@ -205,6 +205,8 @@ def report_table(scores: Mapping[str, Score], intervals: Mapping[str, Interval] 
             text = f"undefined: {reason}"
         elif name == "n":
             text = f"{value:,.0f} rows scored"
+        elif name.startswith("n_") or name.endswith("total"):
+            text = f"{value:8,.0f}"
         else:
             text = f"{value:8.4f}"
             if interval and interval.low is not None:

@@ -113,8 +113,11 @@ def with_targets(
 
 
 def labels_of(rows: Sequence[Tagged]) -> tuple[str, ...]:
-    """The tags of the sentences: O first, then by type, B before I."""
+    """The tags of the sentences: O first, then by type, B before I; of B/I/O tags both of each type that occurs."""
     tags = {tag for row in rows for _, given in row.annotations for tag in given if tag is not None}
+    if bio_tags.are_bio(tuple(tags)):
+        kinds = {bio_tags.parse(tag)[1] for tag in tags if tag != "O"}
+        tags |= {f"{prefix}-{kind}" if kind else prefix for kind in kinds for prefix in "BI"}
     return tuple(sorted(tags, key=lambda tag: (tag != "O", bio_tags.parse(tag)[::-1], tag)))
 
 

@@ -47,11 +47,13 @@ def settings_of(config: ConfigDict) -> VoteSettings:
 
 
 def check_names(settings: VoteSettings, known: Sequence[str]) -> None:
-    """Refuses a weight for somebody who annotated nothing."""
+    """Refuses a weight for somebody who annotated nothing, and weights that leave no vote."""
     unknown = [name for name in settings.weights if name not in known]
     if unknown:
         shown = ", ".join(sorted(known)[:10]) + (" ..." if len(known) > 10 else "")
         raise InputError(f"config.annotator_weights names {unknown[0]!r}; the annotators are {shown}")
+    if known and all(settings.weights.get(name) == 0 for name in known):
+        raise InputError("config.annotator_weights is 0 for every annotator, so nobody votes; leave one above 0")
 
 
 def counts(tags_AK: Sequence[tuple[str, np.ndarray]], classes: int, weights: Mapping[str, float]) -> np.ndarray:

@@ -65,7 +65,7 @@ class Found(NamedTuple):
 
 def reading_of(extra: Mapping[str, Any], config: BertConfig) -> SpanReading:
     """The settings in a model directory; of a model that others trained the usual ones, as far as it has positions."""
-    return settings.read(SpanReading, extra, KEY, config.max_position_embeddings)
+    return questions.fitted(settings.read(SpanReading, extra, KEY, config.max_position_embeddings))
 
 
 def search(scores_K2: np.ndarray, passages: Passages, reading: SpanReading) -> list[Found]:

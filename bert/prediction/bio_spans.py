@@ -64,7 +64,7 @@ class Span(NamedTuple):
 
 def reading_of(extra: Mapping[str, Any], config: BertConfig) -> BioReading:
     """The settings in a model directory."""
-    return settings.read(BioReading, extra, KEY, config.max_position_embeddings)
+    return questions.fitted(settings.read(BioReading, extra, KEY, config.max_position_embeddings))
 
 
 def columns_of(labels: Sequence[str], source: str) -> list[int]:

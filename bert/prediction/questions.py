@@ -6,7 +6,7 @@ Shared by the two ways of reading: B/I/O tags (bio_spans.py), start and end (ans
 import dataclasses
 import reprlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from absl import logging
 
@@ -15,6 +15,8 @@ from bert.data.passages import Passages
 from bert.errors import InputError
 from bert.text.alignment import Pieces
 from bert.text.tokenizer import Tokenizer
+
+Windows = TypeVar("Windows", bound="WindowSettings")
 
 
 class Asked(NamedTuple):
@@ -43,6 +45,13 @@ class WindowSettings:
         for name in ("max_length", "window_step", "max_question"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+
+def fitted(settings: Windows) -> Windows:
+    """The settings with ``max_question`` low enough that any question leaves room for a window's step: a finished model
+    answers whatever it is asked, where training refuses a question that is too long for its settings."""
+    room = settings.max_length - settings.window_step - 3
+    return dataclasses.replace(settings, max_question=max(1, min(settings.max_question, room)))
 
 
 def windows_of(asked: Sequence[Asked], tokenizer: Tokenizer, settings: WindowSettings) -> tuple[Passages, list[Pieces]]:

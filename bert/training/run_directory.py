@@ -86,9 +86,12 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
     def listed(names: set[str]) -> str:
         return "; ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in sorted(names))
 
-    if differing - free:
+    named = differing - free
+    if named:
+        # What follows from settings is told where nothing else differs: long values, and names that nobody set.
+        shown = {name for name in named if not isinstance(now.get(name, before.get(name)), dict)} - {"data_sha256"}
         raise InputError(
-            f"{path}: this run was started with other settings: {listed(differing - free)}; "
+            f"{path}: this run was started with other settings: {listed(shown or named)}; "
             "give the same ones, or choose another folder"
         )
     if free:

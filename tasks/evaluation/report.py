@@ -57,6 +57,7 @@ def annotators(scores: AnnotatorScores, of: str) -> tuple[list[str], dict[str, A
 
 
 def check_format(format: str, formats: Iterable[str]) -> None:
+    """Refuses a format that the task does not write."""
     if format not in formats:
         raise InputError(f"format is {format!r}; it must be one of {', '.join(formats)}")
 

@@ -76,8 +76,9 @@ def write_predictions(
 ) -> list[pathlib.Path]:
     """The tags of each sentence, in the file's order.
 
-    conll: ``word tag`` a line, a blank line between sentences. jsonl: ``{"tokens", "tags", "probabilities",
-    "entities"}``, with ``details`` also "shares", the probability of each tag of each word. Returns what was written.
+    conll: ``word tag`` a line, a blank line between sentences, nothing else. jsonl: ``{"tokens", "tags",
+    "probabilities", "entities"}`` and the row's "id" where it has one, with ``details`` also "shares", the probability
+    of each tag of each word. Returns what was written.
 
     Raises:
       InputError: another format, or conll for a word that would be two in columns.
@@ -90,7 +91,8 @@ def write_predictions(
             raise InputError(f"{row.place}: the word {cut!r} has a blank in it, which ends a column; use format jsonl")
     told = model.predict(rows, batch_size=batch_size, details=details)
     if format == "jsonl":
-        text = report.json_lines(told)
+        ids = [{"id": row.id} if row.id else {} for row in found.rows]
+        text = report.json_lines(id | one for id, one in zip(ids, told, strict=True))
     else:
         pairs = (zip(one["tokens"], one["tags"], strict=True) for one in told)
         text = "\n".join("".join(f"{word} {tag}\n" for word, tag in own) for own in pairs)

@@ -56,8 +56,8 @@ def read_tag_lines(path: str, settings: TagSettings, labelled: str) -> TagFile:
         found = _annotations(value, f"{place}: {tags_key}", settings, len(words))
         names.update(dict.fromkeys(name for name, _ in found))
         annotations = tuple(one for one in found if any(tag is not None for tag in one[1]))
-        document = cell(row, "document")
-        rows.append(Tagged(words, annotations, place, str(number if document is None else document)))
+        own = {key: "" if (value := cell(row, key)) is None else str(value) for key in ("document", "id")}
+        rows.append(Tagged(words, annotations, place, own["document"] or str(number), own["id"]))
     notes = list(table.notes)
     if mended:
         notes.append(f"{path}: {mended:,} sentences held half characters (lone surrogates), which are now U+FFFD")

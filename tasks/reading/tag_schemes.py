@@ -27,12 +27,14 @@ class Tagged(NamedTuple):
       scheme is plain.
     place: "FILE:LINE" of its first word, or "FILE: row N".
     document: what must not be cut apart by a split: a -DOCSTART- or a file by number or name; else the sentence.
+    id: of json lines that have one.
     """
 
     words: tuple[str, ...]
     annotations: tuple[tuple[str, tuple[str | None, ...]], ...]
     place: str
     document: str
+    id: str = ""
 
 
 class TaggedRows(NamedTuple):

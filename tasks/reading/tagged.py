@@ -46,6 +46,9 @@ def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str
         raise InputError(f"{path}: no sentences; is it the right file?")
     rows, notes = found.rows, list(found.notes)
     if labelled != "no":
+        if settings.scheme != "plain":  # of the whole file, whoever of its annotators is kept
+            check_types(rows)
+            rows = _in_iob2(path, rows, settings.scheme, notes)
         if found.annotators and settings.annotators:
             kept = _chosen(path, settings.annotators, found.annotators)
             rows = [row._replace(annotations=tuple(a for a in row.annotations if a[0] in kept)) for row in rows]
@@ -53,25 +56,26 @@ def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str
             notes.append(
                 f"{path}: its tags have no annotators to choose from; annotators {settings.annotators} is unused"
             )
-        if settings.scheme != "plain":
-            check_types(rows)
-            rows = _in_iob2(path, rows, settings.scheme, notes)
     return _kept(path, rows, labelled, notes)
 
 
 def split(rows: TaggedRows, share: float, seed: int) -> tuple[TaggedRows, TaggedRows]:
     """(train, validation): whole documents split off at random, about a share of the sentences, in their order.
 
-    A pure function of its arguments. Each part has at least one document.
+    A pure function of its arguments. Each part has at least one document; a single one is split by sentences.
 
     Raises:
-      InputError: a share outside (0, 1), or a single document.
+      InputError: a share outside (0, 1), or a single sentence.
     """
     check_share(share)
-    names, document_N, sizes = np.unique([row.document for row in rows.rows], return_inverse=True, return_counts=True)
+    documents = [row.document for row in rows.rows]
+    if len(set(documents)) == 1:
+        documents = [row.place for row in rows.rows]
+    names, document_N, sizes = np.unique(documents, return_inverse=True, return_counts=True)
     if len(names) < 2:
         raise InputError(
-            f"{rows.report.source}: holds {len(names)} document, which is not split; name a validation file"
+            f"{rows.report.source}: only one sentence can be used, which is not split; name a validation file "
+            f"({'; '.join(str(rows.report).splitlines())})"
         )
     order = np.random.default_rng(seed).permutation(len(names))
     taken = np.cumsum(sizes[order])[:-1]  # sentences in the first 1, 2, ... documents, all but the last

@@ -107,6 +107,9 @@ def test_spans_follow_the_votes_of_annotators(folder, tmp_path, capsys):
                for row, one in zip(asked, told, strict=True) for s in one["spans"])  # fmt: skip
     with pytest.raises(InputError, match=r"--text does not apply to .*, whose task is bio_mrc; that takes --documents"):
         evaluate.run(["evaluate", f"--model={made}", f"--data={folder / 'held.jsonl'}", "--text=x"])
+    with pytest.raises(InputError, match="--details=yes needs --format=jsonl, for json has no place for them"):
+        predict.run(["predict", f"--model={made}", f"--input={folder / 'held.jsonl'}",
+                     f"--output={tmp_path / 'p.json'}", "--details=yes"])  # fmt: skip
     with pytest.raises(InputError, match="format is 'csv'; it must be one of jsonl, json"):
         predict.run(
             ["predict", f"--model={made}", f"--input={folder / 'held.jsonl'}", f"--output={tmp_path / 'p.csv'}"]
@@ -171,7 +174,7 @@ def test_tags_of_words_by_a_crowd(folder, tmp_path):
     best = max(line["f1"] for line in logged if line["split"] == "validation")
     assert best > 0.9
     model = bert.load(made)
-    assert model.labels == ("O", "B-LOC", "I-LOC", "B-PER")
+    assert model.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")  # the last one never occurs
     text = "Mary  sat and NEW york is fun"
     (told,) = model.predict([text])
     assert [(e["type"], e["text"], text[e["start"] : e["end"]]) for e in told["entities"]] == [

@@ -129,6 +129,16 @@ def test_help_lists_options_and_settings(parse, capsys):
     assert "data.batch_size = 8" in text
 
 
+def test_help_tells_each_setting_once(capsys):
+    """Those of the file that was named first, then of the files that it builds on what it does not change."""
+    with pytest.raises(SystemExit):
+        flags.parse(["prog", "--config=configs/bio_mrc.py", "--help"], doc="", config_file=None, options={"out": ""})
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert [line.split("  #")[0] for line in lines if line.startswith("batch_size = ")] == ["batch_size = 16"]
+    assert "Settings in configs/recipe.py:" in lines
+    assert any(line.startswith("epochs = 3.0  # passes") for line in lines)
+
+
 def test_resolved_settings_can_be_pasted_back(parse, capsys):
     """What is shown, given as a command line, gives the same settings."""
     config, options = parse("--config.steps=9", "--config.name=b c", "--out=x")

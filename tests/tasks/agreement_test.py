@@ -179,7 +179,7 @@ def test_annotators_by_hand():
     found = agreement.annotator_scores([THREE], [["B", "I", "O", "O"]])
     assert [found["annotators"][name].f1.value for name in "123"] == [1, 0, pytest.approx(2 / 3)]
     assert found["mean"].value == pytest.approx(5 / 9)
-    assert found["best"] == (1, "annotator 1, sentences: 1")
+    assert found["best"] == (1, "annotator 1, texts: 1")
     assert found["human"] == (pytest.approx(2 / 9), "pairs: 3")
     tokens = agreement.annotator_scores([THREE], [["B", "I", "O", "O"]], "token")
     assert tokens["mean"].value == pytest.approx((1 + 2 / 3 + 4 / 5) / 3)
@@ -192,7 +192,7 @@ def test_sentences_are_weights_and_not_lost():
     assert {name: score.n_sentences for name, score in found["annotators"].items()} == {"1": 3, "2": 2, "3": 1, "4": 0}
     # annotator 2: one hit of two and two entities
     assert [found["annotators"][name].f1.value for name in "123"] == [1, 0.5, pytest.approx(2 / 3)]
-    assert found["annotators"]["4"].f1 == (None, "no sentence has a tag")
+    assert found["annotators"]["4"].f1 == (None, "no text has a tag")
     assert found["mean"] == (pytest.approx((1 + 1 / 2 + 2 / 3) / 3), "1 of 4 annotators without an F1 left out")
     assert found["weighted_mean"].value == pytest.approx((3 * 1 + 2 / 2 + 2 / 3) / 6)
     # pairs 1-2 with two sentences (F1 1/2), 1-3 (2/3) and 2-3 (0) with one
@@ -203,7 +203,7 @@ def test_missing_words_are_not_compared():
     part = {"1": ["B", "I", None, None], "2": [None, None, "O", "B"]}
     found = agreement.annotator_scores([part], [["B", "I", "O", "O"]])
     assert [found["annotators"][name].f1.value for name in "12"] == [1, 0]
-    assert found["human"] == (None, "no two annotators marked anything in the same sentences")
+    assert found["human"] == (None, "no two annotators marked anything in the same texts")
     assert agreement.human_agreement([part | {"3": part["1"]}]) == (1, "pairs: 1")
 
 

@@ -410,6 +410,7 @@ def test_report_and_json_say_what_is_undefined_and_what_was_left_out():
     assert lines["n"] == "4 rows scored"
     marked = metrics.report_table({"matthews": metrics.Score(0.0, "predicts one class only: yes")})
     assert marked == "matthews    0.0000   (predicts one class only: yes)"
+    assert metrics.report_table({"n_tokens": metrics.Score(1234.0)}).split() == ["n_tokens", "1,234"]
     written = json.loads(json.dumps(metrics.as_json(scores, intervals), allow_nan=False))
     assert written["pearson"] == {
         "value": pytest.approx(scores["pearson"].value), "reason": None,

@@ -131,7 +131,7 @@ def test_every_word_of_a_long_sentence_counts_once(all_pieces):
 
 def test_labels_are_o_and_then_types_by_name_with_b_before_i():
     rows = [sentence("a b c d", "I-PER B-PER O B-LOC"), sentence("a b", "? I-LOC", "B-X-Y O")]
-    assert labels_of(rows) == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER", "B-X-Y")
+    assert labels_of(rows) == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER", "B-X-Y", "I-X-Y")
     assert labels_of(rows[::-1]) == labels_of(rows)
     assert labels_of([sentence("a b c", "I B O")]) == ("O", "B", "I")
     assert labels_of([sentence("a b c", "NN VB DT")]) == ("DT", "NN", "VB")
@@ -217,17 +217,18 @@ def config_of(tmp_path, text=CROWD, **changes):
 
 def test_crowd_columns_are_votes(tmp_path):
     made = task.read(config_of(tmp_path, annotator_weights="2=3", labelled_pieces="all"))
-    assert made.labels == ("O", "B-LOC", "I-LOC", "B-PER")
+    assert made.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
     assert made.names == ("cross_entropy", "kl", "f1", "annotator_mean", "annotator_human", "accuracy", "n")
     batches = made.batches(TOKENIZER, ExampleSettings(3, 16, packed=False))
     batch = batches(0)
     johns = np.argwhere(batch["token_ids"] == TOKENIZER.vocab.index("john"))[0]
-    assert batch["targets"][*johns].tolist() == [0.75, 0.0, 0.0, 0.25]
+    assert batch["targets"][*johns].tolist() == [0.75, 0.0, 0.0, 0.25, 0.0]
     assert batch["target_weights"].sum() == 7 + 2  # the two other pieces of kkk
     changed = {"annotator_weights": "2=3", "votes": "majority", "labelled_pieces": "first"}
     batch = task.read(config_of(tmp_path, **changed)).batches(TOKENIZER, ExampleSettings(3, 16, packed=False))(0)
     assert batch["targets"][*np.argwhere(batch["token_ids"] == TOKENIZER.vocab.index("john"))[0]].tolist() == [
         1,
+        0,
         0,
         0,
         0,
@@ -278,6 +279,6 @@ def test_settings_without_sense_are_refused(tmp_path, changes, message):
 def test_settings_reach_the_job(tmp_path):
     made = task.read(config_of(tmp_path, loss_per="example", decoding="greedy", metrics="kl, n", votes="majority"))
     assert made.reading == dataclasses.replace(SMALL, decoding="greedy")
-    assert (made.loss, made.names) == (TokenLabels(4, "example"), ("kl", "n"))
+    assert (made.loss, made.names) == (TokenLabels(5, "example"), ("kl", "n"))
     assert made.voting.votes == "majority"
     assert tagging.reading_of(made.extra({}), bert.load(GOLDEN / "tiny_tokcls").config) == made.reading

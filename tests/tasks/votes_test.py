@@ -106,6 +106,9 @@ def test_names_that_stand_twice_or_nowhere_are_refused():
         check_names(settings, ["ben", "anna"])
     with pytest.raises(InputError, match=r"names 'anna'; the annotators are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 \.\.\.$"):
         check_names(settings, list("0123456789x"))
+    with pytest.raises(InputError, match="is 0 for every annotator, so nobody votes"):
+        check_names(VoteSettings({"anna": 0.0, "ben": 0.0}), ["anna", "ben"])
+    check_names(VoteSettings({"anna": 0.0}), ["anna", "ben"])
 
 
 def test_another_way_to_count_is_refused():

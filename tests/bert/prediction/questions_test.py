@@ -5,7 +5,7 @@ import pytest
 
 from bert.data.passages import parts
 from bert.errors import InputError
-from bert.prediction.questions import Asked, WindowSettings, asked_of, windows_of
+from bert.prediction.questions import Asked, WindowSettings, asked_of, fitted, windows_of
 from bert.text.tokenizer import Tokenizer
 
 WORDS = [f"w{i}" for i in range(40)]
@@ -121,3 +121,11 @@ def test_a_message_does_not_hold_a_whole_passage():
     with pytest.raises(InputError) as error:
         asked_of(["the passage alone " * 1000])
     assert len(str(error.value)) < 100
+
+
+def test_a_finished_model_answers_any_question():
+    """Settings under which a long question leaves no room are refused in training, and fitted afterwards."""
+    tight = WindowSettings(max_length=64, window_step=16, max_question=62)
+    assert fitted(tight) == WindowSettings(max_length=64, window_step=16, max_question=45)
+    usual = WindowSettings()
+    assert fitted(usual) == usual

@@ -37,6 +37,10 @@ def test_other_settings_are_refused_with_both_values(tmp_path, tokenizer):
     open_run(tmp_path / "run", tokenizer)
     with pytest.raises(InputError, match="started with other settings: seed was 0, is 1; give the same ones"):
         open_run(tmp_path / "run", tokenizer, seed=1)
+    with pytest.raises(InputError, match="other settings: seed was 0, is 1; give"):  # not what follows from it
+        open_run(tmp_path / "run", tokenizer, seed=1, extra={"seed": 1}, data_sha256="other")
+    with pytest.raises(InputError, match="data_sha256 was"):
+        open_run(tmp_path / "run", tokenizer, data_sha256="other")
     assert open_run(tmp_path / "run", tokenizer, total_steps=20, **{"mesh.mode": "fsdp"})
     assert run_directory.read(tmp_path / "run")["total_steps"] == 20
 

@@ -110,10 +110,11 @@ def test_the_file_for_multispanqas_scorer(run, model, path):
     }  # fmt: skip
 
 
-def test_a_question_without_room_is_told_by_its_id(run, model, path):
+def test_a_question_without_room_is_cut_and_told_by_its_id(run, model, path, caplog):
     model.extra = BioReading(max_length=20, window_step=16, max_question=8).to_json()
-    with pytest.raises(InputError, match=r"held\.jsonl:1: question right: its question of 2 tokens leaves room for 15"):
-        run.predict(model, path, "out.jsonl", "jsonl")
+    run.predict(model, path, "out.jsonl", "jsonl")
+    assert "3 of 3 questions are longer than max_question, 1 tokens, and were cut (first" in caplog.text
+    assert "held.jsonl:1: question right)" in caplog.text
 
 
 def test_what_does_not_fit_is_refused(run, model, path):

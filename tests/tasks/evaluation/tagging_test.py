@@ -77,11 +77,12 @@ def test_columns_hold_every_word_once(run, model):
 
 
 def test_lines_hold_tags_and_entities(run, model):
-    rows = [{"tokens": ["in", "New", "York"]}, {"tokens": []}, {"tokens": ["New York", "john"]}]
+    rows = [{"id": 7, "tokens": ["in", "New", "York"]}, {"tokens": []}, {"tokens": ["New York", "john"]}]
     path = run.write("in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     written = run.predict(model, path, "out.jsonl", "jsonl")["out.jsonl"]
     told = [json.loads(line) for line in written.splitlines()]
     assert [one["tokens"] for one in told] == [row["tokens"] for row in rows]
+    assert [one.get("id") for one in told] == ["7", None, None]
     assert told[0]["tags"] == ["O", "B-LOC", "I-LOC"]
     assert told[0]["entities"] == [{"type": "LOC", "start": 1, "end": 3, "text": "New York"}]
     assert told[0]["probabilities"] == pytest.approx([0.9] * 3)

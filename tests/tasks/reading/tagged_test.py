@@ -300,8 +300,10 @@ def test_a_split_cuts_no_document_apart(write):
     for share in (0.001, 0.999):
         assert all(part.rows for part in split(rows, share, seed=0))
     assert says_so("share 1 must be above 0", message_of(split, rows, 1, 0))
-    one = read(write("b.txt", "-DOCSTART- O\n\na O\n\nb O\n"))
-    assert says_so("holds 1 document, which is not split", message_of(split, one, 0.5, 0))
+    single = read(write("b.txt", "-DOCSTART- O\n\na O\n\nb O\n"))
+    assert [len(part.rows) for part in split(single, 0.5, 0)] == [1, 1]  # its sentences
+    one = read(write("c.txt", "-DOCSTART- O\n\na O\n"))
+    assert says_so("only one sentence can be used, which is not split", message_of(split, one, 0.5, 0))
 
 
 def test_both_schemes_of_conll_2003_are_one_data_set(shared):
