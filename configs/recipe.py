@@ -7,8 +7,8 @@ seeds.
 from ml_collections import ConfigDict
 
 
-def add_to(config: ConfigDict) -> ConfigDict:
-    """The config with these settings."""
+def add_to(config: ConfigDict) -> None:
+    """Adds them."""
     config.init_from = ""  # model, run directory or Google checkpoint to start from
     config.seed = 0  # of the new head, dropout, data order and split
     config.seeds = 1  # runs with seed, seed + 1, ...; their mean, deviation and best are told
@@ -49,4 +49,3 @@ def add_to(config: ConfigDict) -> ConfigDict:
     config.keep_checkpoints = 1  # newest ones; the best model is in model/
     config.stop_after_skips = 20  # non-finite steps in a row
     config.allocator = "keep"
-    return config

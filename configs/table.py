@@ -39,4 +39,5 @@ def get_config() -> ConfigDict:
     config.metric = ""  # chooses the best evaluation; empty: the first of the metrics
     config.positive = ""  # the label that f1 is about; empty: the second of two
     config.baseline = False  # also fit TF-IDF + logistic regression, to see what BERT adds
-    return recipe.add_to(config)
+    recipe.add_to(config)
+    return config

@@ -263,7 +263,8 @@ def _help_on(config_file: pathlib.Path, told: frozenset[str] = frozenset()) -> l
     fields = [(field, comment) for field, comment in fields if field.split(" = ")[0] not in told]
     lines = ["", f"Settings in {config_file}:", *(f"  {field or comment}" for field, comment in fields)]
     told |= {field.split(" = ")[0] for field, _ in fields if field}
-    for name in re.findall(r"^from configs import (\w+)$", source, re.MULTILINE):
+    beside = re.findall(r"^from configs import (.+)$", source, re.MULTILINE)
+    for name in ", ".join(beside).split(", ") if beside else ():
         lines += _help_on(config_file.with_name(f"{name}.py"), told)
     return lines
 

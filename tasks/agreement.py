@@ -138,7 +138,6 @@ class AnnotatorScores(TypedDict):
 def annotator_scores(
     tags_by_annotator: Sequence[Mapping[str, Sequence[str | None]]],
     predicted: Sequence[Sequence[str]],
-    measure: str = "entity",
 ) -> AnnotatorScores:
     """F1 of the predicted tags against each annotator, and of the annotators against each other.
 
@@ -148,17 +147,16 @@ def annotator_scores(
 
     Args:
       tags_by_annotator: for each sentence, annotator -> a tag for each word, None where the annotator gave none.
-      measure: "entity": lenient F1 of entities; "token": of words that are not O, by type, B and I alike. Words that
-        one side did not tag are not compared; they end a sentence for entities.
+        Words that one side did not tag are not compared; they end an entity.
 
     Raises:
-      InputError: another number of sentences or words than predicted; a tag of another form; an unknown measure.
+      InputError: another number of sentences or words than predicted; a tag of another form.
     """
-    check_taggings(tags_by_annotator, predicted, measure)
+    check_taggings(tags_by_annotator, predicted)
     sums = {name: np.zeros(4) for name in sorted({name for sentence in tags_by_annotator for name in sentence})}
     for sentence, tags in zip(tags_by_annotator, predicted, strict=True):
         for name, given in sentence.items():
-            sums[name] += compare(given, tags, measure)
+            sums[name] += compare(given, tags)
     each = {name: AnnotatorScore(_f1(found), int(found[3])) for name, found in sums.items()}
     known = {name: (f1.value, n) for name, (f1, n) in each.items() if f1.value is not None}
     missing = len(each) - len(known)
@@ -172,7 +170,7 @@ def annotator_scores(
         "mean": _weighted([(value, 1) for value, _ in known.values()], note),
         "weighted_mean": _weighted(list(known.values()), note),
         "best": best,
-        "human": human_agreement(tags_by_annotator, measure),
+        "human": human_agreement(tags_by_annotator),
     }
 
 
@@ -185,17 +183,17 @@ def summary(scores: AnnotatorScores) -> dict[str, Score]:
     }
 
 
-def human_agreement(tags_by_annotator: Sequence[Mapping[str, Sequence[str | None]]], measure: str = "entity") -> Score:
+def human_agreement(tags_by_annotator: Sequence[Mapping[str, Sequence[str | None]]]) -> Score:
     """Mean over pairs of annotators of the F1 of one against the other, weighted by the sentences that they share.
 
     The F1 of a pair is over all the sentences in which both tagged a word; it does not matter who is taken for gold.
     Pairs where neither marked anything have none; the note counts them. Arguments, errors: as in `annotator_scores`.
     """
-    check_taggings(tags_by_annotator, None, measure)
+    check_taggings(tags_by_annotator, None)
     sums: dict[tuple[str, str], np.ndarray] = {}
     for sentence in tags_by_annotator:
         for pair in combinations(sorted(sentence), 2):
-            found = compare(sentence[pair[0]], sentence[pair[1]], measure)
+            found = compare(sentence[pair[0]], sentence[pair[1]])
             if found[3]:
                 sums[pair] = sums.get(pair, 0) + np.array(found)
     values = [(f1.value, int(found[3])) for found in sums.values() if (f1 := _f1(found)).value is not None]

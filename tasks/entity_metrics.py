@@ -29,7 +29,6 @@ RULES = {
 }
 UNNAMED = "_"
 FORMS = "O, B-TYPE, I-TYPE, or plain B and I"
-MEASURES = ("entity", "token")
 
 Tags = Sequence[str | None]  # None: a word without a tag
 
@@ -117,13 +116,11 @@ def ratios(hits: float, wanted: float, said: float, name: str, note: str | None 
     }
 
 
-def check_taggings(sentences: Sequence[Mapping[str, Tags]], predicted: Sequence[Tags] | None, measure: str) -> None:
+def check_taggings(sentences: Sequence[Mapping[str, Tags]], predicted: Sequence[Tags] | None) -> None:
     """Raises InputError where taggings by annotators, and of the model, do not fit together; see `compare`.
 
     sentences: for each, annotator -> a tag for each word, or None. predicted: the model's, which has all tags.
     """
-    if measure not in MEASURES:
-        raise InputError(f"measure {measure!r} must be one of {', '.join(MEASURES)}")
     if predicted is not None and len(sentences) != len(predicted):
         raise InputError(f"{len(predicted):,} predicted sentences for {len(sentences):,}; give one for each, in order")
     for number, sentence in enumerate(sentences, start=1):
@@ -139,30 +136,26 @@ def check_taggings(sentences: Sequence[Mapping[str, Tags]], predicted: Sequence[
                     _check_tag(tag, f"sentence {number:,}, word {place}, {name}")
 
 
-def compare(first: Tags, second: Tags, measure: str) -> tuple[int, int, int, int]:
-    """Of two taggings of one sentence: marks of both, of the first, of the second; 1 where both tagged a word.
+def compare(first: Tags, second: Tags) -> tuple[int, int, int, int]:
+    """Of two taggings of one sentence: entities of both, of the first, of the second; 1 where both tagged a word.
 
-    measure: a mark is an "entity" (lenient rule), or a "token" that is not O with its type. Words that one side left
-    without a tag are not compared; an entity ends there.
+    By the lenient rule. Words that one side left without a tag are not compared; an entity ends there.
     """
     tagged = None  # all words, the usual case; each tagging is then read once, however many it is compared with
     if None in first or None in second:
         tagged = tuple(None not in pair for pair in zip(first, second, strict=True))
-    a, b = _marks(tuple(first), tagged, measure), _marks(tuple(second), tagged, measure)
+    a, b = _marks(tuple(first), tagged), _marks(tuple(second), tagged)
     return len(a & b), len(a), len(b), int(any(tagged) if tagged is not None else len(first) > 0)
 
 
 @lru_cache(maxsize=1024)
-def _marks(tags: tuple[str | None, ...], tagged: tuple[bool, ...] | None, measure: str) -> frozenset[Entity]:
-    """Entities of the runs of tagged words; or the words of these, one by one."""
+def _marks(tags: tuple[str | None, ...], tagged: tuple[bool, ...] | None) -> frozenset[Entity]:
+    """Entities of the runs of tagged words."""
     found: set[Entity] = set()
     start = 0
     for is_tagged, group in groupby(tagged or (True,) * len(tags)):
         end = start + len(list(group))
         run = entities([str(tag) for tag in tags[start:end]]) if is_tagged else []
-        for type_, first, last in run:
-            here = Entity(type_, start + first, start + last)
-            words = (Entity(type_, word, word + 1) for word in range(here.start, here.end))
-            found.update([here] if measure == "entity" else words)
+        found.update(Entity(type_, start + first, start + last) for type_, first, last in run)
         start = end
     return frozenset(found)

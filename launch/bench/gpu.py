@@ -1,4 +1,4 @@
-"""Pretraining steps on one GPU in bfloat16: ours beside transformers in PyTorch at its best, in under eight minutes.
+"""Pretraining steps on one GPU in bfloat16: ours beside transformers in PyTorch at its best; sized for eight minutes.
 
 python -m launch.bench.gpu --out=DIR [--sizes=base,large] [--lengths=128,512] [--tokens=32768] [--no-peer]
 

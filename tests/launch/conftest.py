@@ -1,11 +1,47 @@
 """What tests of commands share."""
 
 import functools
+import pathlib
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
 
 import jax
 import pytest
 
 from bert.training import sharding
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def two_processes(tmp_path) -> Callable[..., None]:
+    """Runs a command in one process with workdir one, then in two local processes over Gloo with workdir two."""
+
+    def start(words, *more):
+        environment = {"PATH": "/usr/bin:/bin", "JAX_PLATFORMS": "cpu", "HOME": str(tmp_path)}
+        command = [sys.executable, "-m", *words, *more]
+        return subprocess.Popen(
+            command, cwd=CHECKOUT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+
+    def run(*words):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = f"--coordinator=127.0.0.1:{free.getsockname()[1]}"
+        alone = start(words, f"--workdir={tmp_path / 'one'}")
+        said = alone.communicate(timeout=300)[1]
+        assert alone.returncode == 0, said
+        both = [
+            start(words, f"--workdir={tmp_path / 'two'}", address, "--num_processes=2", f"--process_id={i}")
+            for i in range(2)
+        ]
+        for process in both:
+            said = process.communicate(timeout=300)[1]
+            assert process.returncode == 0, said
+
+    return run
 
 
 @pytest.fixture(scope="module")

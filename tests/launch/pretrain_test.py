@@ -206,27 +206,9 @@ def test_the_command_line_ends_with_code_2_and_one_line(tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_train_as_one_does(prepared, tmp_path):
+def test_two_processes_train_as_one_does(prepared, tmp_path, two_processes):
     """Two local processes over Gloo end with the weights of one process; each builds its half of every batch."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-
-    def start(workdir, *words):
-        command = [sys.executable, "-m", "launch.pretrain", *TINY, f"--config.data={prepared}", f"--workdir={workdir}"]
-        environment = {"PATH": "/usr/bin:/bin", "JAX_PLATFORMS": "cpu", "HOME": str(tmp_path)}
-        return subprocess.Popen([*command, *words], cwd=CHECKOUT, env=environment, stderr=subprocess.PIPE, text=True)
-
-    alone = start(tmp_path / "one")
-    assert alone.communicate()[1] is not None
-    assert alone.returncode == 0
-    both = [
-        start(tmp_path / "two", f"--coordinator=127.0.0.1:{port}", "--num_processes=2", f"--process_id={i}")
-        for i in range(2)
-    ]
-    for process in both:
-        said = process.communicate(timeout=300)[1]
-        assert process.returncode == 0, said
+    two_processes("launch.pretrain", *TINY, f"--config.data={prepared}")
     one, two = (bert.load(tmp_path / name).params["encoder"]["blocks"] for name in ("one", "two"))
     for name in ("query", "key", "value"):
         np.testing.assert_allclose(one["attention"][name]["kernel"], two["attention"][name]["kernel"], atol=1e-5)

@@ -181,9 +181,6 @@ def test_annotators_by_hand():
     assert found["mean"].value == pytest.approx(5 / 9)
     assert found["best"] == (1, "annotator 1, texts: 1")
     assert found["human"] == (pytest.approx(2 / 9), "pairs: 3")
-    tokens = agreement.annotator_scores([THREE], [["B", "I", "O", "O"]], "token")
-    assert tokens["mean"].value == pytest.approx((1 + 2 / 3 + 4 / 5) / 3)
-    assert tokens["human"].value == pytest.approx((2 / 3 + 4 / 5 + 1 / 2) / 3)
 
 
 def test_sentences_are_weights_and_not_lost():

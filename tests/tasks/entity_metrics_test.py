@@ -125,27 +125,23 @@ def test_cut_tails_are_refused():
 def test_taggings_with_holes():
     # a hole ends the entity for both sides; what lies behind it is compared again
     first, second = ["B", "I", "I", "I", "O"], ["B", "I", None, "I", "B"]
-    assert compare(first, second, "entity") == (2, 2, 3, 1)
-    assert compare(first, second, "token") == (3, 3, 4, 1)
-    assert compare(second, first, "entity") == (2, 3, 2, 1)
-    assert compare(["B-A", "I-A"], ["B-A", "I-B"], "entity") == (0, 1, 2, 1)
-    assert compare(["B-A", "I-A"], ["B-A", "I-B"], "token") == (1, 2, 2, 1)
-    assert compare(["B", None], [None, "B"], "entity") == (0, 0, 0, 0)
-    assert compare([], [], "entity") == (0, 0, 0, 0)
+    assert compare(first, second) == (2, 2, 3, 1)
+    assert compare(second, first) == (2, 3, 2, 1)
+    assert compare(["B-A", "I-A"], ["B-A", "I-B"]) == (0, 1, 2, 1)
+    assert compare(["B", None], [None, "B"]) == (0, 0, 0, 0)
+    assert compare([], []) == (0, 0, 0, 0)
 
 
 def test_taggings_that_do_not_fit_are_refused():
     sentence = {"anna": ["O", "B"], "ben": ["O", None]}
-    check_taggings([sentence], [["O", "B"]], "entity")
+    check_taggings([sentence], [["O", "B"]])
     with pytest.raises(InputError, match="sentence 1 has 1 tags of the prediction, but 2 of annotator anna"):
-        check_taggings([sentence], [["O"]], "entity")
+        check_taggings([sentence], [["O"]])
     with pytest.raises(InputError, match="sentence 2 has 2 tags of annotator anna, but 1 of annotator ben"):
-        check_taggings([sentence, sentence | {"ben": ["O"]}], None, "entity")
+        check_taggings([sentence, sentence | {"ben": ["O"]}], None)
     with pytest.raises(InputError, match="sentence 1, word 2, the prediction: tag None"):
-        check_taggings([sentence], [["O", None]], "entity")
+        check_taggings([sentence], [["O", None]])
     with pytest.raises(InputError, match="sentence 1, word 1, annotator predicted: tag 'x'"):
-        check_taggings([{"predicted": ["x"]}], [["O"]], "token")
+        check_taggings([{"predicted": ["x"]}], [["O"]])
     with pytest.raises(InputError, match="2 predicted sentences for 1"):
-        check_taggings([sentence], [["O"], ["O"]], "entity")
-    with pytest.raises(InputError, match="measure 'word' must be one of entity, token"):
-        check_taggings([sentence], None, "word")
+        check_taggings([sentence], [["O"], ["O"]])

@@ -218,24 +218,24 @@ def test_a_fault_in_json_is_told_in_one_line(write, line, says):
 def workers(write, truth=True):
     """A folder of three workers: two documents, of one a worker has glued a word, of one a line has no word."""
     for name, content in {
-        "work/ann/d1.txt": "\na B-X\nb I-X\n\nc O\n",
-        "work/bob/d1.txt": "a O\nb O\n\nc O\n\n",
-        "work/cid/d1.txt": "a/B O\nb O\n\nc O\n",
-        "work/ann/d2.txt": " B-X\nd O\n",
-        "work/bob/d2.txt": "d O\ne O\n",
-        "work/cid/d2.txt": "de O\n",
+        "crowd/ann/d1.txt": "\na B-X\nb I-X\n\nc O\n",
+        "crowd/bob/d1.txt": "a O\nb O\n\nc O\n\n",
+        "crowd/cid/d1.txt": "a/B O\nb O\n\nc O\n",
+        "crowd/ann/d2.txt": " B-X\nd O\n",
+        "crowd/bob/d2.txt": "d O\ne O\n",
+        "crowd/cid/d2.txt": "de O\n",
         **({"ground_truth/d1.txt": "a B-X\nb I-X\n\nc O\n", "ground_truth/d2.txt": "d B-Y\n"} if truth else {}),
     }.items():
         path = write(name, content)
-    return path[: path.rindex("/work/" if not truth else "/ground_truth/")]
+    return path[: path.rindex("/crowd/" if not truth else "/ground_truth/")]
 
 
 def test_workers_with_the_truth_beside_them(write):
     top = workers(write)
-    write("work/ann/.DS_Store", b"\0")
-    write("work/.old/d1.txt", "a O\nb O\n\nc O\n")
-    write("work/ann/d3.txt", "f O\n")
-    for path in (top, f"{top}/work"):
+    write("crowd/ann/.DS_Store", b"\0")
+    write("crowd/.old/d1.txt", "a O\nb O\n\nc O\n")
+    write("crowd/ann/d3.txt", "f O\n")
+    for path in (top, f"{top}/crowd"):
         rows = read(path)
         assert sentences(rows) == ["a/B-X/O b/I-X/O", "c/O/O"]
         assert [name for name, _ in rows.rows[0].annotations] == ["ann", "bob"]
@@ -243,20 +243,20 @@ def test_workers_with_the_truth_beside_them(write):
         said = str(rows.report)
         assert says_so("3 rows read, 2 kept; dropped 1: no tags .first .*ground_truth/d2.txt:1", said)
         assert says_so("2 files of 3 workers on 2 documents are used", said)
-        assert says_so(r"dropped 1 files .* a line has a tag and no word \(first .*work/ann/d2\.txt:1\)", said)
+        assert says_so(r"dropped 1 files .* a line has a tag and no word \(first .*crowd/ann/d2\.txt:1\)", said)
         assert says_so(r"dropped 3 files .* not those of ground_truth \(first .*cid/d1\.txt:1, 'a/B' for 'a'\)", said)
         assert says_so(r"dropped 1 files .* no such document in ground_truth \(first .*ann/d3\.txt\)", said)
         assert sentences(read(path, annotators="bob,ground_truth"))[0] == "a/O/B-X b/O/I-X"
         assert sentences(read(path, annotators="ground_truth")) == ["a/B-X b/I-X", "c/O", "d/B-Y"]
         assert sentences(read(path, "no")) == ["a b", "c", "d"]
     assert says_so(r"no annotator 'dan'; they are ann, bob, cid, ground_truth", refused(top, annotators="dan"))
-    write("work/bob/d1.txt", "a O\nb O\n\n\nc X\n")
+    write("crowd/bob/d1.txt", "a O\nb O\n\n\nc X\n")
     assert says_so(r"bob/d1\.txt:5: 'X' is no tag", refused(top))
 
 
 def test_workers_without_the_truth(write):
     """The words of most are right; where no two agree, those of the first."""
-    rows = read(f"{workers(write, truth=False)}/work")
+    rows = read(f"{workers(write, truth=False)}/crowd")
     assert sentences(rows) == ["a/B-X/O b/I-X/O", "c/O/O", "d/O e/O"]
     assert says_so("in 1 documents no words have most files", str(rows.report))
     assert says_so(r"dropped 2 files of workers: its words are not those of most workers", str(rows.report))
@@ -266,16 +266,16 @@ def test_folders_and_files_that_are_none_of_these(write, tmp_path):
     top = workers(write)
     assert says_so("no_such: no such file or folder", refused(f"{top}/no_such"))
     assert says_so("ground_truth: holds no folder for each worker", refused(f"{top}/ground_truth"))
-    write("val/work/ann/d.txt", "a O\n")
-    write("test/work/ann/d.txt", "a O\n")
-    assert says_so(r"holds folders of folders \(test, val, work\)", refused(str(tmp_path)))
+    write("val/crowd/ann/d.txt", "a O\n")
+    write("test/crowd/ann/d.txt", "a O\n")
+    assert says_so(r"holds folders of folders \(crowd, test, val\)", refused(str(tmp_path)))
     assert says_so("is no folder, but format is workers", refused(write("a.txt", "a O\n"), format="workers"))
     assert says_so("is a folder, but format is columns", refused(top, format="columns"))
     assert says_so(r"\.tar files are not read; unpack it first", refused(write("a.tar.gz", b"")))
     assert says_so(r"parquet files are not read as tagged .* as jsonl", refused(write("a.parquet", b"PAR1")))
     assert says_so("is packed by gzip", refused(write("b.txt", gzip.compress(b"a O\n"))))
     write("ground_truth/d2.txt", "d\n")
-    assert says_so(r"ground_truth/d2\.txt:1: a line is no word with its tag; mend", refused(f"{top}/work"))
+    assert says_so(r"ground_truth/d2\.txt:1: a line is no word with its tag; mend", refused(f"{top}/crowd"))
 
 
 def test_labelled_is_one_of_three(write):
