@@ -304,6 +304,17 @@ def test_f1_is_about_the_same_label_whatever_order_the_start_has(folder, table, 
     assert last["f1"] == 0.0, "it says no to every row"
 
 
+def test_a_file_in_another_encoding_than_in_training(trained, tmp_path):
+    """The way out that the message names exists, and the text comes back whole."""
+    source, target = tmp_path / "latin.csv", tmp_path / "out.csv"
+    source.write_bytes("review\ngood caf\u00e9\n".encode("latin-1"))
+    words = ["predict", f"--model={trained}", f"--input={source}", f"--output={target}"]
+    with pytest.raises(InputError, match="0xE9 is not UTF-8; set encoding"):
+        predict.run(words)
+    predict.run([*words, "--encoding=latin-1"])
+    assert target.read_text().splitlines()[1].startswith("good caf\u00e9,yes,")
+
+
 def test_evaluation_without_labels_or_with_another_model_is_refused(trained, tmp_path):
     source = write(tmp_path / "input.csv", [{"review": "good"}, {"review": "bad"}])
     with pytest.raises(InputError, match="liked"):
