@@ -10,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help pretrain test test-slow glue lint format lock clean .venv
+.PHONY: help pretrain test test-slow glue bench bench-update lint format lock clean .venv
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -33,6 +33,13 @@ glue: $(READY)  ## GLUE's dev scores beside PyTorch (hours; needs torch): make g
 		&& $(BIN)/python -m zipfile -e runs/minilm/*.whl runs/minilm; }
 	@$(BIN)/python -m launch.bench.glue --data=$(GLUE) --init_from=$(INIT) --out=runs/glue.jsonl
 
+# Other rows: make bench ROWS=all, or the names that `python -m launch.bench.cpu --help` lists.
+bench: $(READY)  ## our speed on this CPU beside others' (10 minutes, and the first time some for their environments)
+	@$(BIN)/python -m launch.bench.cpu --out=runs/bench.json $(if $(ROWS),--rows=$(ROWS))
+
+bench-update: $(READY)  ## put what make bench measured into docs/benchmarks.md
+	@$(BIN)/python -m launch.bench.report --results=runs/bench.json --document=docs/benchmarks.md
+
 lint: $(READY)  ## format, lint and types; changes nothing
 	@$(BIN)/ruff format --check --quiet --diff
 	@$(BIN)/ruff check --quiet
@@ -46,7 +53,7 @@ lock: $(READY)  ## write requirements.lock anew from pyproject.toml (versions an
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --extra dev pyproject.toml -o requirements.lock
 
 clean:  ## remove what was built here; prepared/ and runs/ stay
-	@rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .jax_cache
+	@rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .jax_cache .bench
 	@find $(wildcard bert launch tasks configs tests) -name __pycache__ -prune -exec rm -rf {} +
 
 .venv: $(READY)  ## the environment alone

@@ -1,4 +1,4 @@
-"""BertConfig: what an encoder is (sizes, activation, dropout) and how it is computed (dtype, loop, remat).
+"""BertConfig: what an encoder is (sizes, activation, dropout) and how it is computed (dtype, loop, remat, attention).
 
 Every check of these values and every spelling of them in other people's ``config.json`` is here.
 Not here: training settings (configs/), label names and window sizes of a task (they travel beside these in
@@ -32,6 +32,7 @@ ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "relu", "si
 _SAME_ACTIVATION = {"gelu_python": "gelu", "gelu_python_tanh": "gelu_pytorch_tanh"}
 DTYPES = ("float32", "bfloat16")
 LAYER_LOOPS = ("auto", "scan", "unroll")
+ATTENTIONS = ("core", "fused")
 
 # our field -> name in config.json (Hugging Face, and Google's bert_config.json where it has the value)
 _JSON_NAMES = {
@@ -73,6 +74,7 @@ class BertConfig:
     dtype: str = "float32"  # of matrix products; parameters, softmax, norms and losses stay float32
     layer_loop: str = "auto"  # "scan" compiles one block, "unroll" all of them (faster on CPU); auto: by backend
     remat: bool = False  # compute each block again in the backward pass instead of keeping its activations
+    attention: str = "core"  # "fused": cuDNN's kernel where there is one (bert/model/attention.py); no dropout in it
 
     def __post_init__(self):
         for name in ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size",
@@ -96,8 +98,17 @@ class BertConfig:
                 raise InputError(f"{name} is {getattr(self, name)!r}; it must be above 0 and finite")
         if str(self.hidden_act) in _SAME_ACTIVATION:
             object.__setattr__(self, "hidden_act", _SAME_ACTIVATION[self.hidden_act])
-        for name, allowed in (("hidden_act", ACTIVATIONS), ("dtype", DTYPES), ("layer_loop", LAYER_LOOPS)):
+        choices = {"hidden_act": ACTIVATIONS, "dtype": DTYPES, "layer_loop": LAYER_LOOPS, "attention": ATTENTIONS}
+        for name, allowed in choices.items():
             _check_choice(name, getattr(self, name), allowed)
+
+    def check_training(self) -> None:
+        """Raises InputError where an encoder can be run as the configuration says, but not trained."""
+        if self.attention == "fused" and self.attention_dropout:
+            raise InputError(
+                "attention is 'fused', which has no dropout on attention weights; set attention_dropout=0 or "
+                "attention='core'"
+            )
 
     @classmethod
     def of_size(cls, size: str, *, vocab_size: int, **changes) -> BertConfig:

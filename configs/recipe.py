@@ -23,6 +23,7 @@ def add_to(config: ConfigDict) -> None:
     config.model.dtype = "float32"  # of matrix products; see configs/pretrain.py
     config.model.layer_loop = "auto"
     config.model.remat = False
+    config.model.attention = "core"
 
     config.optimizer = ConfigDict()
     config.optimizer.name = "adamw"  # with bias correction: small data needs it (Zhang et al. 2021)

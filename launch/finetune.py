@@ -41,7 +41,7 @@ from tasks.metrics import CONSTANT
 # Settings that do not change what is trained.
 MAY_CHANGE = (
     "data", "validation", "init_from", "log_every", "keep_checkpoints", "stop_after_skips", "allocator", "baseline",
-    "mesh.", "model.layer_loop", "model.remat",
+    "mesh.", "model.layer_loop", "model.remat", "model.attention",
 )  # fmt: skip
 
 

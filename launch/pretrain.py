@@ -35,7 +35,7 @@ from launch.starting_point import adopt, computing, starting_point
 # Settings that do not change what is trained. Of these total_steps moves the schedule, which is told.
 MAY_CHANGE = (
     "data", "total_steps", "log_every", "evaluate_every", "save_every", "keep_checkpoints", "stop_after_skips",
-    "probes", "allocator", "mesh.", "model.layer_loop", "model.remat",
+    "probes", "allocator", "mesh.", "model.layer_loop", "model.remat", "model.attention",
 )  # fmt: skip
 
 

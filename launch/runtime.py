@@ -35,6 +35,9 @@ def start(*, allocator: str, cache: pathlib.Path, options: dict) -> None:
         keep_freed_memory()
     if not jax.config.jax_compilation_cache_dir:
         jax.config.update("jax_compilation_cache_dir", str(cache.absolute()))
+    if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
+        # The dozen small programs of a start, too: JAX keeps only those that took a second.
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     _join_processes(options)
 
 

@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 
 from bert.config import BertConfig
-from bert.model.layers import Array, Block, LayerNorm, allowed_pairs, dropout
+from bert.model.dropout import dropout
+from bert.model.layers import Array, Block, LayerNorm
 
 
 class Table(nn.Module):
@@ -62,10 +63,10 @@ class Encoder(nn.Module):
     def _init_blocks(self, key: Array) -> dict:
         """Parameters of all blocks, stacked on a leading axis L."""
         x_BTD = jnp.zeros((1, 1, self.config.hidden_size), self.config.dtype)
-        allowed_B1TS = jnp.ones((1, 1, 1, 1), bool)
+        example_ids_BT = jnp.ones((1, 1), jnp.int32)
 
         def init_one(key: Array) -> dict:
-            return Block(self.config, parent=None).init(key, x_BTD, allowed_B1TS, None)["params"]
+            return Block(self.config, parent=None).init(key, x_BTD, example_ids_BT, None)["params"]
 
         return jax.vmap(init_one)(jax.random.split(key, self.config.num_layers))
 
@@ -85,7 +86,7 @@ class Encoder(nn.Module):
     def _run(self, batch: dict[str, Array], train: bool, look_inside: bool = False):
         config = self.config
         root = self.make_rng("dropout") if train else None
-        allowed_B1TS = allowed_pairs(batch["example_ids"])
+        example_ids_BT = batch["example_ids"]
 
         def key_at(depth) -> Array | None:
             """Dropout key: depth 0 for the embeddings, i + 1 for block i."""
@@ -94,11 +95,11 @@ class Encoder(nn.Module):
         def step(x_BTD, layer):
             params, depth = layer
             block = Block(config, parent=None)
-            y_BTD: Any = block.apply({"params": params}, x_BTD, allowed_B1TS, key_at(depth))
+            y_BTD: Any = block.apply({"params": params}, x_BTD, example_ids_BT, key_at(depth))
             y_BTD = rows_over_data(y_BTD)
             if not look_inside:
                 return y_BTD, None
-            weights = block.apply({"params": params}, x_BTD, allowed_B1TS, method="attention_weights")
+            weights = block.apply({"params": params}, x_BTD, example_ids_BT, method="attention_weights")
             return y_BTD, (x_BTD, weights)
 
         scanned = config.layer_loop == "scan" or (config.layer_loop == "auto" and jax.default_backend() != "cpu")

@@ -16,8 +16,10 @@ import flax.linen as nn
 import jax.numpy as jnp
 
 from bert.config import BertConfig
+from bert.model import vocabulary
+from bert.model.dropout import dropout
 from bert.model.encoder import Encoder, pick
-from bert.model.layers import ACTIVATION_FUNCTIONS, Array, Dense, LayerNorm, dropout
+from bert.model.layers import ACTIVATION_FUNCTIONS, Array, Dense, LayerNorm
 
 
 class MaskedWords(nn.Module):
@@ -30,12 +32,15 @@ class MaskedWords(nn.Module):
         self.bias = self.param("bias", nn.initializers.zeros, (self.config.vocab_size,), jnp.float32)
 
     def __call__(self, picked_BPD: Array, token_table_VD: Array) -> Array:
-        x_BPD = self.norm(ACTIVATION_FUNCTIONS[self.config.hidden_act](self.transform(picked_BPD)))
-        dtype = self.config.dtype
-        logits_BPV = jnp.einsum(
-            "BPD,VD->BPV", x_BPD.astype(dtype), token_table_VD.astype(dtype), preferred_element_type=jnp.float32
-        )
-        return logits_BPV + self.bias
+        return vocabulary.logits(self._read(picked_BPD), token_table_VD, self.bias, self.config.dtype)
+
+    def nats_and_hits(self, picked_BPD: Array, token_table_VD: Array, words_BP: Array) -> tuple[Array, Array]:
+        """Cross-entropy of these words in nats, and whether none scores higher; float32 [B, P] each."""
+        x_BPD = self._read(picked_BPD)
+        return vocabulary.nats_and_hits(x_BPD, token_table_VD, self.bias, words_BP, self.config.dtype)
+
+    def _read(self, picked_BPD: Array) -> Array:
+        return self.norm(ACTIVATION_FUNCTIONS[self.config.hidden_act](self.transform(picked_BPD)))
 
 
 def part(name: str, config: BertConfig, classes: int = 2) -> nn.Module:
@@ -55,8 +60,10 @@ def part(name: str, config: BertConfig, classes: int = 2) -> nn.Module:
 class PretrainingHead(nn.Module):
     """Masked words and, if asked for, the relation of segments A and B.
 
-    Outputs: ``mlm_logits`` float32 [B, P, V] at ``batch["masked_positions"]`` only; ``with_next_sentence`` also
-    ``pooled_output`` [B, E, D] and ``nsp_logits`` [B, E, 2] (class 0: B follows A) at ``batch["cls_positions"]``.
+    Outputs at ``batch["masked_positions"]`` only: ``mlm_logits`` float32 [B, P, V] and, where the batch has
+    ``masked_ids``, ``mlm_nats`` and ``mlm_hits`` [B, P], what these words cost and whether none scores higher (in a
+    compiled function, what nobody reads is not computed). ``with_next_sentence`` also ``pooled_output`` [B, E, D] and
+    ``nsp_logits`` [B, E, 2] (class 0: B follows A) at ``batch["cls_positions"]``.
     """
 
     config: BertConfig
@@ -69,7 +76,11 @@ class PretrainingHead(nn.Module):
 
     def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
         del train  # no dropout in this head, as in the references
-        outputs = {"mlm_logits": self.mlm(pick(hidden_BTD, batch["masked_positions"]), token_table_VD)}
+        picked_BPD = pick(hidden_BTD, batch["masked_positions"])
+        outputs = {"mlm_logits": self.mlm(picked_BPD, token_table_VD)}
+        if "masked_ids" in batch:
+            nats_BP, hits_BP = self.mlm.nats_and_hits(picked_BPD, token_table_VD, batch["masked_ids"])
+            outputs |= {"mlm_nats": nats_BP, "mlm_hits": hits_BP}
         if self.with_next_sentence:
             pooled_BED = pooled(self.pooler, pick(hidden_BTD, batch["cls_positions"]))
             outputs |= {"pooled_output": pooled_BED, "nsp_logits": self.next_sentence(pooled_BED)}

@@ -7,6 +7,7 @@ Source: Devlin et al. 2018; google-research/bert ``modeling.py`` (post-norm bloc
 """
 
 import functools
+import math
 from collections.abc import Callable
 
 import flax.linen as nn
@@ -14,11 +15,33 @@ import jax
 import jax.numpy as jnp
 
 from bert.config import BertConfig
+from bert.model import products
+from bert.model.attention import allowed_pairs, attention, attention_scores, attention_weights, fused_attention
+from bert.model.dropout import dropout
 
 Array = jax.Array
 
+
+@jax.custom_vjp
+def gelu(x: Array) -> Array:
+    """``x`` times the normal distribution function, computed in float32; the gradient keeps ``x`` alone."""
+    return (x * _normal_below(x.astype(jnp.float32))).astype(x.dtype)
+
+
+def _normal_below(x: Array) -> Array:
+    return 0.5 * (1.0 + jax.lax.erf(x * math.sqrt(0.5)))
+
+
+def _gelu_backward(x: Array, dy: Array) -> tuple[Array]:
+    wide = x.astype(jnp.float32)
+    density = jnp.exp(-0.5 * wide * wide) * (1 / math.sqrt(2 * math.pi))
+    return ((dy * (_normal_below(wide) + wide * density)).astype(x.dtype),)
+
+
+gelu.defvjp(lambda x: (gelu(x), x), _gelu_backward)
+
 ACTIVATION_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
-    "gelu": functools.partial(jax.nn.gelu, approximate=False),
+    "gelu": gelu,
     "gelu_new": functools.partial(jax.nn.gelu, approximate=True),
     "gelu_pytorch_tanh": functools.partial(jax.nn.gelu, approximate=True),
     "gelu_fast": functools.partial(jax.nn.gelu, approximate=True),
@@ -45,9 +68,7 @@ class Dense(nn.Module):
         init = nn.initializers.truncated_normal(self.config.initializer_range)
         kernel = self.param("kernel", init, (x.shape[-1], self.features), jnp.float32)
         bias = self.param("bias", nn.initializers.zeros, (self.features,), jnp.float32)
-        result = jnp.float32 if self.float32_result else dtype
-        product = jnp.matmul(x.astype(dtype), kernel.astype(dtype), preferred_element_type=result)
-        return product + bias.astype(result)
+        return products.dense(x, kernel, bias, dtype, "float32" if self.float32_result else dtype)
 
 
 class LayerNorm(nn.Module):
@@ -64,57 +85,6 @@ class LayerNorm(nn.Module):
         # The variance of the centred values: E[x^2] - E[x]^2 cancels where the mean is large.
         variance = jnp.square(centred).mean(-1, keepdims=True)
         return centred * jax.lax.rsqrt(variance + self.config.layer_norm_eps) * scale + bias
-
-
-def dropout(x: Array, rate: float, key: Array | None) -> Array:
-    """``x`` with a share ``rate`` of its entries set to 0 and the others divided by the share kept.
-
-    Args:
-      x: any shape; the result has its dtype.
-      rate: static; rounded to 1/65536, for the bits are drawn 16 at a time (half the cost of 32 on a CPU).
-      key: None switches dropout off.
-    """
-    if key is None or rate == 0.0:
-        return x
-    threshold = min(max(1, round(rate * 65536)), 65535)
-    kept = jax.random.bits(key, x.shape, jnp.uint16) >= threshold
-    # Scaled in float32: rounded to bfloat16 first, 1/0.9 would make every sum 0.16 % too small.
-    return (x.astype(jnp.float32) * (kept * (65536 / (65536 - threshold)))).astype(x.dtype)
-
-
-def allowed_pairs(example_ids_BT: Array) -> Array:
-    """bool [B, 1, T, S]: may query position T look at key position S?
-
-    A key is seen inside its own example only; padding (example 0) is never a key. A padding query sees all keys of
-    its row, as in the references; no loss reads what it gets.
-    """
-    query_BT1, key_B1S = example_ids_BT[:, :, None], example_ids_BT[:, None, :]
-    return (((query_BT1 == key_B1S) | (query_BT1 == 0)) & (key_B1S != 0))[:, None]
-
-
-def attention_scores(q_BTNH: Array, k_BSNH: Array) -> Array:
-    """float32 [B, N, T, S]: ``q . k / sqrt(H)``."""
-    scores_BNTS = jnp.einsum("BTNH,BSNH->BNTS", q_BTNH, k_BSNH, preferred_element_type=jnp.float32)
-    return scores_BNTS * (q_BTNH.shape[-1] ** -0.5)
-
-
-def attention_weights(q_BTNH: Array, k_BSNH: Array, allowed_B1TS: Array) -> Array:
-    """float32 [B, N, T, S]: softmax over S of the scores, 0 where a pair is not allowed.
-
-    A row without any allowed key (all padding) gets equal weights: finite, and read by no loss.
-    """
-    scores_BNTS = attention_scores(q_BTNH, k_BSNH)
-    # One finite constant instead of an added mask: adding two masks overflows to -inf in low precision.
-    return jax.nn.softmax(jnp.where(allowed_B1TS, scores_BNTS, -1e30), axis=-1)
-
-
-def attention(
-    q_BTNH: Array, k_BSNH: Array, v_BSNH: Array, allowed_B1TS: Array, *, rate: float, key: Array | None
-) -> Array:
-    """[B, T, N, H] in v's dtype: values averaged by attention weights, with dropout on the weights."""
-    weights_BNTS = attention_weights(q_BTNH, k_BSNH, allowed_B1TS)
-    weights_BNTS = dropout(weights_BNTS.astype(v_BSNH.dtype), rate, key)
-    return jnp.einsum("BNTS,BSNH->BTNH", weights_BNTS, v_BSNH)
 
 
 class SelfAttention(nn.Module):
@@ -134,9 +104,13 @@ class SelfAttention(nn.Module):
 
         return split(self.query(x_BTD)), split(self.key(x_BTD)), split(self.value(x_BTD))
 
-    def __call__(self, x_BTD: Array, allowed_B1TS: Array, key: Array | None) -> Array:
+    def __call__(self, x_BTD: Array, example_ids_BT: Array, key: Array | None) -> Array:
         q, k, v = self.heads(x_BTD)
-        mixed_BTNH = attention(q, k, v, allowed_B1TS, rate=self.config.attention_dropout, key=key)
+        ids_BT, rate = example_ids_BT, self.config.attention_dropout
+        if self.config.attention == "fused":
+            mixed_BTNH = fused_attention(q, k, v, ids_BT, ids_BT)
+        else:
+            mixed_BTNH = attention(q, k, v, ids_BT, ids_BT, key, rate)
         return self.output(mixed_BTNH.reshape(x_BTD.shape))
 
     def scores(self, x_BTD: Array) -> Array:
@@ -144,10 +118,10 @@ class SelfAttention(nn.Module):
         q, k, _ = self.heads(x_BTD)
         return attention_scores(q, k)
 
-    def weights(self, x_BTD: Array, allowed_B1TS: Array) -> Array:
+    def weights(self, x_BTD: Array, example_ids_BT: Array) -> Array:
         """Attention weights float32 [B, N, T, S], without dropout."""
         q, k, _ = self.heads(x_BTD)
-        return attention_weights(q, k, allowed_B1TS)
+        return attention_weights(q, k, allowed_pairs(example_ids_BT, example_ids_BT))
 
 
 class FeedForward(nn.Module):
@@ -172,14 +146,14 @@ class Block(nn.Module):
         self.attention, self.attention_norm = SelfAttention(self.config), LayerNorm(self.config)
         self.feed_forward, self.feed_forward_norm = FeedForward(self.config), LayerNorm(self.config)
 
-    def __call__(self, x_BTD: Array, allowed_B1TS: Array, key: Array | None) -> Array:
+    def __call__(self, x_BTD: Array, example_ids_BT: Array, key: Array | None) -> Array:
         """``key``: dropout key of this block, None for none."""
         keys = (None,) * 3 if key is None else jax.random.split(key, 3)
         rate, dtype = self.config.hidden_dropout, self.config.dtype
-        mixed_BTD = dropout(self.attention(x_BTD, allowed_B1TS, keys[0]), rate, keys[1])
+        mixed_BTD = dropout(self.attention(x_BTD, example_ids_BT, keys[0]), rate, keys[1])
         x_BTD = self.attention_norm(x_BTD + mixed_BTD).astype(dtype)
         return self.feed_forward_norm(x_BTD + dropout(self.feed_forward(x_BTD), rate, keys[2])).astype(dtype)
 
-    def attention_weights(self, x_BTD: Array, allowed_B1TS: Array) -> Array:
+    def attention_weights(self, x_BTD: Array, example_ids_BT: Array) -> Array:
         """This block's attention weights float32 [B, N, T, S] for the block's input."""
-        return self.attention.weights(x_BTD, allowed_B1TS)
+        return self.attention.weights(x_BTD, example_ids_BT)

@@ -100,7 +100,7 @@ class Checkpoints:
 
     def preempted(self, step: int) -> bool:
         """Several processes: has the scheduler asked any of them to stop? True at the same step in all."""
-        return jax.process_count() > 1 and self._manager.reached_preemption(step)
+        return self._manager.reached_preemption(step)
 
     def close(self) -> None:
         """Waits until everything is on disk."""

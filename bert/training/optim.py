@@ -106,15 +106,17 @@ def decay_listing(params) -> dict[str, bool]:
     return {jax.tree_util.keystr(path, simple=True, separator="/"): decays(path) for path, _ in leaves}
 
 
-def transformation(settings: OptimizerSettings) -> optax.GradientTransformation:
-    """Gradients -> update direction; the step then does ``params -= schedule(step) * direction``."""
-    adam = scale_by_uncorrected_adam if settings.name == "google_adamw" else optax.scale_by_adam
+def transformation(settings: OptimizerSettings) -> optax.GradientTransformationExtraArgs:
+    """Gradients -> update direction; the step then does ``params -= schedule(step) * direction``.
+
+    ``update`` takes ``good``, bool: where it is False, the state stays as it was, and the direction means nothing.
+    """
     alike = settings.layer_decay == 1.0 and settings.frozen_layers < 0
     parts = [
         # Before clipping, so that what is frozen is not part of the norm.
         optax.identity() if alike else _multiply(lambda params: _frozen_or_not(params, settings)),
-        optax.clip_by_global_norm(settings.clip_norm) if settings.clip_norm else optax.identity(),
-        adam(b1=settings.b1, b2=settings.b2, eps=settings.eps),
+        clip_by_global_norm(settings.clip_norm) if settings.clip_norm else optax.identity(),
+        scale_by_adam(settings.b1, settings.b2, settings.eps, corrected=settings.name != "google_adamw"),
         optax.add_decayed_weights(settings.weight_decay, decay_mask),
     ]
     if settings.name == "lamb":
@@ -156,21 +158,42 @@ def _multiply(factors: Callable[[Any], Any]) -> optax.GradientTransformation:
     return optax.GradientTransformation(lambda params: optax.EmptyState(), update)
 
 
-def scale_by_uncorrected_adam(b1: float, b2: float, eps: float) -> optax.GradientTransformation:
-    """Adam without bias correction, as in google-research/bert: the first updates are larger by far."""
+def clip_by_global_norm(limit: float) -> optax.GradientTransformation:
+    """Gradients times ``min(1, limit / norm)``: one factor, where optax divides each entry."""
+
+    def update(grads, state, params=None):
+        del params
+        factor = limit / jnp.maximum(optax.tree.norm(grads), limit)
+        return jax.tree.map(lambda g: g * factor, grads), state
+
+    return optax.GradientTransformation(lambda params: optax.EmptyState(), update)
+
+
+def scale_by_adam(b1: float, b2: float, eps: float, *, corrected: bool) -> optax.GradientTransformationExtraArgs:
+    """Adam (Kingma & Ba 2014) that keeps its old state where a step is not ``good``.
+
+    With `optax.scale_by_adam` and a choice behind it, the compiler copies both moments of every parameter.
+
+    Args:
+      corrected: divide by what the moments lack at the start; google-research/bert does not, and its first updates
+        are larger by far.
+    """
 
     def init(params):
         zeros = lambda: jax.tree.map(jnp.zeros_like, params)  # noqa: E731
         return optax.ScaleByAdamState(count=jnp.zeros((), jnp.int32), mu=zeros(), nu=zeros())
 
-    def update(grads, state, params=None):
+    def update(grads, state, params=None, *, good=True):
         del params
-        mu = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, state.mu, grads)
-        nu = jax.tree.map(lambda v, g: b2 * v + (1 - b2) * jnp.square(g), state.nu, grads)
-        direction = jax.tree.map(lambda m, v: m / (jnp.sqrt(v) + eps), mu, nu)
-        return direction, optax.ScaleByAdamState(count=state.count + 1, mu=mu, nu=nu)
+        mu = jax.tree.map(lambda m, g: jnp.where(good, b1 * m + (1 - b1) * g, m), state.mu, grads)
+        nu = jax.tree.map(lambda v, g: jnp.where(good, b2 * v + (1 - b2) * jnp.square(g), v), state.nu, grads)
+        count = state.count + good
+        steps = jnp.maximum(count, 1).astype(jnp.float32)
+        scale_mu, scale_nu = ((1 / (1 - b**steps) if corrected else jnp.ones(())) for b in (b1, b2))
+        direction = jax.tree.map(lambda m, v: m * scale_mu / (jnp.sqrt(v * scale_nu) + eps), mu, nu)
+        return direction, optax.ScaleByAdamState(count=count, mu=mu, nu=nu)
 
-    return optax.GradientTransformation(init, update)
+    return optax.GradientTransformationExtraArgs(init, update)
 
 
 def scale_by_layer_trust_ratio() -> optax.GradientTransformation:

@@ -28,16 +28,14 @@ class Pretraining:
         return counts | ({"nsp": batch["next_sentence_weights"].sum()} if self.pairs else {})
 
     def sums(self, outputs: dict[str, Array], batch: Batch) -> dict[str, Array]:
-        def one(name: str, logits_C: Array, labels: Array, weights: Array) -> dict[str, Array]:
-            correct = (logits_C.argmax(-1) == labels).astype(jnp.float32)
-            return {
-                name: losses.weighted_sum(losses.label_nats(logits_C, labels), weights),
-                f"{name}_correct": losses.weighted_sum(correct, weights),
-            }
+        def one(name: str, nats: Array, hits: Array, weights: Array) -> dict[str, Array]:
+            return {name: losses.weighted_sum(nats, weights), f"{name}_correct": losses.weighted_sum(hits, weights)}
 
-        sums = one("mlm", outputs["mlm_logits"], batch["masked_ids"], batch["masked_weights"])
+        sums = one("mlm", outputs["mlm_nats"], outputs["mlm_hits"], batch["masked_weights"])
         if self.pairs:
-            sums |= one("nsp", outputs["nsp_logits"], batch["next_sentence_labels"], batch["next_sentence_weights"])
+            logits_BE2, labels_BE = outputs["nsp_logits"], batch["next_sentence_labels"]
+            hits_BE = (logits_BE2.argmax(-1) == labels_BE).astype(jnp.float32)
+            sums |= one("nsp", losses.label_nats(logits_BE2, labels_BE), hits_BE, batch["next_sentence_weights"])
         return sums
 
     def metrics(self, totals: dict[str, float]) -> dict[str, float | None]:

@@ -39,6 +39,9 @@ class Setup:
     Attributes:
       mode: sharding mode (bert/training/sharding.py).
       micro_batches: parts of a batch whose gradients are added before one optimizer step.
+
+    Raises:
+      InputError: the model's configuration is one for inference only.
     """
 
     model: Model
@@ -48,6 +51,9 @@ class Setup:
     mode: str = "dp"
     micro_batches: int = 1
     seed: int = 0
+
+    def __post_init__(self):
+        self.model.config.check_training()
 
 
 def abstract_state(setup: Setup, batch: Batch) -> TrainState:
@@ -116,16 +122,15 @@ def make_train_step(setup: Setup, target: TrainState) -> tuple[Step, Read]:
         grads, sums = _accumulate(micro_loss, state.params, batch, counts, key, setup.micro_batches)
         loss = losses.total(sums, counts)
         norm = optax.tree.norm(grads)
-        direction, opt_state = transformation.update(grads, state.opt_state, state.params)
-        used_rate = rate(state.step)
-        params = jax.tree.map(lambda p, d: p - used_rate * d, state.params, direction)
         good = jnp.isfinite(loss) & jnp.isfinite(norm)
-        keep = lambda new, old: jax.tree.map(lambda n, o: jnp.where(good, n, o), new, old)  # noqa: E731
+        direction, opt_state = transformation.update(grads, state.opt_state, state.params, good=good)
+        used_rate = rate(state.step)
+        params = jax.tree.map(lambda p, d: jnp.where(good, p - used_rate * d, p), state.params, direction)
         bad = (~good).astype(jnp.int32)
         state = TrainState(
             step=state.step + 1,
-            params=keep(params, state.params),
-            opt_state=keep(opt_state, state.opt_state),
+            params=params,
+            opt_state=opt_state,
             skipped=state.skipped + bad,
             skipped_in_row=(state.skipped_in_row + 1) * bad,
         )

@@ -21,7 +21,7 @@ class MetricsFile:
     """``metrics.jsonl``: one JSON object a line with ``step``, ``split`` and values; and the same to TensorBoard.
 
     Args:
-      workdir: the run directory.
+      workdir: the run directory, made if missing.
       step: the step the run goes on from; later lines, from a run that was killed, are dropped.
     """
 
@@ -31,6 +31,7 @@ class MetricsFile:
             return
         from tensorboardX import SummaryWriter  # slow to import, and only process 0 needs it
 
+        workdir.mkdir(parents=True, exist_ok=True)
         path = workdir / run_directory.METRICS
         kept = _lines_until(path, step) if path.exists() else []
         aside = path.with_suffix(".jsonl.tmp")
@@ -75,11 +76,13 @@ class Progress:
       total: steps of the whole run.
       done: steps finished before this process started.
       flops_per_token: arithmetic of one token in a training step, in FLOP.
-      peak: FLOP/s of all devices, None where unknown.
+
+    ``peak``: FLOP/s of all devices, None where unknown or not yet known.
     """
 
-    def __init__(self, total: int, done: int, flops_per_token: float, peak: float | None):
-        self._total, self._flops_per_token, self._peak = total, flops_per_token, peak
+    def __init__(self, total: int, done: int, flops_per_token: float):
+        self._total, self._flops_per_token = total, flops_per_token
+        self.peak: float | None = None
         self._on_terminal = sys.stderr.isatty()
         self._active = jax.process_index() == 0
         self._bar = tqdm(total=total, initial=done, unit="step", disable=not (self._active and self._on_terminal))
@@ -102,7 +105,7 @@ class Progress:
         """
         seconds, steps = max(time.perf_counter() - self._since, 1e-9), step - self._from_step
         rate = self._tokens / seconds
-        share = rate * self._flops_per_token / self._peak if self._peak else None
+        share = rate * self._flops_per_token / self.peak if self.peak else None
         self.restart(step)
         if not steps:  # nothing was timed: the clock was started after this very step
             return {"tokens_per_second": None, "seconds_per_step": None, "peak_share": None}

@@ -8,12 +8,14 @@ import collections
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import itertools
 import os
 import pathlib
 import signal
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
@@ -21,10 +23,12 @@ import numpy as np
 from bert.errors import InputError, RunError
 from bert.training import arithmetic, evaluate, run_directory, sharding, tracking
 from bert.training.best import Best, Choice
-from bert.training.checkpoint import Checkpoints
 from bert.training.evaluate import Metrics
 from bert.training.step import Setup, TrainState, abstract_state, init_state, make_train_step
 from bert.training.task import Batch
+
+if TYPE_CHECKING:
+    from bert.training.checkpoint import Checkpoints
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +106,7 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
         stop = stack.enter_context(_signals())
         batches = stack.enter_context(_ahead(lambda i: sharding.place(run.train_batch(i), run.setup.mesh), step, total))
         pending: jax.Array | None = None
-        while step < total and not (loop.best.stopped or stop or loop.checkpoints.preempted(step)):
+        while step < total and not (loop.best.stopped or stop or loop.preempted(step)):
             batch = next(batches)
             state, told = loop.train_step(state, batch)
             if pending is not None:
@@ -110,7 +114,7 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
             pending, step = told, step + 1
             evaluate_now = run.evaluate and (step % settings.evaluate_every == 0 or step == total)
             save_now = step % settings.save_every == 0 or step == total
-            if evaluate_now or save_now or step == total:
+            if evaluate_now or save_now or step == total or loop.is_first(step):
                 loop.log(step, pending)
                 pending = None
             if evaluate_now:
@@ -133,8 +137,6 @@ class _Loop:
 
     def __init__(self, run: Run, stack: contextlib.ExitStack):
         self.run = run
-        self.checkpoints = Checkpoints(run.workdir / run_directory.CHECKPOINTS, keep=run.settings.keep_checkpoints)
-        stack.callback(self.checkpoints.close)
         self._first_batch = run.train_batch(0)  # for its shapes
         self._target = abstract_state(run.setup, self._first_batch)
         self.train_step, self._read = make_train_step(run.setup, self._target)
@@ -142,8 +144,25 @@ class _Loop:
         self._totals: dict[str, float] = {}  # sums since the last log line
         self._started = time.perf_counter()
 
+    @functools.cached_property
+    def checkpoints(self) -> "Checkpoints":
+        """Made on first use: Orbax takes a fifth of a second to import, and no first step has to wait for it."""
+        from bert.training.checkpoint import Checkpoints
+
+        directory = self.run.workdir / run_directory.CHECKPOINTS
+        made = Checkpoints(directory, keep=self.run.settings.keep_checkpoints)
+        self._stack.callback(made.close)
+        return made
+
+    def preempted(self, step: int) -> bool:
+        return jax.process_count() > 1 and self.checkpoints.preempted(step)
+
+    def is_first(self, step: int) -> bool:
+        """Whether ``step`` counts one step of this process, which is read at once: nothing computes beside it then."""
+        return step == self._first_step + 1
+
     def start(self, init_params: dict | None) -> TrainState:
-        restored = self.checkpoints.restore(self._target)
+        restored = self.checkpoints.restore(self._target) if run_directory.has_checkpoints(self.run.workdir) else None
         if restored:
             step, state, meta = restored
         else:
@@ -159,8 +178,7 @@ class _Loop:
         self._first_step = step
         self.file = tracking.MetricsFile(self.run.workdir, step)
         self._stack.callback(self.file.close)
-        peak = arithmetic.peak_flops(self.run.setup.model.config.dtype)
-        self.progress = tracking.Progress(self.run.settings.total_steps, step, self.run.flops_per_token, peak)
+        self.progress = tracking.Progress(self.run.settings.total_steps, step, self.run.flops_per_token)
         self._stack.callback(self.progress.close)
         if restored:
             self.progress.report(
@@ -178,8 +196,9 @@ class _Loop:
         self.progress.advance()
         self.progress.add_tokens(values["tokens"])
         evaluate.add(self._totals, values)
-        if step == self._first_step + 1:  # the step that was compiled
+        if self.is_first(step):
             self.progress.report(step, "first step", {"after seconds": time.perf_counter() - self._started})
+            self.progress.peak = arithmetic.peak_flops(self.run.setup.model.config.dtype)
             self.progress.restart(step)
         if in_row >= self.run.settings.stop_after_skips:
             raise RunError(

@@ -1,9 +1,11 @@
 """Pretraining steps on one GPU in bfloat16: ours beside transformers in PyTorch at its best; sized for eight minutes.
 
 python -m launch.bench.gpu --out=DIR [--sizes=base,large] [--lengths=128,512] [--tokens=32768] [--no-peer]
+    [--attention=core,fused] [--dropout=0]
 
 For each size and length: milliseconds of a step, tokens a second, the share of the card's dense bf16 peak that the
 step's own arithmetic makes, and peak memory; a table on standard output and in DIR/gpu.md, all numbers in DIR/gpu.json.
+Fused attention has no dropout on attention weights: only under --dropout=0 is it the same work as the rows beside it.
 """
 
 import argparse
@@ -25,6 +27,8 @@ def main() -> None:
     flags.add_argument("--lengths", default="128,512")
     flags.add_argument("--tokens", type=int, default=32768, help="of a batch; half of it for large")
     flags.add_argument("--dtype", default="bfloat16")
+    flags.add_argument("--dropout", type=float, default=0.1)
+    flags.add_argument("--attention", default="core", help="of ours: core, fused, or core,fused for a row of each")
     flags.add_argument("--device", default="cuda", help="of the peer")
     flags.add_argument("--no-peer", dest="peer", action="store_false")
     told = flags.parse_args()
@@ -33,17 +37,21 @@ def main() -> None:
     for size in told.sizes.split(","):
         for length in map(int, told.lengths.split(",")):
             tokens = told.tokens // (2 if size == "large" else 1)
-            work = Work(size, max(1, tokens // length), length, told.dtype)
-            rows += measure(work, told.device if told.peer else "")
+            work = Work(size, max(1, tokens // length), length, told.dtype, told.dropout)
+            rows += measure(work, told.attention.split(","), told.device if told.peer else "")
             (told.out / "gpu.json").write_text(json.dumps(rows, indent=1) + "\n")
             (told.out / "gpu.md").write_text(table(rows) + "\n")
     print(table(rows))
 
 
-def measure(work: Work, device: str) -> list[dict]:
-    """One row for ours and one for the peer, where ``device`` names one; not in turns, for each needs the memory."""
+def measure(work: Work, attentions: list[str], device: str) -> list[dict]:
+    """A row for ours in each kind of attention and, where ``device`` names one, a row for the peer there.
+
+    Not in turns, for each needs the memory.
+    """
     given = [f"--{name}={getattr(work, name)}" for name in ("size", "batch", "length", "dtype", "dropout")]
-    commands = {"ours": [sys.executable, "-m", "launch.bench.ours", *given]}
+    ours = [sys.executable, "-m", "launch.bench.ours", *given]
+    commands = {f"ours {attention}": [*ours, f"--attention={attention}"] for attention in attentions}
     if device:
         peer = [sys.executable, "-m", "launch.bench.torch_peer", *given, "--gather", "--compile", "--fused"]
         commands["torch"] = [*peer, f"--device={device}"]
@@ -73,6 +81,7 @@ def row(work: Work, peer: Peer) -> dict:
         "length": work.length,
         "batch": work.batch,
         "dtype": work.dtype,
+        "dropout": work.dropout,
         **peer.told,
         "step_ms": 1e3 * peer.median,
         "tokens_s": work.batch * work.length / peer.median,

@@ -4,7 +4,6 @@ python -m launch.bench.torch_peer --size=base --batch=8 --length=128 [--gather] 
 """
 
 import contextlib
-import resource
 
 import torch
 import transformers
@@ -22,7 +21,7 @@ def main() -> None:
     made, device = work.work_of(told), torch.device(told.device)
     transformers.logging.set_verbosity_error()
     torch.manual_seed(0)
-    config = transformers.BertConfig(**_sizes(made))
+    config = transformers.BertConfig.from_dict(made.config.to_json() | {"attn_implementation": "sdpa"})
     model = transformers.BertForPreTraining(config).to(device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=told.fused or None)
     arrays = {name: torch.from_numpy(value).to(device) for name, value in made.arrays().items()}
@@ -44,20 +43,7 @@ def main() -> None:
     card = torch.cuda.get_device_name() if cuda else "cpu"
     versions = {"name": name, "torch": torch.__version__, "transformers": transformers.__version__, "device": card}
     finish = torch.cuda.synchronize if cuda else lambda: None
-    turns.serve(step, finish, versions, torch.cuda.max_memory_allocated if cuda else memory)
-
-
-def _sizes(made: work.Work) -> dict:
-    config = made.config
-    return {
-        "hidden_size": config.hidden_size,
-        "num_hidden_layers": config.num_layers,
-        "num_attention_heads": config.num_heads,
-        "intermediate_size": config.intermediate_size,
-        "hidden_dropout_prob": made.dropout,
-        "attention_probs_dropout_prob": made.dropout,
-        "attn_implementation": "sdpa",
-    }
+    turns.serve(step, finish, versions, torch.cuda.max_memory_allocated if cuda else turns.resident)
 
 
 def _inputs(arrays: dict) -> dict:
@@ -89,10 +75,6 @@ def _gathered(model, arrays: dict):
         return cross_entropy(logits.flatten(0, 1).float(), words) + cross_entropy(relation.float(), follows)
 
     return loss
-
-
-def memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@ A process says a JSON line when its first step is done; then, for each number on
 steps and says how long they took. `Peer` is the other end.
 """
 
+import contextlib
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -43,6 +45,11 @@ def since_start() -> float:
         return float(uptime.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
 
 
+def resident() -> int:
+    """Peak bytes of this process in memory (Linux)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
 class Peer:
     """An implementation in a process of its own.
 
@@ -60,7 +67,8 @@ class Peer:
     def run(self, steps: int) -> None:
         """Times a block of steps."""
         assert self._process.stdin is not None
-        print(steps, file=self._process.stdin, flush=True)
+        with contextlib.suppress(BrokenPipeError):  # of a process that has ended; reading says so in a line
+            print(steps, file=self._process.stdin, flush=True)
         told = self._read()
         self.seconds.append(told["seconds"] / steps)
         self.peak_bytes = told["peak_bytes"]
@@ -69,7 +77,8 @@ class Peer:
         """Ends the process; its exit code."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         code = self._process.wait()
         self._process.stdout.close()
         return code

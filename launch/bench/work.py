@@ -1,16 +1,18 @@
 """What is timed: a pretraining step of a size on a made-up batch, and the arithmetic that it needs.
 
-Imported by every implementation in its own environment, so only NumPy and the standard library.
+Imported by every implementation in its own environment, so only NumPy and the standard library. Examples to classify
+are in texts.py.
 """
 
 import argparse
 import dataclasses
+from typing import Any
 
 import numpy as np
 
 from bert.config import BertConfig
 
-MASK, FIRST_WORD = 103, 1000  # of the released uncased vocabulary
+VOCABULARY, MASK, FIRST_WORD = 30522, 103, 1000  # of the released uncased vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,9 +32,7 @@ class Work:
 
     @property
     def config(self) -> BertConfig:
-        return BertConfig.of_size(
-            self.size, vocab_size=30522, dtype=self.dtype, hidden_dropout=self.dropout, attention_dropout=self.dropout
-        )
+        return config_of(self.size, self.dtype, self.dropout)
 
     @property
     def masked(self) -> int:
@@ -50,7 +50,7 @@ class Work:
         """The batch by our contract (bert/data/batches.py): one example a row, segment B in the second half."""
         rng = np.random.default_rng(0)
         B, T, P = self.batch, self.length, self.masked
-        token_ids = rng.integers(FIRST_WORD, 30522, (B, T)).astype(np.int32)
+        token_ids = rng.integers(FIRST_WORD, VOCABULARY, (B, T)).astype(np.int32)
         places = np.sort(np.stack([rng.choice(np.arange(1, T), P, replace=False) for _ in range(B)]), 1).astype(
             np.int32
         )
@@ -70,10 +70,17 @@ class Work:
         }
 
 
-def parser(doc: str) -> argparse.ArgumentParser:
-    """Flags of a `Work`; implementations add their own."""
+def config_of(size: str, dtype: str, dropout: float) -> BertConfig:
+    """The encoder of that size with the released vocabulary; ``dropout`` of hidden states and attention weights."""
+    return BertConfig.of_size(
+        size, vocab_size=VOCABULARY, dtype=dtype, hidden_dropout=dropout, attention_dropout=dropout
+    )
+
+
+def parser(doc: str, kind: type = Work) -> argparse.ArgumentParser:
+    """Flags of a `Work`, or of the work of another kind (a dataclass); implementations add their own."""
     flags = argparse.ArgumentParser(description=doc)
-    for field in dataclasses.fields(Work):
+    for field in dataclasses.fields(kind):
         required = field.default is dataclasses.MISSING
         flags.add_argument(
             f"--{field.name}", type=field.type, required=required, default=None if required else field.default
@@ -81,5 +88,6 @@ def parser(doc: str) -> argparse.ArgumentParser:
     return flags
 
 
-def work_of(told: argparse.Namespace) -> Work:
-    return Work(**{field.name: getattr(told, field.name) for field in dataclasses.fields(Work)})
+def work_of(told: argparse.Namespace, kind: type = Work) -> Any:
+    """The work of that kind that the flags describe."""
+    return kind(**{field.name: getattr(told, field.name) for field in dataclasses.fields(kind)})

@@ -44,6 +44,7 @@ TINY_JSON = {"vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_
         ),
         ({"dtype": "float16"}, "dtype is 'float16'; it must be one of float32, bfloat16; did you mean 'bfloat16'?"),
         ({"layer_loop": "loop"}, "layer_loop is 'loop'; it must be one of auto, scan, unroll"),
+        ({"attention": "fuse"}, "attention is 'fuse'; it must be one of core, fused; did you mean 'fused'?"),
     ],
 )
 def test_refused_values(changes, message):
@@ -197,10 +198,25 @@ def test_json_round_trip():
 
 
 def test_json_does_not_say_how_to_compute():
-    """dtype, loop and recomputation belong to a run, not to a model: a loaded model has their defaults."""
-    config = BertConfig(**TINY, dtype="bfloat16", layer_loop="scan", remat=True)
-    assert not {"dtype", "layer_loop", "remat"} & set(config.to_json())
+    """dtype, loop, recomputation and kernel belong to a run, not to a model: a loaded model has their defaults."""
+    config = BertConfig(**TINY, dtype="bfloat16", layer_loop="scan", remat=True, attention="fused")
+    assert not {"dtype", "layer_loop", "remat", "attention"} & set(config.to_json())
     assert BertConfig.from_json(config.to_json()) == BertConfig(**TINY)
+
+
+@pytest.mark.parametrize(("how", "rate"), [("core", 0.1), ("core", 0.0), ("fused", 0.0)])
+def test_what_can_be_trained(how, rate):
+    BertConfig(**TINY, attention=how, attention_dropout=rate).check_training()
+
+
+def test_fused_attention_is_not_trained_with_dropout_on_weights():
+    """Such a configuration can be made, for inference drops nothing."""
+    config = BertConfig(**TINY, attention="fused", attention_dropout=0.1)
+    with pytest.raises(InputError) as error:
+        config.check_training()
+    assert str(error.value) == (
+        "attention is 'fused', which has no dropout on attention weights; set attention_dropout=0 or attention='core'"
+    )
 
 
 def test_config_is_frozen():

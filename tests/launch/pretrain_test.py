@@ -176,6 +176,10 @@ def test_other_objectives_train(prepared, tmp_path, capsys, objective):
         (("--config.allocator=jemalloc",), "config.allocator is 'jemalloc'"),
         (("--config.probes=('no mask',)",), "config.probes: 'no mask' has no \\[MASK\\]"),
         (("--coordinator=localhost:1",), "--num_processes is missing"),
+        (
+            ("--config.model.attention=fused",),
+            "attention is 'fused', which has no dropout on attention weights; set attention_dropout=0 or ",
+        ),
         (("--config.init_from=nowhere",), "nowhere: no such directory"),
         (("--config.init_fresh=mlm",), "config.init_fresh needs config.init_from"),
         (

@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 
 from bert.config import BertConfig
+from bert.model import products
 from bert.model.encoder import Encoder
 from bert.model.heads import Model
 from bert.model.losses import ratio
 from bert.training.pretraining import Pretraining
 
 Row = Sequence[Sequence[int]]  # the token ids of each example in the row
+# What bert.model.products asks a backend to choose its forms: (is it a CPU, has that bfloat16 instructions?)
+FORMS = {"CPU": (True, False), "CPU with bfloat16": (True, True), "accelerator": (False, False)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,3 +149,25 @@ def assert_trees_close() -> Callable:
             np.testing.assert_allclose(g, w, rtol=0, atol=atol, err_msg=jax.tree_util.keystr(path))
 
     return check
+
+
+@pytest.fixture
+def set_form(monkeypatch) -> Callable[[str], None]:
+    """``set_form(name)``: products in the form that such a backend gets (one of `FORMS`), whatever this machine is.
+
+    It is chosen where a function is traced: make a new `jax.jit` after it.
+    """
+
+    def choose(form: str) -> None:
+        cpu, native = FORMS[form]
+        monkeypatch.setattr(products, "on_cpu", lambda: cpu)
+        monkeypatch.setattr(products, "_native_bfloat16", lambda: native)
+
+    return choose
+
+
+@pytest.fixture(params=FORMS)
+def form(request, set_form) -> str:
+    """The test runs once in each form."""
+    set_form(request.param)
+    return request.param

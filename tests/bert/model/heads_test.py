@@ -8,13 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bert.model import heads
+from bert.model import heads, losses
 from bert.model.heads import Model, PretrainingHead
 
 
 def test_words_are_scored_at_the_masked_positions_only(tiny, make_batch, examples):
     """Logits follow ``masked_positions`` in any order and number, and no others are computed."""
     batch = make_batch([[e] for e in examples[:4]], 16)
+    del batch["masked_ids"]  # there are as many as positions; without them, words are scored and nothing is lost
     everywhere = batch | {"masked_positions": np.tile(np.arange(16, dtype=np.int32), (4, 1))}
     all_BTV = tiny.outputs(everywhere)["mlm_logits"]
     some = batch | {"masked_positions": np.array([[4, 1, 1], [0, 3, 2], [15, 8, 0], [7, 7, 9]], np.int32)}
@@ -22,6 +23,18 @@ def test_words_are_scored_at_the_masked_positions_only(tiny, make_batch, example
     assert some_BPV.shape == (4, 3, 64)
     for b, row in enumerate(some["masked_positions"]):
         np.testing.assert_allclose(some_BPV[b], all_BTV[b, row], rtol=0, atol=1e-5)
+
+
+def test_what_words_cost_agrees_with_their_scores(tiny, make_batch, examples):
+    """Nats and hits of ``masked_ids`` are those of the logits beside them."""
+    batch = make_batch([[e] for e in examples[:4]], 16)
+    first = tiny.outputs(batch)
+    batch["masked_ids"][0, 0] = first["mlm_logits"][0, 0].argmax()
+    outputs = tiny.outputs(batch)
+    nats_BP = losses.label_nats(outputs["mlm_logits"], batch["masked_ids"])
+    np.testing.assert_allclose(outputs["mlm_nats"], nats_BP, rtol=0, atol=1e-5)
+    np.testing.assert_array_equal(outputs["mlm_hits"], outputs["mlm_logits"].argmax(-1) == batch["masked_ids"])
+    assert outputs["mlm_hits"][0, 0] == 1
 
 
 def test_the_token_table_is_shared(tiny, make_batch, examples):
@@ -79,7 +92,7 @@ def test_without_next_sentence(tiny, make_batch, examples):
     assert set(jax.eval_shape(model.init, jax.random.key(0), batch)["params"]["head"]) == {"mlm"}
     params = {"encoder": tiny.params["encoder"], "head": {"mlm": tiny.params["head"]["mlm"]}}
     outputs = jax.jit(model.apply)({"params": params}, batch)
-    assert set(outputs) == {"mlm_logits"}
+    assert set(outputs) == {"mlm_logits", "mlm_nats", "mlm_hits"}
     np.testing.assert_allclose(outputs["mlm_logits"], tiny.outputs(batch)["mlm_logits"], rtol=0, atol=1e-5)
 
 
@@ -91,7 +104,7 @@ def test_outputs_are_float32(tiny, make_batch, examples, dtype):
     for biased in (params["head"]["mlm"], params["head"]["pooler"], params["head"]["next_sentence"]):
         biased["bias"] *= 0
     outputs = dataclasses.replace(tiny, params=params).outputs(make_batch([[e] for e in examples[:4]], 16), dtype=dtype)
-    for name in ("mlm_logits", "pooled_output", "nsp_logits"):
+    for name in ("mlm_logits", "mlm_nats", "pooled_output", "nsp_logits"):
         assert outputs[name].dtype == jnp.float32, name
         assert (outputs[name] != outputs[name].astype("bfloat16").astype("float32")).mean() > 0.9, name
 

@@ -1,5 +1,6 @@
 """Optimizers and schedules against their definitions; whole runs against references are in step_test.py."""
 
+import functools
 import json
 
 import jax
@@ -43,9 +44,10 @@ def test_other_schedules():
     assert float(optim.schedule(settings(warmup_steps=0))(0)) == pytest.approx(1e-4)
 
 
+@functools.cache
 def params() -> dict:
     made = tiny.setup()
-    return jax.device_get(made.model.init(jax.random.key(0), tiny.batch())["params"])
+    return jax.device_get(jax.jit(made.model.init)(jax.random.key(0), tiny.batch())["params"])
 
 
 def test_weight_decay_reaches_kernels_and_embeddings_only():
@@ -178,3 +180,55 @@ def test_the_first_step_of_adamw_is_the_rate_itself():
     params, transformation = blocks_and_head(), optim.transformation(settings)
     update, _ = transformation.update(jax.tree.map(lambda x: 1e-3 * x, params), transformation.init(params), params)
     jax.tree.map(lambda u: np.testing.assert_allclose(u, 1.0, rtol=1e-5), update)
+
+
+def gradients(number: int, size: float = 1.0) -> dict:
+    """Made-up gradients of a tree of two arrays."""
+    rng = np.random.default_rng(number)
+    return {name: size * rng.standard_normal(shape, np.float32) for name, shape in (("a", (3, 4)), ("b", (5,)))}
+
+
+def test_adam_equals_that_of_optax():
+    """Direction, both moments and count after each of six updates, with gradients of very different sizes."""
+    ours, theirs = optim.scale_by_adam(0.9, 0.999, 1e-6, corrected=True), optax.scale_by_adam(0.9, 0.999, 1e-6)
+    state, their_state = ours.init(gradients(0)), theirs.init(gradients(0))
+    update, their_update = jax.jit(ours.update), jax.jit(theirs.update)
+    for number, size in enumerate((1.0, 1e-5, 1e3, 1.0, 0.0, 1.0)):
+        direction, state = update(gradients(number, size), state)
+        their_direction, their_state = their_update(gradients(number, size), their_state)
+        for one, other in zip(
+            jax.tree.leaves((direction, state)), jax.tree.leaves((their_direction, their_state)), strict=True
+        ):
+            np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", optim.OPTIMIZERS)
+def test_a_bad_step_leaves_the_state_of_every_optimizer(name):
+    """NaN gradients with ``good`` False after a good step: not one bit of moments and count differs."""
+    params = blocks_and_head()
+    made = optim.transformation(settings(name=name, layer_decay=0.5, frozen_layers=0))
+    update = jax.jit(made.update)
+    good = jax.tree.map(lambda x: 0.1 * x, params)
+    _, before = update(good, made.init(params), params, good=jnp.array(True))
+    _, after = update(jax.tree.map(lambda x: x * jnp.nan, params), before, params, good=jnp.array(False))
+    assert int(optax.tree.get(before, "count")) == 1
+    assert max(float(jnp.abs(x).max()) for x in jax.tree.leaves(optax.tree.get(before, "mu"))) > 0
+    jax.tree.map(np.testing.assert_array_equal, after, before)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_clipping_equals_that_of_optax(size):
+    """Gradients shorter than the limit and longer ones; the direction stays, and the norm is at most the limit."""
+    grads = gradients(0, size)
+    got, _ = optim.clip_by_global_norm(0.5).update(grads, optax.EmptyState())
+    want, _ = optax.clip_by_global_norm(0.5).update(grads, optax.EmptyState())
+    jax.tree.map(lambda g, w: np.testing.assert_allclose(g, w, rtol=1e-6), got, want)
+    assert float(optax.tree.norm(got)) == pytest.approx(min(0.5, float(optax.tree.norm(grads))), rel=1e-6)
+
+
+def test_clipping_leaves_a_zero_gradient():
+    """Nothing is divided by a norm of 0."""
+    zeros = gradients(0, 0.0)
+    jax.tree.map(
+        np.testing.assert_array_equal, optim.clip_by_global_norm(0.5).update(zeros, optax.EmptyState())[0], zeros
+    )

@@ -37,6 +37,23 @@ def test_metrics_divide_the_totals_once():
     }
 
 
+def test_sums_weigh_what_each_word_and_pair_costs():
+    """Costs and hits come from the head; slots of weight 0 add nothing, whatever they cost; pairs by their logits."""
+    outputs = {
+        "mlm_nats": np.array([[1.0, 2.0, np.nan]]),
+        "mlm_hits": np.array([[1.0, 0.0, 1.0]]),
+        "nsp_logits": np.array([[[0.0, 0.0], [0.0, 20.0], [20.0, 0.0]]]),
+    }
+    batch = {
+        "masked_weights": np.array([[1.0, 0.5, 0.0]]),
+        "next_sentence_labels": np.array([[1, 1, 1]]),
+        "next_sentence_weights": np.array([[0.5, 1.0, 0.0]]),
+    }
+    want = {"mlm": 2.0, "mlm_correct": 1.0, "nsp": 0.5 * math.log(2), "nsp_correct": 1.0}
+    assert {name: float(x) for name, x in Pretraining().sums(outputs, batch).items()} == pytest.approx(want)
+    assert set(Pretraining(pairs=False).sums(outputs, batch)) == {"mlm", "mlm_correct"}
+
+
 def test_without_pairs_there_is_no_next_sentence_loss():
     """RoBERTa's way: one loss, one count, no pooler among the parameters."""
     task = Pretraining(pairs=False)

@@ -24,7 +24,7 @@ def test_lines_beyond_the_restored_step_and_half_lines_are_dropped(tmp_path):
 @pytest.mark.parametrize(("seconds", "text"), [(0.04, "0:00"), (6.5, "1:05"), (372.3, "1:02:03")])
 def test_rates_in_words(seconds, text):
     """Ten steps left of 20: the time for them, the share of the peak as a percentage, and none where it is unknown."""
-    progress = tracking.Progress(20, 10, flops_per_token=1.0, peak=None)
+    progress = tracking.Progress(20, 10, flops_per_token=1.0)
     rates = {"tokens_per_second": 12345.6, "seconds_per_step": seconds, "peak_share": 0.456}
     assert progress.told(10, rates) == {"tokens/s": "12,346", "left": text, "of peak": "46%"}
     assert "of peak" not in progress.told(10, rates | {"peak_share": None})
@@ -42,7 +42,7 @@ def test_the_log_is_json_also_where_a_gradient_was_not_finite(tmp_path):
 
 def test_nothing_timed_has_no_rate():
     """A log line for the very step after which the clock was started: null, not 0 tokens a second."""
-    progress = tracking.Progress(20, 0, flops_per_token=1.0, peak=1.0)
+    progress = tracking.Progress(20, 0, flops_per_token=1.0)
     progress.restart(5)
     assert set(progress.rates(5).values()) == {None}
     assert progress.told(5, progress.rates(5)) == {}

@@ -43,6 +43,13 @@ def test_a_process_that_breaks_is_named():
         Peer("broken", [sys.executable, "-c", "raise SystemExit(1)"])
 
 
+def test_a_process_that_has_ended_takes_no_orders():
+    peer = Peer("gone", [sys.executable, "-c", "print('{}')"])
+    peer._process.wait()
+    with pytest.raises(RuntimeError, match="gone ended with exit code 0"):
+        peer.run(1)
+
+
 def test_our_step_runs():
     """The smallest size on a batch of two rows."""
     flags = ["--size=tiny", "--batch=2", "--length=32", "--dropout=0.0"]

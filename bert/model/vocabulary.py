@@ -1,0 +1,87 @@
+"""Scores of every vocabulary entry from the tied token table, and what masked words cost by them.
+
+The scores are the largest array of a pretraining step. The cross-entropy keeps one copy of them, in the compute dtype,
+and its gradient is written out: a comparison with the label instead of a scatter, float32 sums.
+Axes: M all leading axes as one (predicted positions), D hidden width, V vocabulary entry.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from bert.model import products
+
+Array = jax.Array
+
+_TILE = 128  # half-precision kernels of accelerators want widths that are multiples of a tile
+_NEVER = -1e30  # score of the entries that fill the last tile
+
+
+def logits(x: Array, table_VD: Array, bias_V: Array, dtype: str) -> Array:
+    """float32 [..., V]: ``x @ table^T + bias``.
+
+    Args:
+      x: float [..., D]. table_VD: float32. bias_V: float32. dtype: of the product's operands.
+    """
+    scores = products.dot(
+        products.operand(x, dtype), products.operand(table_VD, dtype), ((x.ndim - 1,), (1,)), result="float32"
+    )
+    return scores + bias_V
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
+def nats_and_hits(x: Array, table_VD: Array, bias_V: Array, labels: Array, dtype: str) -> tuple[Array, Array]:
+    """Cross-entropy in nats of the labels by `logits`, and whether none scores higher; both float32 [...].
+
+    Args:
+      x, table_VD, bias_V, dtype: as in `logits`.
+      labels: int [...], 0 to V - 1; any other costs NaN, so that a training step with it is skipped and counted.
+    """
+    return _forward(x, table_VD, bias_V, labels, dtype)[0]
+
+
+def _forward(x: Array, table_VD: Array, bias_V: Array, labels: Array, dtype: str):
+    x_MD, label_M1 = x.reshape(-1, x.shape[-1]), labels.reshape(-1, 1)
+    table_WD, bias_W = _tiled(table_VD, bias_V, dtype)
+    scores_MW = (logits(x_MD, table_WD, bias_W, dtype)).astype(dtype)
+    high_M1 = scores_MW.max(-1, keepdims=True).astype(jnp.float32)
+    total_M1 = jnp.exp(scores_MW.astype(jnp.float32) - high_M1).sum(-1, keepdims=True)
+    own_M1 = jnp.take_along_axis(scores_MW, jnp.clip(label_M1, 0, table_VD.shape[0] - 1), 1).astype(jnp.float32)
+    nats_M1 = high_M1 + jnp.log(total_M1) - own_M1
+    known_M1 = (label_M1 >= 0) & (label_M1 < table_VD.shape[0])
+    nats_M1 = jnp.where(known_M1, nats_M1, jnp.nan)
+    hits_M1 = (known_M1 & (own_M1 >= high_M1)).astype(jnp.float32)
+    saved = (x, table_VD, bias_V, label_M1, scores_MW, high_M1 + jnp.log(total_M1))
+    return (nats_M1.reshape(labels.shape), hits_M1.reshape(labels.shape)), saved
+
+
+def _backward(dtype: str, saved: tuple, gradients: tuple[Array, Array]):
+    x, table_VD, bias_V, label_M1, scores_MW, log_total_M1 = saved
+    weight_M1 = gradients[0].reshape(-1, 1)
+    share_MW = jnp.exp(scores_MW.astype(jnp.float32) - log_total_M1)
+    dscores_MW = (share_MW - _is_label(scores_MW, label_M1)) * weight_M1
+    dscores_MW = products.operand(dscores_MW, dtype)
+    x_MD = x.reshape(-1, x.shape[-1])
+    table_WD, _ = _tiled(table_VD, bias_V, dtype)
+    dx_MD = products.dot(dscores_MW, products.operand(table_WD, dtype), ((1,), (0,)), result="float32")
+    dtable_WD = products.dot(dscores_MW, products.operand(x_MD, dtype), ((0,), (0,)), result="float32")
+    dbias_W = products.column_sums(dscores_MW)
+    words = table_VD.shape[0]
+    return dx_MD.reshape(x.shape).astype(x.dtype), dtable_WD[:words], dbias_W[:words], None
+
+
+def _is_label(scores_MW: Array, label_M1: Array) -> Array:
+    return label_M1 == jax.lax.broadcasted_iota(jnp.int32, scores_MW.shape, 1)
+
+
+def _tiled(table_VD: Array, bias_V: Array, dtype: str) -> tuple[Array, Array]:
+    """Table and bias for a number of entries W that half precision likes; float32 takes the table as it lies."""
+    rest = -table_VD.shape[0] % _TILE if dtype == "bfloat16" else 0
+    if not rest:
+        return table_VD, bias_V
+    # Fused with the cast to the compute dtype, which copies the table anyway.
+    return jnp.pad(table_VD, ((0, rest), (0, 0))), jnp.pad(bias_V, (0, rest), constant_values=_NEVER)
+
+
+nats_and_hits.defvjp(_forward, _backward)

@@ -1,0 +1,109 @@
+"""What masked words cost, with its written-out gradient, against the plain cross-entropy of the scores."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bert.model import losses
+from bert.model.vocabulary import logits, nats_and_hits
+
+WORDS = 200  # in bfloat16 filled up to 256
+POSITIONS = (2, 5)
+compiled = jax.jit(nats_and_hits, static_argnums=4)
+
+
+def arrays() -> tuple:
+    """((x, table, bias), labels, weights): scores of standard deviation 2; the last slot of each row weighs nothing."""
+    rng = np.random.default_rng(0)
+    x, table = rng.standard_normal((*POSITIONS, 16), np.float32), 0.5 * rng.standard_normal((WORDS, 16), np.float32)
+    labels, weights = rng.integers(0, WORDS, POSITIONS), rng.uniform(0.5, 2.0, POSITIONS).astype(np.float32)
+    weights[:, -1] = 0
+    labels[0] = (x[0] @ table.T).argmax(-1)  # hits, most of them
+    return (x, table, rng.standard_normal(WORDS, np.float32)), labels, weights
+
+
+def plain(x, table_VD, bias_V, labels, dtype):
+    scores_V = logits(x, table_VD, bias_V, dtype)
+    return losses.label_nats(scores_V, labels), (scores_V.argmax(-1) == labels).astype(jnp.float32)
+
+
+def value_and_gradients(function, dtype: str, arguments, labels, weights) -> dict[str, np.ndarray]:
+    """Nats, hits, and gradients of the weighted sum of nats."""
+
+    def total(arguments, labels):
+        nats, hits = function(*arguments, labels, dtype)
+        return losses.weighted_sum(nats, weights), (nats, hits)
+
+    gradients, outputs = jax.jit(jax.grad(total, has_aux=True))(arguments, labels)
+    found = dict(zip(("nats", "hits", "x", "table", "bias"), (*outputs, *gradients), strict=True))
+    assert all(x.dtype == jnp.float32 for x in found.values())
+    return {name: np.asarray(x) for name, x in found.items()}
+
+
+@pytest.fixture(scope="module")
+def want() -> dict[str, np.ndarray]:
+    found = value_and_gradients(plain, "float32", *arrays())
+    assert 0 < found["hits"].sum() < found["hits"].size
+    return found
+
+
+def test_float32_equals_the_plain_loss(form, want):
+    """Nats, hits and the gradients of hidden states, table and bias."""
+    got = value_and_gradients(nats_and_hits, "float32", *arrays())
+    for name in want:
+        np.testing.assert_allclose(got[name], want[name], rtol=0, atol=1e-5, err_msg=name)
+
+
+def test_bfloat16_is_close_to_the_plain_loss(form, want):
+    """Scores of up to 8 in bfloat16 are up to 1/64 off, operands of products 1/256 of themselves."""
+    got = value_and_gradients(nats_and_hits, "bfloat16", *arrays())
+    np.testing.assert_allclose(got["nats"], want["nats"], rtol=0, atol=1 / 16)
+    for name in ("x", "table", "bias"):
+        np.testing.assert_allclose(got[name], want[name], rtol=0, atol=np.abs(want[name]).max() / 64, err_msg=name)
+
+
+def test_entries_that_fill_the_last_tile_get_nothing():
+    """In bfloat16 the probabilities of the 200 words still sum to 1, and their gradients to 0."""
+    (x, table, bias), _, _ = arrays()
+    same, words = np.broadcast_to(x[0, 0], (WORDS, 16)), np.arange(WORDS)
+    nats, _ = compiled(same, table, bias, words, "bfloat16")
+    assert float(jnp.exp(-nats).sum()) == pytest.approx(1.0, abs=1e-5)
+    gradient = value_and_gradients(nats_and_hits, "bfloat16", *arrays())["bias"]
+    assert abs(gradient.sum()) < 2**-8 * np.abs(gradient).sum()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_labels_out_of_range_cost_nan(dtype):
+    """Below 0, just beyond the vocabulary, last of the tile, beyond that: NaN and no hit; others do not notice."""
+    (x, table, bias), labels, _ = arrays()
+    wrong = [-100, -1, WORDS, 255, 256]
+    labels[1] = wrong
+    bias[[0, -1]] = 100  # words next to those labels, and the best ones
+    nats, hits = compiled(x, table, bias, labels, dtype)
+    assert np.isnan(nats[1]).all()
+    np.testing.assert_array_equal(hits[1], 0)
+    assert np.isfinite(nats[0]).all()
+
+
+def test_words_that_score_alike_are_all_hits():
+    """Three words share the highest score: each of them is a hit, no other word is."""
+    bias = np.array([1.0, 3.0, 3.0, 0.0, 3.0], np.float32)
+    x, table, labels = np.zeros((5, 4), np.float32), np.zeros((5, 4), np.float32), np.arange(5)
+    np.testing.assert_array_equal(compiled(x, table, bias, labels, "float32")[1], [0, 1, 1, 0, 1])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_slots_without_weight_have_no_gradient(dtype):
+    """Masked slots that are empty: a gradient of exactly 0, and whatever label stands there changes no bit."""
+    arguments, labels, weights = arrays()
+    found = value_and_gradients(nats_and_hits, dtype, arguments, labels, weights)
+    np.testing.assert_array_equal(found["x"][:, -1], 0)
+    assert np.abs(found["x"][:, :-1]).max(-1).min() > 0
+    labels[:, -1] = [-100, WORDS]
+    other = value_and_gradients(nats_and_hits, dtype, arguments, labels, weights)
+    for name in ("x", "table", "bias"):
+        np.testing.assert_array_equal(found[name], other[name], err_msg=name)
+    nothing = value_and_gradients(nats_and_hits, dtype, arguments, labels, np.zeros_like(weights))
+    for name in ("x", "table", "bias"):
+        np.testing.assert_array_equal(nothing[name], 0, err_msg=name)
