@@ -59,7 +59,7 @@ def _numbers(shape: tuple[int, ...]) -> tuple[Array, Array]:
 
     Sums of iotas: each device makes its own part. The leading axes count in the high word where the low one is full.
     """
-    split = next((axis for axis in range(len(shape)) if math.prod(shape[axis:]) <= _WORD), len(shape))
+    split = next((axis for axis in range(len(shape)) if math.prod(shape[axis:]) < _WORD), len(shape))
     words = []
     for axes in (range(split, len(shape)), range(split)):
         word = jnp.zeros(shape, jnp.uint32)

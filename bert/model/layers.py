@@ -108,6 +108,8 @@ class SelfAttention(nn.Module):
         q, k, v = self.heads(x_BTD)
         ids_BT, rate = example_ids_BT, self.config.attention_dropout
         if self.config.attention == "fused":
+            if key is not None:
+                self.config.check_training()
             mixed_BTNH = fused_attention(q, k, v, ids_BT, ids_BT)
         else:
             mixed_BTNH = attention(q, k, v, ids_BT, ids_BT, key, rate)

@@ -44,15 +44,16 @@ def nats_and_hits(x: Array, table_VD: Array, bias_V: Array, labels: Array, dtype
 def _forward(x: Array, table_VD: Array, bias_V: Array, labels: Array, dtype: str):
     x_MD, label_M1 = x.reshape(-1, x.shape[-1]), labels.reshape(-1, 1)
     table_WD, bias_W = _tiled(table_VD, bias_V, dtype)
-    scores_MW = (logits(x_MD, table_WD, bias_W, dtype)).astype(dtype)
-    high_M1 = scores_MW.max(-1, keepdims=True).astype(jnp.float32)
-    total_M1 = jnp.exp(scores_MW.astype(jnp.float32) - high_M1).sum(-1, keepdims=True)
-    own_M1 = jnp.take_along_axis(scores_MW, jnp.clip(label_M1, 0, table_VD.shape[0] - 1), 1).astype(jnp.float32)
+    # Compared in float32: rounded to bfloat16, a close second would count as a hit.
+    scores_MW = logits(x_MD, table_WD, bias_W, dtype)
+    high_M1 = scores_MW.max(-1, keepdims=True)
+    total_M1 = jnp.exp(scores_MW - high_M1).sum(-1, keepdims=True)
+    own_M1 = jnp.take_along_axis(scores_MW, jnp.clip(label_M1, 0, table_VD.shape[0] - 1), 1)
     nats_M1 = high_M1 + jnp.log(total_M1) - own_M1
     known_M1 = (label_M1 >= 0) & (label_M1 < table_VD.shape[0])
     nats_M1 = jnp.where(known_M1, nats_M1, jnp.nan)
     hits_M1 = (known_M1 & (own_M1 >= high_M1)).astype(jnp.float32)
-    saved = (x, table_VD, bias_V, label_M1, scores_MW, high_M1 + jnp.log(total_M1))
+    saved = (x, table_VD, bias_V, label_M1, scores_MW.astype(dtype), high_M1 + jnp.log(total_M1))
     return (nats_M1.reshape(labels.shape), hits_M1.reshape(labels.shape)), saved
 
 
