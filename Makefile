@@ -34,7 +34,7 @@ glue: $(READY)  ## GLUE's dev scores beside PyTorch (hours; needs torch): make g
 	@$(BIN)/python -m launch.bench.glue --data=$(GLUE) --init_from=$(INIT) --out=runs/glue.jsonl
 
 # Other rows: make bench ROWS=all, or the names that `python -m launch.bench.cpu --help` lists.
-bench: $(READY)  ## our speed on this CPU beside others' (10 minutes, and the first time some for their environments)
+bench: $(READY)  ## our speed on this CPU beside others' (minutes; the first time more, for their environments)
 	@$(BIN)/python -m launch.bench.cpu --out=runs/bench.json $(if $(ROWS),--rows=$(ROWS))
 
 bench-update: $(READY)  ## put what make bench measured into docs/benchmarks.md

@@ -54,7 +54,8 @@ def attention(
 ) -> Array:
     """[B, T, N, H] in v's dtype: values averaged by attention weights, with dropout on the weights.
 
-    The gradient is written out: of the arrays [B, N, T, S] one is kept for it, where autodiff would keep three.
+    The gradient is written out: of the arrays [B, N, T, S] one is kept for it, where autodiff would keep three. Without
+    any key (a row of padding) q and k get a gradient where autodiff gives 0; no loss reads what such a row gets.
 
     Args:
       q_BTNH, k_BSNH, v_BSNH: float32 or bfloat16, all the same; so are their gradients.

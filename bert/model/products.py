@@ -3,7 +3,7 @@
 A product is right on every backend in its plain form; on CPUs the form decides the speed by a factor of two. Gradients
 are written out: sums stay float32 where autodiff would round them to the compute dtype, and on CPUs neither is an
 activation computed inside the loops of the product that reads it, nor is the native bfloat16 kernel missed.
-Axes: M all leading axes as one, K in, N out; G batch of products.
+Axes: M all leading axes as one, K in, N out; G rows and heads as one.
 """
 
 import functools

@@ -94,7 +94,7 @@ ROWS = {
         _pretrain("start-base-f32", "base 8 128", {AS_SHIPPED: 1.0}, start=8.0),
     )
 }
-# What fits into ten minutes on two cores.
+# By the times of single rows about ten minutes on two cores.
 DEFAULT = (
     "pretrain-mini-f32", "pretrain-base-f32", "pretrain-mini-bf16", "finetune-sst2-f32", "finetune-mrpc-f32",
     "classify-base-f32", "classify-sst2-f32", "start-mini-f32",
