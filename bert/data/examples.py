@@ -18,7 +18,7 @@ from bert.data.rows import Batch
 from bert.errors import InputError
 
 _TOKENS_OF_AN_EXAMPLE = 8  # a row of T positions holds T / 8 examples at most
-_LOOKED_AT, _USUAL = 64, 0.7  # batches whose rows are counted; the share of them that the smallest shape is to hold
+_LOOKED_AT = 64  # batches whose rows are counted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,22 +102,40 @@ class ExampleSettings:
         return max(1, self.max_length // _TOKENS_OF_AN_EXAMPLE) if self.packed else 1
 
 
+def epoch_order(length_N: np.ndarray, batch_size: int, seed: int | Sequence[int]) -> np.ndarray:
+    """int64 [N], a random order in which every batch, and what is left behind the last full one, has long and short.
+
+    Sorted by length, the examples are cut into `batch_size` equal parts, and a batch takes one of each; the longest go
+    where the others have the fewest tokens. So packed batches need almost the same number of rows.
+    """
+    rng, N = np.random.default_rng(seed), len(length_N)
+    by_length_N = rng.permutation(N)
+    by_length_N = by_length_N[np.argsort(length_N[by_length_N], kind="stable")]
+    rest = ((np.arange(N % batch_size) + rng.random()) * N / (N % batch_size)).astype(np.int64)
+    parts = np.delete(by_length_N, rest).reshape(batch_size, N // batch_size)
+    others = rng.permuted(parts[:-1], axis=1)
+    others = others[:, np.argsort(-length_N[others].sum(0), kind="stable")]
+    batches = rng.permutation(np.concatenate([others, parts[-1:]]).T)
+    return np.concatenate([batches.reshape(-1), by_length_N[rest]])
+
+
 class TrainingBatches:
     """Batch number -> batch; an epoch takes each example once, in an order of its own.
 
-    The last batch of an epoch holds what is left. Each shape of a batch is compiled, so there are few: packed rows come
-    in one of three numbers, two of which a look at the first batches gives.
+    The last batch of an epoch holds what is left. Each shape of a batch is compiled, so packed batches have one, with
+    the most rows that one of the first batches needs. A rare batch that needs more has a row for each example.
     """
 
     def __init__(self, examples: Encoded, settings: ExampleSettings):
         self.examples, self.settings = examples, settings
         self.steps_per_epoch = -(-len(examples) // settings.batch_size)
-        self._order: tuple[int, np.ndarray] = (-1, np.zeros(0, np.int64))
+        self._order_of = functools.lru_cache(maxsize=1)(
+            lambda epoch: epoch_order(examples.length_N, settings.batch_size, (settings.seed, epoch))
+        )
         self._sizes = [_multiple(settings.batch_size, settings.row_unit)]
         if settings.packed:
-            used = [len(self._members(i)[0]) for i in range(min(_LOOKED_AT, self.steps_per_epoch))]
-            levels = [int(np.quantile(used, _USUAL, method="higher")), max(used)]
-            self._sizes = sorted({*(_multiple(level, settings.row_unit) for level in levels), *self._sizes})
+            used = max(len(self._members(i)[0]) for i in range(min(_LOOKED_AT, self.steps_per_epoch)))
+            self._sizes.insert(0, _multiple(used, settings.row_unit))
 
     def __call__(self, number: int) -> Batch:
         members, length = self._members(number)
@@ -142,12 +160,6 @@ class TrainingBatches:
         )
         bounds = zip(packed.row_starts, packed.row_starts[1:], strict=False)
         return [chosen[packed.order[a:b]] for a, b in bounds], length
-
-    def _order_of(self, epoch: int) -> np.ndarray:
-        if self._order[0] != epoch:
-            rng = np.random.default_rng((self.settings.seed, epoch))
-            self._order = (epoch, rng.permutation(len(self.examples)))
-        return self._order[1]
 
 
 def prediction_batches(examples: Encoded, settings: ExampleSettings) -> Iterator[tuple[Batch, np.ndarray]]:

@@ -26,11 +26,11 @@ def on_batches(
 def make_evaluation_step(model: Model, task: Task, mesh: Mesh) -> Callable[[dict, Batch], Batch]:
     """Compiled (params, batch) -> sums and ``NAME_count`` of that batch, replicated on all devices."""
 
-    def step(params: dict, batch: Batch) -> Batch:
+    def evaluation_step(params: dict, batch: Batch) -> Batch:
         outputs: Any = model.apply({"params": params}, batch)
         return with_counts(task.sums(outputs, batch), task.counts(batch))
 
-    return jax.jit(step, out_shardings=sharding.replicated(mesh))
+    return jax.jit(evaluation_step, out_shardings=sharding.replicated(mesh))
 
 
 def evaluate(

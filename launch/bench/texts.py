@@ -87,7 +87,7 @@ class Texts:
         return [np.arange(self.count)[i * self.batch :][: self.batch] for i in range(self.steps)]
 
     def chosen(self, step: int) -> np.ndarray:
-        """The examples of a step of fine-tuning, those of the same step in bert/data/examples.py with seed 0."""
+        """The examples of a step of fine-tuning, in the usual random order; ours have that of bert/data/examples.py."""
         order_N = np.random.default_rng((0, 0)).permutation(self.count)
         return order_N[step * self.batch :][: self.batch]
 

@@ -79,10 +79,70 @@ def test_a_batch_is_a_function_of_its_number(encoded):
     assert members(TrainingBatches(encoded, settings(seed=1))(9), encoded) != members(first, encoded)
 
 
-def test_few_shapes_occur(encoded):
-    """Each shape is compiled: packed rows have three at most, over many epochs."""
-    batches = TrainingBatches(encoded, settings())
-    assert len({batches(i)["token_ids"].shape for i in range(70)}) <= 3
+def of_lengths(length_N) -> Encoded:
+    return examples.join([([100 + i] * n, n) for i, n in enumerate(length_N)])
+
+
+@pytest.mark.parametrize(
+    "length_N",
+    [
+        np.random.default_rng(0).gamma(1.2, 9, 2017).astype(int).clip(3, 66),  # sentences
+        np.random.default_rng(0).normal(53, 15, 2015).astype(int).clip(19, 103),  # pairs of sentences
+    ],
+)
+def test_packed_rows_have_one_shape(length_N):
+    """The train step compiles once: three epochs of batches of the same shape, hardly larger than the tokens need."""
+    batches = TrainingBatches(of_lengths(length_N), settings(batch_size=32, max_length=128))
+    shapes = {batches(i)["token_ids"].shape for i in range(3 * batches.steps_per_epoch)}
+    assert len(shapes) == 1
+    B, T = shapes.pop()
+    tokens = 32 * length_N.mean()
+    assert tokens > B * T / 1.2
+
+
+def test_a_batch_that_needs_more_rows_than_the_first_ones_has_a_row_for_each_example():
+    """Two examples of 16 tokens share a row of 32, but not with the one of 17, which is in one of 400 batches."""
+    encoded = of_lengths([16] * 1599 + [17])
+    batches = TrainingBatches(encoded, settings(batch_size=4, seed=1))
+    made = [batches(i) for i in range(400)]
+    assert sorted(batch["token_ids"].shape for batch in made) == [(2, 32)] * 399 + [(4, 32)]
+    assert sorted(i for batch in made for i in members(batch, encoded)) == list(range(1600))
+    assert [len(batch["token_ids"]) for batch in made[:64]] == [2] * 64, "choose a seed with which it comes later"
+
+
+@pytest.mark.parametrize(("count", "batch_size"), [(60, 6), (64, 6), (65, 6), (5, 6), (6, 6), (7, 1), (0, 6)])
+def test_a_batch_has_an_example_of_each_part_of_the_lengths(count, batch_size):
+    """The shortest sixth gives one, the next sixth one, and so on; the last, smaller batch is spread as widely."""
+    length_N = np.random.default_rng(0).permutation(count)
+    order_N = examples.epoch_order(length_N, batch_size, 0)
+    np.testing.assert_array_equal(np.sort(order_N), np.arange(count))
+    full = count // batch_size
+    rest = np.sort(length_N[order_N[full * batch_size :]])
+    assert len(rest) < 2 or set(np.diff(rest)) <= {count // len(rest), count // len(rest) + 1}
+    rank = np.searchsorted(np.delete(np.arange(count), rest), length_N[order_N[: full * batch_size]])
+    for batch in rank.reshape(full, batch_size):
+        np.testing.assert_array_equal(np.sort(batch) // max(full, 1), np.arange(batch_size))
+
+
+def test_the_longest_example_is_where_the_others_are_short():
+    """So the tokens of batches differ less than one example of each part would make them."""
+    length_N = np.random.default_rng(0).gamma(1.2, 9, 3200).astype(int)
+    tokens = length_N[examples.epoch_order(length_N, 32, 0)].reshape(-1, 32)
+    longest = tokens.max(1)
+    assert tokens.sum(1).std() < 0.8 * longest.std()
+    assert np.corrcoef(longest, tokens.sum(1) - longest)[0, 1] < -0.8
+
+
+def test_any_batch_may_hold_any_example():
+    """Over many seeds, each example is in each batch equally often, and so with each of another part but the last."""
+    held, together = np.zeros((4, 24)), np.zeros((24, 24))
+    for seed in range(1000):
+        for batch, chosen in enumerate(examples.epoch_order(np.arange(24), 6, seed).reshape(4, 6)):
+            held[batch, chosen] += 1
+            together[np.ix_(chosen, chosen)] += 1
+    assert np.abs(held / 1000 - 1 / 4).max() < 0.06
+    part = np.arange(20) // 4
+    assert np.abs(together[:20, :20][part[:, None] != part] / 1000 - 1 / 4).max() < 0.06
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 32])
