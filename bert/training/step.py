@@ -4,6 +4,7 @@ Everything random is a function of the seed and the step number, so a restart ne
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +33,7 @@ class TrainState:
     skipped_in_row: Array  # int32: of these, the ones since the last good step
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)  # no two are equal: what is made for one is kept by identity
 class Setup:
     """What is trained, how, and on which devices.
 
@@ -58,7 +59,7 @@ class Setup:
 
 def abstract_state(setup: Setup, batch: Batch) -> TrainState:
     """The state's shapes, dtypes and shardings, as a tree of ShapeDtypeStruct; no memory is used."""
-    shapes = jax.eval_shape(lambda: _fresh_state(setup, batch, None))
+    shapes = jax.eval_shape(_first_state(setup, _row_shapes(batch)))
     shards = sharding.state_shardings(shapes, setup.mesh, setup.mode)
     return jax.tree.map(lambda x, s: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=s), shapes, shards)
 
@@ -72,9 +73,9 @@ def init_state(setup: Setup, target: TrainState, batch: Batch, params: dict | No
     """
     shards = jax.tree.map(lambda x: x.sharding, target)
     if params is None:
-        return jax.jit(lambda: _fresh_state(setup, batch, None), out_shardings=shards)()
+        return jax.jit(_first_state(setup, _row_shapes(batch)), out_shardings=shards)()
     params = jax.tree.map(jax.device_put, params, shards.params)
-    return jax.jit(lambda p: _fresh_state(setup, batch, p), out_shardings=shards)(params)
+    return jax.jit(lambda p: _fresh_state(setup, p), out_shardings=shards)(params)
 
 
 def draw_params(setup: Setup, batch: Batch) -> dict:
@@ -83,8 +84,18 @@ def draw_params(setup: Setup, batch: Batch) -> dict:
     return setup.model.init(jax.random.key(setup.seed), row)["params"]
 
 
-def _fresh_state(setup: Setup, batch: Batch, params: dict | None) -> TrainState:
-    params = draw_params(setup, batch) if params is None else params
+@functools.lru_cache(maxsize=1)
+def _first_state(setup: Setup, row: tuple) -> Callable[[], TrainState]:
+    """The same function for the state's shapes and for the state, so that JAX traces it once."""
+    return lambda: _fresh_state(setup, draw_params(setup, {name: jnp.zeros(*given) for name, *given in row}))
+
+
+def _row_shapes(batch: Batch) -> tuple:
+    """(name, shape, dtype) of each array of a batch, cut to one row."""
+    return tuple((name, (1, *x.shape[1:]), x.dtype.name) for name, x in batch.items())
+
+
+def _fresh_state(setup: Setup, params: dict) -> TrainState:
     zero = jnp.zeros((), jnp.int32)
     return TrainState(zero, params, optim.transformation(setup.optimizer).init(params), zero, zero)
 

@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 from bert.interop import hugging_face, parameters
 from bert.model.heads import Model
 from bert.training import optim, sharding
+from bert.training import step as step_module
 from bert.training.pretraining import Pretraining
 from bert.training.step import Setup, abstract_state, init_state, make_train_step
 from tests.bert.training import tiny
@@ -209,6 +210,16 @@ def test_initial_parameters_do_not_depend_on_the_devices():
             states.append(jax.device_get(init_state(made, target, tiny.batch()).params))
     for one, other in zip(*map(jax.tree.leaves, states), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_the_model_is_traced_once_for_the_state_and_its_shapes(monkeypatch):
+    """Tracing takes a third of a second of each start; a batch of another size does not change the state."""
+    traced, draw = [], step_module.draw_params
+    monkeypatch.setattr(step_module, "draw_params", lambda *given: traced.append(1) or draw(*given))
+    made = tiny.setup()
+    with jax.set_mesh(made.mesh):
+        init_state(made, abstract_state(made, tiny.batch(rows=4)), tiny.batch())
+    assert len(traced) == 1
 
 
 def test_the_step_compiles_once():
