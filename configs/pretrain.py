@@ -67,5 +67,6 @@ def get_config(size: str = "base") -> ConfigDict:
     config.keep_checkpoints = 2  # newest ones
     config.stop_after_skips = 20  # non-finite steps in a row
     config.probes = ()  # texts with [MASK] whose answers are printed before and after training
-    config.allocator = "keep"  # keep: freed memory stays with the process (fewer page faults); system: as glibc does
+    # keep: freed memory stays with the process, steps on CPUs are up to a sixth faster; system: a half to a third of it
+    config.allocator = "keep"
     return config
