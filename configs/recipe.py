@@ -49,4 +49,4 @@ def add_to(config: ConfigDict) -> None:
     config.log_every = 20  # steps
     config.keep_checkpoints = 1  # newest ones; the best model is in model/
     config.stop_after_skips = 20  # non-finite steps in a row
-    config.allocator = "keep"
+    config.allocator = "keep"  # or system, see configs/pretrain.py

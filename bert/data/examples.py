@@ -103,10 +103,11 @@ class ExampleSettings:
 
 
 def epoch_order(length_N: np.ndarray, batch_size: int, seed: int | Sequence[int]) -> np.ndarray:
-    """int64 [N], a random order in which every batch, and what is left behind the last full one, has long and short.
+    """int64 [N]: batches in random order, each with short and long examples; what is left behind the last one has both.
 
-    Sorted by length, the examples are cut into `batch_size` equal parts, and a batch takes one of each; the longest go
-    where the others have the fewest tokens. So packed batches need almost the same number of rows.
+    Sorted by length, without the rest, the examples are cut into `batch_size` equal parts, and a batch takes one of
+    each, short ones first; the longest go where the others have the fewest tokens. So packed batches need almost the
+    same number of rows.
     """
     rng, N = np.random.default_rng(seed), len(length_N)
     by_length_N = rng.permutation(N)

@@ -1,6 +1,6 @@
-"""Several examples in one row: longest-pack-first over the histogram of lengths (Krell et al. 2021, arXiv:2107.02027).
+"""Several examples in one row, planned over the histogram of lengths (as in Krell et al. 2021, arXiv:2107.02027).
 
-The plan is made from counts of lengths, not from examples, so ten million examples take as many decisions as ten
+The plan is made from counts of lengths, not from examples, so ten million examples take about as many decisions as ten
 thousand. It depends on the lengths alone; which example of a length goes where, and the order of the rows, come from
 the seed. Unlike in the paper, a row is finished before the next begins, and two examples go where the longest one alone
 would leave too much room. How much that is, is tried out: soon used up, the short examples are missing in later rows.
@@ -85,7 +85,7 @@ def plan_packs(count_by_length: np.ndarray, max_examples: int) -> list[tuple[tup
     fewest = max(-(-tokens // capacity), -(-sum(counts) // max_examples), sum(counts[capacity // 2 + 1 :]))
     best, best_rows = [], sum(counts) + 1
     # No pair gains `capacity`: that plan is first fit. More than a quarter of a row was best for none of our texts.
-    for gain in (capacity, *range(capacity // 4, -1, -max(1, capacity // 64))):
+    for gain in (capacity, *range(capacity // 4, -1, -max(1, -(-capacity // 64)))):
         if best_rows > fewest:
             plan = _longest_first(counts, max_examples, gain)
             rows = sum(count for _, count in plan)
@@ -118,7 +118,10 @@ def _longest_first(counts: list[int], max_examples: int, gain: int) -> list[tupl
             taken = longest = fitting.bit_length() - 1
             if row and len(row) + 2 <= max_examples:
                 for total in range(min(room, 2 * longest), longest + gain, -1):
-                    if pair := there & mirrored >> capacity - total:
+                    pair = there & mirrored >> capacity - total
+                    if total % 2 == 0 and left[total // 2] == 1:  # no two of the same
+                        pair &= ~(1 << total // 2)
+                    if pair:
                         taken = pair.bit_length() - 1  # the longer one; the other is the longest that then has room
                         break
             row.append(taken)

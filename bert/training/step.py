@@ -92,7 +92,7 @@ def _first_state(setup: Setup, row: tuple) -> Callable[[], TrainState]:
 
 def _row_shapes(batch: Batch) -> tuple:
     """(name, shape, dtype) of each array of a batch, cut to one row."""
-    return tuple((name, (1, *x.shape[1:]), x.dtype.name) for name, x in batch.items())
+    return tuple((name, (1, *x.shape[1:]), jax.dtypes.canonicalize_dtype(x.dtype)) for name, x in batch.items())
 
 
 def _fresh_state(setup: Setup, params: dict) -> TrainState:

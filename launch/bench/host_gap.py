@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import jax
 
+from bert.errors import InputError
 from bert.training import train
 from launch import flags, pretrain
 
@@ -105,10 +106,19 @@ def events_of(folder: pathlib.Path) -> list[Event]:
 
 
 def gaps(events: Sequence[Event], marks: Sequence[float]) -> Gaps:
-    """Of the steps behind the first ones, from the first dispatch to the last; ``marks``: see `traced`."""
+    """Of the steps behind the first ones, from the first dispatch to the last; ``marks``: see `traced`.
+
+    Raises:
+      InputError: there is no such step, or nothing was computed on a CPU.
+    """
     events = sorted(events)
     dispatches = [event for event in events if event.name == DISPATCH][FIRST_STEPS:]
     steps = list(itertools.pairwise(dispatches))
+    if not steps or not any(event.name == COMPUTING for event in events):
+        raise InputError(
+            f"the trace has {len(steps)} steps behind the first {FIRST_STEPS}, or nothing that a CPU computes; "
+            f"give at least {FIRST_STEPS + 2} steps, a new workdir, and a CPU"
+        )
     reads = [event for event in events if event.name == READ]
     between = []
     for one, following in steps:

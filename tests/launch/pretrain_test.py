@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import random
 import socket
 import subprocess
 import sys
@@ -15,12 +14,9 @@ import bert
 from bert import inference
 from bert.data.batches import Batches
 from bert.errors import InputError
-from bert.text.prepare import PrepareSettings, prepare
 from launch import pretrain
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
-WORDS = ["keeper", "lamp", "stairs", "sea", "storm", "night", "ship", "rock", "wind", "light", "gull", "rope", "sail"]
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", ".", *WORDS]
 TINY = (
     "--config=configs/pretrain.py:tiny",
     "--config.total_steps=6",
@@ -33,19 +29,6 @@ TINY = (
     "--config.save_every=2",
     "--config.allocator=system",
 )
-
-
-@pytest.fixture(scope="session")
-def prepared(tmp_path_factory) -> pathlib.Path:
-    """Forty documents of made-up sentences over twenty tokens, prepared, a tenth of them held out."""
-    folder = tmp_path_factory.mktemp("text")
-    rng = random.Random(0)
-    sentence = lambda: f"the {rng.choice(WORDS)} the {rng.choice(WORDS)} {rng.choice(WORDS)} ."  # noqa: E731
-    documents = ["\n".join(sentence() for _ in range(rng.randint(2, 9))) for _ in range(40)]
-    (folder / "a.txt").write_text("\n\n".join(documents))
-    (folder / "vocab.txt").write_text("\n".join(VOCABULARY))
-    settings = PrepareSettings(corpus=str(folder / "a.txt"), vocab=str(folder / "vocab.txt"), validation_share=0.1)
-    return prepare(folder / "prepared", settings).directory
 
 
 def run(*words) -> None:

@@ -134,7 +134,7 @@ def test_the_longest_example_is_where_the_others_are_short():
 
 
 def test_any_batch_may_hold_any_example():
-    """Over many seeds, each example is in each batch equally often, and so with each of another part but the last."""
+    """Over many seeds, each example is in each batch and meets each of another part but the last equally often."""
     held, together = np.zeros((4, 24)), np.zeros((24, 24))
     for seed in range(1000):
         for batch, chosen in enumerate(examples.epoch_order(np.arange(24), 6, seed).reshape(4, 6)):

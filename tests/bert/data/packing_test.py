@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bert.data.packing import pack, plan_packs
+from bert.data.packing import _longest_first, pack, plan_packs
 
 
 def row_lengths(rows, lengths):
@@ -65,11 +65,29 @@ def test_a_plan_holds_every_example_in_no_more_rows_than_first_fit(seed):
     np.testing.assert_array_equal(placed, counts)
     every_length = np.repeat(np.arange(len(counts)), counts).tolist()
     assert sum(count for _, count in plan) <= first_fit_decreasing(every_length, len(counts) - 1, most)
-    assert plan == plan_packs(counts, most)
+
+
+def test_a_single_example_is_no_pair():
+    """Room for 10 and the lengths 9 and 5, once each: behind 90 comes 9, not one 5 in the place of two."""
+    counts = np.zeros(101, int)
+    counts[[90, 9, 5]] = 1
+    assert (90, 9) in [lengths for lengths, _ in _longest_first(counts.tolist(), 8, 0)]
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_a_plan_with_pairs_holds_every_example(seed):
+    """Whatever the lengths, also where such a plan is not the best one."""
+    counts, most = histogram(seed)
+    placed = np.zeros_like(counts)
+    for lengths, count in _longest_first(counts.tolist(), most, 0):
+        assert len(lengths) <= most
+        assert sum(lengths) < len(counts)
+        np.add.at(placed, list(lengths), count)
+    np.testing.assert_array_equal(placed, counts)
 
 
 def test_two_examples_fill_what_one_would_leave():
-    """6 + 3 and 6 + 3 leave a place each, and 2 + 2 + 2 + 2 two; 6 + 2 + 2, 6 + 2 + 2 and 4 + 3 + 3 leave none."""
+    """First fit needs a 16th row: 6 + 3 and 3 + 3 + 3 leave a place. 6 + 4, 6 + 2 + 2 and 3 + 3 + 2 + 2 leave none."""
     counts = np.zeros(11, int)
     counts[[6, 4, 3, 2]] = [10, 5, 10, 20]
     plan = plan_packs(counts, 10)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bert.errors import InputError
 from launch.bench.host_gap import COMPUTING, DISPATCH, FIRST_STEPS, READ, Event, gaps
 
 
@@ -42,3 +43,11 @@ def test_a_step_that_goes_on_when_the_next_is_dispatched_leaves_no_gap():
     events, marks = trace(FIRST_STEPS + 3)
     busy = Event(0, 10.0 * (FIRST_STEPS + 3), COMPUTING)
     assert gaps([*events, busy], marks).idle == pytest.approx(0)
+
+
+@pytest.mark.parametrize("lacking", [DISPATCH, COMPUTING])
+def test_a_trace_without_steps_or_without_a_cpu_is_refused(lacking):
+    """A finished run, or one on a GPU: one line and what to do, where medians of nothing would be a traceback."""
+    events, marks = trace(FIRST_STEPS + 3)
+    with pytest.raises(InputError, match="give at least 7 steps, a new workdir, and a CPU"):
+        gaps([event for event in events if event.name != lacking], marks)
