@@ -17,6 +17,7 @@ from bert.errors import InputError
 from launch import pretrain
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.usefixtures("one_device")  # eight: tests/bert/training/train_test.py
 TINY = (
     "--config=configs/pretrain.py:tiny",
     "--config.total_steps=6",
