@@ -167,5 +167,6 @@ def _fresh(part: str, config: BertConfig, classes: int, seed: int) -> Params:
     key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(part.encode()))  # whatever other parts there are
     hidden_BTD = np.zeros((1, 1, config.hidden_size), np.float32)
     inputs = [hidden_BTD, np.zeros((config.vocab_size, config.hidden_size), np.float32)]
-    made = heads.part(part, config, classes).init(key, *inputs[: 2 if part == "mlm" else 1])
+    init = jax.jit(heads.part(part, config, classes).init)  # one program instead of one for each small operation
+    made = init(key, *inputs[: 2 if part == "mlm" else 1])
     return jax.tree.map(np.asarray, made["params"])

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from bert.config import BertConfig
 from bert.model.dropout import dropout
 from bert.model.layers import Array, Block, LayerNorm
+from bert.model.random_numbers import truncated_normal
 
 
 class Table(nn.Module):
@@ -23,8 +24,8 @@ class Table(nn.Module):
     rows: int
 
     def setup(self):
-        init = nn.initializers.truncated_normal(self.config.initializer_range)
-        self.embedding = self.param("embedding", init, (self.rows, self.config.hidden_size), jnp.float32)
+        init = truncated_normal(self.config.initializer_range)
+        self.embedding = self.param("embedding", init, (self.rows, self.config.hidden_size))
 
     def __call__(self, ids: Array) -> Array:
         # Ids are checked where data is read. Out of range, `take` gives NaN: loud, where plain indexing would clamp.

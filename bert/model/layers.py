@@ -18,6 +18,7 @@ from bert.config import BertConfig
 from bert.model import products
 from bert.model.attention import allowed_pairs, attention, attention_scores, attention_weights, fused_attention
 from bert.model.dropout import dropout
+from bert.model.random_numbers import truncated_normal
 
 Array = jax.Array
 
@@ -65,8 +66,8 @@ class Dense(nn.Module):
     @nn.compact
     def __call__(self, x: Array) -> Array:
         dtype = self.config.dtype
-        init = nn.initializers.truncated_normal(self.config.initializer_range)
-        kernel = self.param("kernel", init, (x.shape[-1], self.features), jnp.float32)
+        init = truncated_normal(self.config.initializer_range)
+        kernel = self.param("kernel", init, (x.shape[-1], self.features))
         bias = self.param("bias", nn.initializers.zeros, (self.features,), jnp.float32)
         return products.dense(x, kernel, bias, dtype, "float32" if self.float32_result else dtype)
 

@@ -59,7 +59,7 @@ class Setup:
 
 def abstract_state(setup: Setup, batch: Batch) -> TrainState:
     """The state's shapes, dtypes and shardings, as a tree of ShapeDtypeStruct; no memory is used."""
-    shapes = jax.eval_shape(_first_state(setup, _row_shapes(batch)))
+    shapes = jax.eval_shape(_first_state(setup, _row_shapes(batch)), _seed_words(setup))
     shards = sharding.state_shardings(shapes, setup.mesh, setup.mode)
     return jax.tree.map(lambda x, s: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=s), shapes, shards)
 
@@ -73,21 +73,29 @@ def init_state(setup: Setup, target: TrainState, batch: Batch, params: dict | No
     """
     shards = jax.tree.map(lambda x: x.sharding, target)
     if params is None:
-        return jax.jit(_first_state(setup, _row_shapes(batch)), out_shardings=shards)()
+        return jax.jit(_first_state(setup, _row_shapes(batch)), out_shardings=shards)(_seed_words(setup))
     params = jax.tree.map(jax.device_put, params, shards.params)
     return jax.jit(lambda p: _fresh_state(setup, p), out_shardings=shards)(params)
 
 
 def draw_params(setup: Setup, batch: Batch) -> dict:
     """Random parameters, a function of the seed alone; of ``batch`` only the shapes of its first row are read."""
-    row = {name: jnp.asarray(x[:1]) for name, x in batch.items()}
-    return setup.model.init(jax.random.key(setup.seed), row)["params"]
+    return _draw(setup, _row_shapes(batch), jax.random.key(setup.seed))
+
+
+def _draw(setup: Setup, row: tuple, key: Array) -> dict:
+    return setup.model.init(key, {name: jnp.zeros(*given) for name, *given in row})["params"]
 
 
 @functools.lru_cache(maxsize=1)
-def _first_state(setup: Setup, row: tuple) -> Callable[[], TrainState]:
+def _first_state(setup: Setup, row: tuple) -> Callable[[Array], TrainState]:
     """The same function for the state's shapes and for the state, so that JAX traces it once."""
-    return lambda: _fresh_state(setup, draw_params(setup, {name: jnp.zeros(*given) for name, *given in row}))
+    return lambda words: _fresh_state(setup, _draw(setup, row, jax.random.wrap_key_data(words)))
+
+
+def _seed_words(setup: Setup) -> np.ndarray:
+    """uint32 [2]: the seed as an argument of compiled programs, which then are the same programs for every seed."""
+    return np.asarray(jax.random.key_data(jax.random.key(setup.seed)))
 
 
 def _row_shapes(batch: Batch) -> tuple:
@@ -115,7 +123,6 @@ def make_train_step(setup: Setup, target: TrainState) -> tuple[Step, Read]:
     the counters. ``target`` (from ``abstract_state``) says where the state lies.
     """
     transformation, rate = optim.transformation(setup.optimizer), optim.schedule(setup.optimizer)
-    root = jax.random.fold_in(jax.random.key(setup.seed), 1)  # the plain seed made the parameters
 
     def micro_loss(params, batch: Batch, counts: Batch, key: Array):
         outputs: Any = setup.model.apply({"params": params}, batch, train=True, rngs={"dropout": key})
@@ -127,8 +134,9 @@ def make_train_step(setup: Setup, target: TrainState) -> tuple[Step, Read]:
     def read(values: Array) -> dict[str, float]:
         return dict(zip(names, np.asarray(values).tolist(), strict=True))
 
-    def step(state: TrainState, batch: Batch) -> tuple[TrainState, Array]:
+    def step(words: Array, state: TrainState, batch: Batch) -> tuple[TrainState, Array]:
         counts = setup.task.counts(batch)
+        root = jax.random.fold_in(jax.random.wrap_key_data(words), 1)  # the plain seed made the parameters
         key = jax.random.fold_in(root, state.step)
         grads, sums = _accumulate(micro_loss, state.params, batch, counts, key, setup.micro_batches)
         loss = losses.total(sums, counts)
@@ -158,9 +166,11 @@ def make_train_step(setup: Setup, target: TrainState) -> tuple[Step, Read]:
         return state, jnp.stack([jnp.asarray(value, jnp.float32) for value in values.values()])
 
     shards = jax.tree.map(lambda x: x.sharding, target)
-    rows = sharding.batch_sharding(setup.mesh)
-    out = (shards, sharding.replicated(setup.mesh))
-    return jax.jit(step, donate_argnums=0, in_shardings=(shards, rows), out_shardings=out), read
+    rows, everywhere = sharding.batch_sharding(setup.mesh), sharding.replicated(setup.mesh)
+    compiled = jax.jit(
+        step, donate_argnums=1, in_shardings=(everywhere, shards, rows), out_shardings=(shards, everywhere)
+    )
+    return functools.partial(compiled, _seed_words(setup)), read
 
 
 def _accumulate(micro_loss, params, batch: Batch, counts: Batch, key: Array, parts: int):

@@ -1,14 +1,12 @@
-"""Dropout: the share it takes, the mean it keeps, and random bits that are those of Threefry on any mesh."""
+"""Dropout: the share it takes, the mean it keeps, and masks that are the same on any mesh."""
 
 import jax
-import jax.extend
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 
-from bert.model import dropout as module
-from bert.model.dropout import dropout, kept, threefry
+from bert.model.dropout import dropout, kept
 
 
 @pytest.mark.parametrize("rate", [0.02, 0.1, 0.5, 0.9])
@@ -49,16 +47,6 @@ def test_dropout_depends_on_the_key_alone():
     assert float(((first == 0) & (other == 0)).mean()) == pytest.approx(0.25, abs=0.006)
 
 
-def test_threefry_equals_that_of_jax():
-    """Keys and counters of all sizes, all bits of both words, and the first vector of the paper's own test file."""
-    key_0, key_1, *counter = np.random.default_rng(0).integers(0, 2**32, (4, 50), np.uint32)
-    for i in range(3):
-        got = jax.jit(threefry)(key_0[i], key_1[i], *counter)
-        want = jax.extend.random.threefry_2x32(jnp.array([key_0[i], key_1[i]]), jnp.concatenate(counter))
-        np.testing.assert_array_equal(np.concatenate(got), want)
-    assert [f"{int(word):08x}" for word in jax.jit(threefry)(*[np.uint32(0)] * 4)] == ["6b200159", "99ba4efe"]
-
-
 @pytest.mark.parametrize("split", [("rows",), (None, "rows"), ("rows", "columns")], ids=str)
 def test_bits_are_the_same_on_eight_devices(split):
     """An array that is split over devices along its rows, its columns or both, against one device."""
@@ -67,14 +55,6 @@ def test_bits_are_the_same_on_eight_devices(split):
     spread = jax.jit(mask, out_shardings=NamedSharding(mesh, PartitionSpec(*split)))(jax.random.key(5))
     assert len(spread.sharding.device_set) == 8
     np.testing.assert_array_equal(spread, jax.jit(mask)(jax.random.key(5)))
-
-
-@pytest.mark.parametrize("shape", [(3, 5, 4, 4), (1, 4, 4), (20,), (2, 3)], ids=str)
-def test_every_entry_has_a_number_of_its_own(monkeypatch, shape):
-    """Also where there are more entries than one word can count, here 16."""
-    monkeypatch.setattr(module, "_WORD", 16)
-    low, high = (np.asarray(word).ravel() for word in module._numbers(shape))
-    assert len(set(zip(low.tolist(), high.tolist(), strict=True))) == low.size
 
 
 def test_arrays_of_exactly_one_full_word():

@@ -214,8 +214,8 @@ def test_initial_parameters_do_not_depend_on_the_devices():
 
 def test_the_model_is_traced_once_for_the_state_and_its_shapes(monkeypatch):
     """Tracing takes a third of a second of each start; a batch of another size does not change the state."""
-    traced, draw = [], step_module.draw_params
-    monkeypatch.setattr(step_module, "draw_params", lambda *given: traced.append(1) or draw(*given))
+    traced, draw = [], step_module._draw
+    monkeypatch.setattr(step_module, "_draw", lambda *given: traced.append(1) or draw(*given))
     made = tiny.setup()
     with jax.set_mesh(made.mesh):
         init_state(made, abstract_state(made, tiny.batch(rows=4)), tiny.batch())
@@ -230,7 +230,30 @@ def test_the_step_compiles_once():
         state, (step, _) = init_state(made, target, tiny.batch()), make_train_step(made, target)
         for i in range(8):
             state, _ = step(state, sharding.place(tiny.batch(i), made.mesh))
-        assert step._cache_size() == 1
+        assert step.func._cache_size() == 1
+
+
+def test_another_seed_is_the_same_program(monkeypatch):
+    """So that several seeds are compiled once: the seed is an argument, of drawing the weights as well."""
+    real, programs = jax.jit, []
+
+    def noted(function, **given):
+        def call(*args):
+            programs.append(real(function, **given).lower(*args).as_text())
+            return real(function, **given)(*args)
+
+        return call
+
+    for seed in (0, 1):
+        made = dataclasses.replace(tiny.setup(hidden_dropout=0.1, num_layers=1), seed=seed)
+        with jax.set_mesh(made.mesh), monkeypatch.context() as patched:
+            target = abstract_state(made, tiny.batch())
+            patched.setattr(step_module.jax, "jit", noted)
+            state = init_state(made, target, tiny.batch())
+            make_train_step(made, target)[0](state, sharding.place(tiny.batch(), made.mesh))
+    drawing, training, *others = programs
+    assert others == [drawing, training]
+    assert drawing != training
 
 
 def test_accumulation_needs_little_more_memory_than_one_part():
@@ -242,7 +265,8 @@ def test_accumulation_needs_little_more_memory_than_one_part():
         with jax.set_mesh(made.mesh):
             target = abstract_state(made, batch)
             placed = sharding.place(batch, made.mesh)
-            compiled = make_train_step(made, target)[0].lower(target, placed).compile()
+            step, _ = make_train_step(made, target)
+            compiled = step.func.lower(*step.args, target, placed).compile()
         size = sum(int(np.prod(x.shape)) * 4 for x in jax.tree.leaves(target.params))
         return compiled.memory_analysis().temp_size_in_bytes, size
 
