@@ -309,7 +309,7 @@ class LoadedModel:
 
     @functools.cached_property
     def _on_device(self) -> Params:
-        return jax.device_put(self.params)
+        return jax.device_put(forward.by_layer(self.params, self.config))
 
     def _forward(self, batch: Batch, wanted: tuple[str, ...]) -> dict[str, Array]:
         return forward.outputs(self._on_device, batch, config=self.config, wanted=wanted)

@@ -52,7 +52,7 @@ def write(
             "position_ids": jnp.broadcast_to(jnp.arange(token_ids.shape[1], dtype=jnp.int32), token_ids.shape),
             "example_ids": (mask != 0).astype(jnp.int32),
         }
-        return forward.outputs(params, batch, config=config, wanted=wanted)
+        return forward.traced_outputs(params, batch, config=config, wanted=wanted)
 
     shape = export.symbolic_shape("b, t", constraints=[f"t <= {config.max_position_embeddings}"])
     ids_BT = jax.ShapeDtypeStruct(shape, jnp.int32)

@@ -5,6 +5,7 @@ import see one name a weight whatever the number of layers; the same tree runs a
 Axes: as in layers.py; L layer, P picked position.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import flax.linen as nn
@@ -12,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from bert.config import BertConfig
+from bert.model import products
 from bert.model.dropout import dropout
 from bert.model.layers import Array, Block, LayerNorm
 from bert.model.random_numbers import truncated_normal
@@ -59,7 +61,9 @@ class Encoder(nn.Module):
 
     def setup(self):
         self.embeddings = Embeddings(self.config)
-        self.blocks = self.param("blocks", self._init_blocks)
+        # Where there are parameters they are taken as they are: a stack, or a tuple of layers (see `by_layer`).
+        given = self.has_variable("params", "blocks")
+        self.blocks = self.get_variable("params", "blocks") if given else self.param("blocks", self._init_blocks)
 
     def _init_blocks(self, key: Array) -> dict:
         """Parameters of all blocks, stacked on a leading axis L."""
@@ -103,12 +107,41 @@ class Encoder(nn.Module):
             weights = block.apply({"params": params}, x_BTD, example_ids_BT, method="attention_weights")
             return y_BTD, (x_BTD, weights)
 
-        scanned = config.layer_loop == "scan" or (config.layer_loop == "auto" and jax.default_backend() != "cpu")
         if config.remat:
-            step = jax.checkpoint(step, prevent_cse=not scanned)
+            step = jax.checkpoint(step, prevent_cse=not _scanned(config))
         x_BTD = self.embeddings(batch, key_at(0))
+        if isinstance(self.blocks, tuple):
+            return _one_after_the_other(step, x_BTD, self.blocks)
         depths_L = jnp.arange(1, config.num_layers + 1)
-        return jax.lax.scan(step, x_BTD, (self.blocks, depths_L), unroll=1 if scanned else config.num_layers)
+        unroll = 1 if _scanned(config) else config.num_layers
+        return jax.lax.scan(step, x_BTD, (self.blocks, depths_L), unroll=unroll)
+
+
+def _scanned(config: BertConfig) -> bool:
+    return config.layer_loop == "scan" or (config.layer_loop == "auto" and not products.on_cpu())
+
+
+def _one_after_the_other(step: Callable, x_BTD: Array, layers: tuple[dict, ...]):
+    """As `jax.lax.scan` over the stacked layers."""
+    step = jax.jit(step)  # traced once
+    outputs = []
+    for depth, params in enumerate(layers, 1):
+        x_BTD, output = step(x_BTD, (params, depth))
+        outputs.append(output)
+    return x_BTD, jax.tree.map(lambda *of_layers: jnp.stack(of_layers), *outputs)
+
+
+def by_layer(params: dict, config: BertConfig) -> dict:
+    """The encoder's parameters with a tuple of layers for the stack, where the encoder runs one by one.
+
+    For many forward passes with the same parameters: each would copy every layer out of the stack, which takes longer
+    than the layer itself where a batch is small. Training keeps the stack (see the module's docstring).
+    """
+    blocks = params["blocks"]
+    if isinstance(blocks, tuple) or _scanned(config):
+        return params
+    layers = (jax.tree.map(lambda stacked, i=i: stacked[i], blocks) for i in range(config.num_layers))
+    return {**params, "blocks": tuple(layers)}
 
 
 def rows_over_data(x_BTD: Array) -> Array:

@@ -6,7 +6,7 @@ Axes: as in layers.py; L layer, P masked position.
 """
 
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import flax.linen as nn
@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bert.config import BertConfig
-from bert.model import heads
+from bert.model import encoder, heads, products
 from bert.model.encoder import Encoder, pick
 from bert.model.layers import Array, SelfAttention
 
@@ -39,19 +39,38 @@ def _apply(module: nn.Module, params: Params, *inputs: Any, **options: Any) -> A
     return module.apply({"params": params}, *inputs, **options)
 
 
-@functools.partial(jax.jit, static_argnames=("config", "wanted"))
+def by_layer(params: Params, config: BertConfig) -> Params:
+    """The same parameters, for many forward passes: see `encoder.by_layer`."""
+    return {**params, "encoder": encoder.by_layer(params["encoder"], config)}
+
+
 def outputs(
-    params: Params, batch: dict[str, Array], *, config: BertConfig, wanted: tuple[str, ...]
+    params: Params, batch: Mapping[str, Any], *, config: BertConfig, wanted: tuple[str, ...]
 ) -> dict[str, Array]:
-    """The wanted outputs, float32; what nobody wants is not computed (XLA drops it).
+    """The wanted outputs, float32; what nobody wants is not computed (XLA drops it). Compiled.
 
     Args:
-      params: ``{"encoder": ..., "head": ...}``; the head holds any parts of bert/model/heads.py.
+      params: ``{"encoder": ..., "head": ...}``, as trained or `by_layer`; the head holds any parts of
+        bert/model/heads.py.
       batch: one example a row, or several where ``cls_positions`` [B, E] says where they begin (what is given per
         example is then [B, E, ...]); logits of masked words are at ``masked_positions`` where given, else everywhere.
       wanted: of ``sequence_output`` [B, T, D], ``cls`` and ``mean`` [B, D], ``hidden_states`` [L + 1, B, T, D] with
         ``attentions`` [L, B, N, T, S], and those of `head_outputs`.
     """
+    return compiled_outputs(config.dtype)(params, batch, config=config, wanted=wanted)
+
+
+@functools.cache
+def compiled_outputs(dtype: str) -> Callable[..., dict[str, Array]]:
+    """What compiles and runs `traced_outputs` for a configuration of that dtype."""
+    options = products.inference_options(dtype)
+    return jax.jit(traced_outputs, static_argnames=("config", "wanted"), compiler_options=options)
+
+
+def traced_outputs(
+    params: Params, batch: Mapping[str, Any], *, config: BertConfig, wanted: tuple[str, ...]
+) -> dict[str, Array]:
+    """As `outputs`, as part of a program that somebody else compiles."""
     with jax.default_matmul_precision("highest"):
         found: dict[str, Any] = {}
         if "hidden_states" in wanted:
@@ -114,7 +133,10 @@ def attention(params: Params, batch: dict[str, Array], layer: Array, *, config: 
     """Scores before the softmax and weights after it, float32 [B, N, T, S], of one layer."""
     with jax.default_matmul_precision("highest"):
         inputs_LBTD, weights_LBNTS = _apply(Encoder(config), params["encoder"], batch, method="states")
-        own = jax.tree.map(lambda stacked: stacked[layer], params["encoder"]["blocks"]["attention"])
+        blocks = params["encoder"]["blocks"]
+        if isinstance(blocks, tuple):
+            blocks = jax.tree.map(lambda *of_layers: jnp.stack(of_layers), *blocks)
+        own = jax.tree.map(lambda stacked: stacked[layer], blocks["attention"])
         scores_BNTS = _apply(SelfAttention(config), own, inputs_LBTD[layer], method="scores")
         return scores_BNTS, weights_LBNTS[layer]
 

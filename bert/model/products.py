@@ -28,6 +28,26 @@ def _native_bfloat16() -> bool:
     return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
+def inference_options(dtype: str) -> dict[str, str] | None:
+    """Compiler options of forward passes without a gradient whose products run in ``dtype``; None for none.
+
+    On CPUs XLA lets a library (YNNPACK) run the whole feed-forward part of a small model as one piece, which takes
+    longer than product after product. Training keeps what lies between them, has no such piece, and is faster with it.
+    """
+    options = {"xla_cpu_experimental_ynn_fusion_type": ""}
+    return options if dtype == "float32" and on_cpu() and _compiler_has(*options) else None
+
+
+@functools.cache
+def _compiler_has(option: str) -> bool:
+    """Options come and go with versions of XLA."""
+    try:
+        jax.jit(lambda: 0, compiler_options={option: ""}).lower().compile()
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
+
+
 def operand(x: Array, dtype: str) -> Array:
     """``x`` rounded to the compute dtype, in the dtype in which it is multiplied."""
     x = x.astype(dtype)

@@ -99,7 +99,7 @@ def _outputs(
 ) -> Iterator[tuple[list[np.ndarray], np.ndarray, Batch]]:
     """For each batch the wanted outputs on the host, int64 [B, E]: which example each slot holds, and the batch."""
     bare = dataclasses.replace(encoded, of_example={}, of_token={})
-    waiting = None
+    params, waiting = forward.by_layer(params, config), None
     for batch, index_BE in examples.prediction_batches(bare, settings):
         found = forward.outputs(params, devices.place(batch), config=config, wanted=wanted)
         if waiting is not None:  # read one late: the device is busy with the next batch meanwhile

@@ -10,6 +10,7 @@ import numpy as np
 
 from bert.data import examples
 from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.model import forward
 from bert.model.heads import Model
 from bert.prediction import scores
 from bert.training import optim, sharding
@@ -38,7 +39,7 @@ def main() -> None:
     versions = {"name": "ours", "jax": jax.__version__, "device": jax.devices()[0].device_kind}
     with jax.set_mesh(mesh):
         if made.step == "classify":
-            params = draw_params(setup, batches(0))
+            params = forward.by_layer(draw_params(setup, batches(0)), config)  # as a loaded model has them
             turns.serve(
                 lambda: scores.of_examples(params, config, encoded, settings), lambda: None, versions, ours.memory
             )

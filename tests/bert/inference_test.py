@@ -140,20 +140,21 @@ def test_no_texts_give_no_rows(tiny):
 
 def test_new_texts_compile_nothing_new(tiny):
     """At most one compilation a length bucket, and none once a bucket has been seen."""
-    forward.outputs.clear_cache()
+    compiled = forward.compiled_outputs("float32")
+    compiled.clear_cache()
     tiny.embed(texts(200, longest=60))
-    buckets = forward.outputs._cache_size()
+    buckets = compiled._cache_size()
     assert buckets <= 4
     tiny.embed(texts(333, longest=60))
-    assert forward.outputs._cache_size() == buckets
+    assert compiled._cache_size() == buckets
     tiny.fill_mask("the cat [MASK]")
-    seen = forward.outputs._cache_size()
+    seen = compiled._cache_size()
     tiny.fill_mask("who is the [MASK] of new york ?")
     tiny.outputs([[2, 90, 3]])
-    outputs = forward.outputs._cache_size()
+    outputs = compiled._cache_size()
     tiny.outputs([[2, 90, 91, 92, 3]])
     assert (seen, outputs) == (buckets + 1, buckets + 2)
-    assert forward.outputs._cache_size() == outputs
+    assert compiled._cache_size() == outputs
 
 
 # ---- filling masks ----
