@@ -164,6 +164,8 @@ class BertConfig:
     def matmul_flops_per_token(self, length: int) -> float:
         """Arithmetic of one token's forward pass in matrix products (2 per multiply-add), heads not counted.
 
+        The usual count: every block at every position, though of the last one only what is read is computed.
+
         Args:
           length: tokens in the token's row, for the attention products.
         """

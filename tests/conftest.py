@@ -1,5 +1,6 @@
 """What all tests share: no network, a compilation cache, and the folder of reference data where it exists."""
 
+import functools
 import os
 import pathlib
 
@@ -21,3 +22,13 @@ def shared() -> pathlib.Path:
     if not folder.is_dir():
         pytest.skip(f"needs the reference data in {folder.name}/ beside the checkout")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def peak_measured_once():
+    """The matrix peak of this machine, which the first step of a run measures: once a process, for it takes seconds."""
+    from bert.training import arithmetic
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arithmetic, "peak_flops", functools.cache(arithmetic.peak_flops))
+        yield

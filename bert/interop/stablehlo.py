@@ -10,6 +10,7 @@ Source: JAX documentation, "Exporting and serializing staged-out computations" a
 
 import contextlib
 import dataclasses
+import functools
 import pathlib
 from collections.abc import Iterator, Sequence
 
@@ -45,6 +46,9 @@ def write(
     config = dataclasses.replace(config, dtype="float32", layer_loop="scan", remat=False)
     wanted = ("sequence_output", *forward.head_outputs(params.get("head", {})))
 
+    # As a function of its own, so that a parameter is one constant of the file however often it is read.
+    outputs = jax.jit(functools.partial(forward.traced_outputs, config=config, wanted=wanted))
+
     def run(token_ids: Array, type_ids: Array, mask: Array) -> dict[str, Array]:
         batch = {
             "token_ids": token_ids,
@@ -52,7 +56,7 @@ def write(
             "position_ids": jnp.broadcast_to(jnp.arange(token_ids.shape[1], dtype=jnp.int32), token_ids.shape),
             "example_ids": (mask != 0).astype(jnp.int32),
         }
-        return forward.traced_outputs(params, batch, config=config, wanted=wanted)
+        return outputs(params, batch)
 
     shape = export.symbolic_shape("b, t", constraints=[f"t <= {config.max_position_embeddings}"])
     ids_BT = jax.ShapeDtypeStruct(shape, jnp.int32)

@@ -75,8 +75,12 @@ class Encoder(nn.Module):
 
         return jax.vmap(init_one)(jax.random.split(key, self.config.num_layers))
 
-    def __call__(self, batch: dict[str, Array], *, train: bool = False) -> Array:
-        return self._run(batch, train)[0]
+    def __call__(self, batch: dict[str, Array], *, train: bool = False, read_BP: Array | None = None) -> Array:
+        """Hidden states [B, P, D] at the positions ``read_BP`` of each row, int32; None for all positions.
+
+        Where only some are read, the last block makes queries, output and feed-forward of these alone.
+        """
+        return self._run(batch, train, read_BP=read_BP)[0]
 
     def states(self, batch: dict[str, Array]) -> tuple[Array, Array]:
         """What is inside, without dropout.
@@ -88,7 +92,7 @@ class Encoder(nn.Module):
         last_BTD, (inputs_LBTD, weights_LBNTS) = self._run(batch, train=False, look_inside=True)
         return jnp.concatenate([inputs_LBTD, last_BTD[None]]), weights_LBNTS
 
-    def _run(self, batch: dict[str, Array], train: bool, look_inside: bool = False):
+    def _run(self, batch: dict[str, Array], train: bool, look_inside: bool = False, read_BP: Array | None = None):
         config = self.config
         root = self.make_rng("dropout") if train else None
         example_ids_BT = batch["example_ids"]
@@ -97,10 +101,10 @@ class Encoder(nn.Module):
             """Dropout key: depth 0 for the embeddings, i + 1 for block i."""
             return None if root is None else jax.random.fold_in(root, depth)
 
-        def step(x_BTD, layer):
+        def step(x_BTD, layer, read_BP=None):
             params, depth = layer
             block = Block(config, parent=None)
-            y_BTD: Any = block.apply({"params": params}, x_BTD, example_ids_BT, key_at(depth))
+            y_BTD: Any = block.apply({"params": params}, x_BTD, example_ids_BT, key_at(depth), read_BP)
             y_BTD = rows_over_data(y_BTD)
             if not look_inside:
                 return y_BTD, None
@@ -109,26 +113,41 @@ class Encoder(nn.Module):
 
         if config.remat:
             step = jax.checkpoint(step, prevent_cse=not _scanned(config))
-        x_BTD = self.embeddings(batch, key_at(0))
-        if isinstance(self.blocks, tuple):
-            return _one_after_the_other(step, x_BTD, self.blocks)
-        depths_L = jnp.arange(1, config.num_layers + 1)
-        unroll = 1 if _scanned(config) else config.num_layers
-        return jax.lax.scan(step, x_BTD, (self.blocks, depths_L), unroll=unroll)
+        x_BTD, depths_L = self.embeddings(batch, key_at(0)), jnp.arange(1, config.num_layers + 1)
+        if not _scanned(config):
+            return _one_after_the_other(step, x_BTD, _layers(self.blocks, config.num_layers), read_BP)
+        if read_BP is None:
+            return jax.lax.scan(step, x_BTD, (self.blocks, depths_L))
+        first, last = _cut(self.blocks, (config.num_layers - 1, 1))
+        x_BTD, _ = jax.lax.scan(step, x_BTD, (first, depths_L[:-1]))
+        return step(x_BTD, (jax.tree.map(lambda one: one[0], last), depths_L[-1]), read_BP)
 
 
 def _scanned(config: BertConfig) -> bool:
     return config.layer_loop == "scan" or (config.layer_loop == "auto" and not products.on_cpu())
 
 
-def _one_after_the_other(step: Callable, x_BTD: Array, layers: tuple[dict, ...]):
-    """As `jax.lax.scan` over the stacked layers."""
+def _one_after_the_other(step: Callable, x_BTD: Array, layers: tuple[dict, ...], read_BP: Array | None):
+    """As `jax.lax.scan` over the stacked layers, the last of them at some positions only."""
     step = jax.jit(step)  # traced once
     outputs = []
     for depth, params in enumerate(layers, 1):
-        x_BTD, output = step(x_BTD, (params, depth))
+        x_BTD, output = step(x_BTD, (params, depth), read_BP if depth == len(layers) else None)
         outputs.append(output)
     return x_BTD, jax.tree.map(lambda *of_layers: jnp.stack(of_layers), *outputs)
+
+
+def _layers(blocks: dict | tuple[dict, ...], count: int) -> tuple[dict, ...]:
+    if isinstance(blocks, tuple):
+        return blocks
+    return tuple(jax.tree.map(lambda one: one[0], piece) for piece in _cut(blocks, (1,) * count))
+
+
+def _cut(stacked: dict, sizes: tuple[int, ...]) -> list[dict]:
+    """Pieces of so many layers. `jax.lax.split`, for its gradient is one concatenation; slices would be added up."""
+    leaves, structure = jax.tree.flatten(stacked)
+    pieces = [jax.lax.split(leaf, sizes) for leaf in leaves]
+    return [jax.tree.unflatten(structure, piece) for piece in zip(*pieces, strict=True)]
 
 
 def by_layer(params: dict, config: BertConfig) -> dict:
@@ -152,8 +171,3 @@ def rows_over_data(x_BTD: Array) -> Array:
     if "data" not in jax.sharding.get_abstract_mesh().axis_names:
         return x_BTD
     return jax.lax.with_sharding_constraint(x_BTD, jax.P("data"))
-
-
-def pick(hidden_BTD: Array, positions_BP: Array) -> Array:
-    """[B, P, D]: the hidden states at the given positions of each row."""
-    return jnp.take_along_axis(hidden_BTD, positions_BP[..., None], axis=1)

@@ -16,8 +16,8 @@ import numpy as np
 
 from bert.config import BertConfig
 from bert.model import encoder, heads, products
-from bert.model.encoder import Encoder, pick
-from bert.model.layers import Array, SelfAttention
+from bert.model.encoder import Encoder
+from bert.model.layers import Array, SelfAttention, pick
 
 Params = dict[str, Any]
 
@@ -72,23 +72,35 @@ def traced_outputs(
 ) -> dict[str, Array]:
     """As `outputs`, as part of a program that somebody else compiles."""
     with jax.default_matmul_precision("highest"):
+        encoder_of = functools.partial(_apply, Encoder(config), params["encoder"], batch)
+        first_BE, masked_BP = batch.get("cls_positions"), batch.get("masked_positions")
+        places_BE = jnp.zeros_like(batch["token_ids"][:, :1]) if first_BE is None else first_BE
         found: dict[str, Any] = {}
-        if "hidden_states" in wanted:
-            states_LBTD, weights_LBNTS = _apply(Encoder(config), params["encoder"], batch, method="states")
-            found |= {"hidden_states": states_LBTD, "attentions": weights_LBNTS}
-            hidden_BTD = states_LBTD[-1]
+        if "hidden_states" not in wanted and not _reads_all(wanted, masked_BP):
+            # Nothing else is read of the last block.
+            places_BR = places_BE if masked_BP is None else jnp.concatenate([places_BE, masked_BP], axis=1)
+            hidden_BTD = encoder_of(read_BP=places_BR)
+            first_BED, masked_BPD = jnp.split(hidden_BTD, [places_BE.shape[1]], axis=1)
         else:
-            hidden_BTD = _apply(Encoder(config), params["encoder"], batch)
-        real_BT1 = (batch["example_ids"] != 0)[..., None]
-        places_BE = batch.get("cls_positions")
-        first_BD = hidden_BTD[:, 0] if places_BE is None else pick(hidden_BTD, places_BE)
-        found |= {
-            "sequence_output": hidden_BTD,
-            "cls": first_BD,
-            "mean": jnp.where(real_BT1, hidden_BTD, 0.0).sum(1) / jnp.maximum(real_BT1.sum(1), 1),
-        }
-        found |= _head_outputs(params, config, hidden_BTD, first_BD, batch.get("masked_positions"))
+            if "hidden_states" in wanted:
+                states_LBTD, found["attentions"] = encoder_of(method="states")
+                found["hidden_states"], hidden_BTD = states_LBTD, states_LBTD[-1]
+            else:
+                hidden_BTD = encoder_of()
+            real_BT1 = (batch["example_ids"] != 0)[..., None]
+            found["mean"] = jnp.where(real_BT1, hidden_BTD, 0.0).sum(1) / jnp.maximum(real_BT1.sum(1), 1)
+            found["sequence_output"] = hidden_BTD
+            first_BED = hidden_BTD[:, :1] if first_BE is None else pick(hidden_BTD, first_BE)
+            masked_BPD = hidden_BTD if masked_BP is None else pick(hidden_BTD, masked_BP)
+        found["cls"] = first_BED[:, 0] if first_BE is None else first_BED
+        found |= _head_outputs(params, config, wanted, hidden_BTD, found["cls"], masked_BPD)
         return {name: found[name].astype(jnp.float32) for name in wanted}
+
+
+def _reads_all(wanted: Collection[str], masked_BP: Array | None) -> bool:
+    """Is any of these outputs made of the hidden states at all positions?"""
+    words = {"mlm_logits"} if masked_BP is None else set()
+    return bool({"sequence_output", "mean", "token_logits", "start_logits", "end_logits", *words} & set(wanted))
 
 
 def head_outputs(parts: Collection[str]) -> tuple[str, ...]:
@@ -102,7 +114,7 @@ def head_outputs(parts: Collection[str]) -> tuple[str, ...]:
 
 
 def _head_outputs(
-    params: Params, config: BertConfig, hidden_BTD: Array, first_BD: Array, places_BP: Array | None
+    params: Params, config: BertConfig, wanted: Collection[str], hidden_BTD: Array, first_BD: Array, masked_BPD: Array
 ) -> dict[str, Array]:
     head: Params = params.get("head", {})
 
@@ -112,10 +124,6 @@ def _head_outputs(
     def pooled() -> Array:
         return heads.pooled(functools.partial(run, "pooler"), first_BD)
 
-    def words() -> Array:
-        picked_BPD = hidden_BTD if places_BP is None else pick(hidden_BTD, places_BP)
-        return run("mlm", picked_BPD, params["encoder"]["embeddings"]["token"]["embedding"])
-
     compute: dict[str, Callable[[], Array]] = {
         "pooled_output": pooled,
         "nsp_logits": lambda: run("next_sentence", pooled()),
@@ -123,9 +131,9 @@ def _head_outputs(
         "token_logits": lambda: run("token_classifier", hidden_BTD),
         "start_logits": lambda: heads.start_and_end(run("span", hidden_BTD))["start_logits"],
         "end_logits": lambda: heads.start_and_end(run("span", hidden_BTD))["end_logits"],
-        "mlm_logits": words,
+        "mlm_logits": lambda: run("mlm", masked_BPD, params["encoder"]["embeddings"]["token"]["embedding"]),
     }
-    return {name: compute[name]() for name in head_outputs(head)}
+    return {name: compute[name]() for name in head_outputs(head) if name in wanted}
 
 
 @functools.partial(jax.jit, static_argnames=("config",))

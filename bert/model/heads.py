@@ -1,7 +1,8 @@
 """What is read off the hidden states, and the model that joins an encoder with a head.
 
-A head is a Linen module called as ``head(hidden_BTD, batch, token_table_VD, train=...)`` that returns a dict of
-float32 arrays; the pretraining head is one like any other. Heads own their parameters only: the token table is lent
+A head is a Linen module called as ``head(hidden_BPD, batch, token_table_VD, train=...)`` that returns a dict of
+float32 arrays; the hidden states are those at the positions that ``head.reads(batch)`` names, int32 [B, P], or at all
+where it is None. The pretraining head is one like any other. Heads own their parameters only: the token table is lent
 by the encoder in the call. A head is made of parts, by whose names its parameters are found in training, in inference
 and in files. Losses are in losses.py.
 Axes: as in layers.py; P predicted position, E example in a row, C class, V vocabulary.
@@ -18,7 +19,7 @@ import jax.numpy as jnp
 from bert.config import BertConfig
 from bert.model import vocabulary
 from bert.model.dropout import dropout
-from bert.model.encoder import Encoder, pick
+from bert.model.encoder import Encoder
 from bert.model.layers import ACTIVATION_FUNCTIONS, Array, Dense, LayerNorm
 
 
@@ -74,15 +75,21 @@ class PretrainingHead(nn.Module):
         if self.with_next_sentence:
             self.pooler, self.next_sentence = part("pooler", self.config), part("next_sentence", self.config)
 
-    def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
+    def reads(self, batch: dict[str, Array]) -> Array:
+        """The masked words, then where examples begin."""
+        names = ("masked_positions", "cls_positions") if self.with_next_sentence else ("masked_positions",)
+        return jnp.concatenate([batch[name] for name in names], axis=1)
+
+    def __call__(self, hidden_BRD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
         del train  # no dropout in this head, as in the references
-        picked_BPD = pick(hidden_BTD, batch["masked_positions"])
+        P = batch["masked_positions"].shape[1]
+        picked_BPD, first_BED = hidden_BRD[:, :P], hidden_BRD[:, P:]
         outputs = {"mlm_logits": self.mlm(picked_BPD, token_table_VD)}
         if "masked_ids" in batch:
             nats_BP, hits_BP = self.mlm.nats_and_hits(picked_BPD, token_table_VD, batch["masked_ids"])
             outputs |= {"mlm_nats": nats_BP, "mlm_hits": hits_BP}
         if self.with_next_sentence:
-            pooled_BED = pooled(self.pooler, pick(hidden_BTD, batch["cls_positions"]))
+            pooled_BED = pooled(self.pooler, first_BED)
             outputs |= {"pooled_output": pooled_BED, "nsp_logits": self.next_sentence(pooled_BED)}
         return outputs
 
@@ -102,8 +109,11 @@ class SequenceHead(nn.Module):
         self.pooler = part("pooler", self.config)
         self.sequence_classifier = part("sequence_classifier", self.config, self.classes)
 
-    def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
-        pooled_BED = pooled(self.pooler, pick(hidden_BTD, batch["cls_positions"]))
+    def reads(self, batch: dict[str, Array]) -> Array:
+        return batch["cls_positions"]
+
+    def __call__(self, hidden_BED: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
+        pooled_BED = pooled(self.pooler, hidden_BED)
         read_BED = _dropped(self, pooled_BED, train)
         return {"pooled_output": pooled_BED, "sequence_logits": self.sequence_classifier(read_BED)}
 
@@ -118,6 +128,9 @@ class TokenHead(nn.Module):
     def setup(self):
         self.token_classifier = part("token_classifier", self.config, self.classes)
 
+    def reads(self, batch: dict[str, Array]) -> None:
+        return None
+
     def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
         return {"token_logits": self.token_classifier(_dropped(self, hidden_BTD, train))}
 
@@ -129,6 +142,9 @@ class SpanHead(nn.Module):
 
     def setup(self):
         self.span = part("span", self.config)
+
+    def reads(self, batch: dict[str, Array]) -> None:
+        return None
 
     def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
         return start_and_end(self.span(hidden_BTD))
@@ -163,5 +179,5 @@ class Model(nn.Module):
         self.encoder = Encoder(self.config)
 
     def __call__(self, batch: dict[str, Array], *, train: bool = False) -> dict[str, Array]:
-        hidden_BTD = self.encoder(batch, train=train)
-        return self.head(hidden_BTD, batch, self.encoder.embeddings.token.embedding, train=train)
+        hidden_BPD = self.encoder(batch, train=train, read_BP=self.head.reads(batch))
+        return self.head(hidden_BPD, batch, self.encoder.embeddings.token.embedding, train=train)

@@ -89,41 +89,35 @@ class LayerNorm(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """Multi-head self-attention with its output projection, [B, T, D] -> [B, T, D]."""
+    """Multi-head self-attention with its output projection."""
 
     config: BertConfig
 
     def setup(self):
         self.query, self.key, self.value, self.output = (Dense(self.config, self.config.hidden_size) for _ in range(4))
 
-    def heads(self, x_BTD: Array) -> tuple[Array, Array, Array]:
-        """Queries, keys and values, each [B, T, N, H]."""
-        B, T, _ = x_BTD.shape
+    def _heads(self, dense: Dense, x_BTD: Array) -> Array:
+        """[B, T, N, H]: queries, keys or values, by the projection that makes them."""
+        return dense(x_BTD).reshape(*x_BTD.shape[:2], self.config.num_heads, -1)
 
-        def split(projected_BTD: Array) -> Array:
-            return projected_BTD.reshape(B, T, self.config.num_heads, -1)
-
-        return split(self.query(x_BTD)), split(self.key(x_BTD)), split(self.value(x_BTD))
-
-    def __call__(self, x_BTD: Array, example_ids_BT: Array, key: Array | None) -> Array:
-        q, k, v = self.heads(x_BTD)
-        ids_BT, rate = example_ids_BT, self.config.attention_dropout
+    def __call__(self, x_BTD: Array, ids_BT: Array, x_BSD: Array, ids_BS: Array, key: Array | None) -> Array:
+        """What positions T take from positions S: hidden states and example ids of both."""
+        q, k, v = self._heads(self.query, x_BTD), self._heads(self.key, x_BSD), self._heads(self.value, x_BSD)
         if self.config.attention == "fused":
             if key is not None:
                 self.config.check_training()
-            mixed_BTNH = fused_attention(q, k, v, ids_BT, ids_BT)
+            mixed_BTNH = fused_attention(q, k, v, ids_BT, ids_BS)
         else:
-            mixed_BTNH = attention(q, k, v, ids_BT, ids_BT, key, rate)
+            mixed_BTNH = attention(q, k, v, ids_BT, ids_BS, key, self.config.attention_dropout)
         return self.output(mixed_BTNH.reshape(x_BTD.shape))
 
     def scores(self, x_BTD: Array) -> Array:
         """Scores before the softmax, float32 [B, N, T, S]."""
-        q, k, _ = self.heads(x_BTD)
-        return attention_scores(q, k)
+        return attention_scores(self._heads(self.query, x_BTD), self._heads(self.key, x_BTD))
 
     def weights(self, x_BTD: Array, example_ids_BT: Array) -> Array:
         """Attention weights float32 [B, N, T, S], without dropout."""
-        q, k, _ = self.heads(x_BTD)
+        q, k = self._heads(self.query, x_BTD), self._heads(self.key, x_BTD)
         return attention_weights(q, k, allowed_pairs(example_ids_BT, example_ids_BT))
 
 
@@ -149,14 +143,25 @@ class Block(nn.Module):
         self.attention, self.attention_norm = SelfAttention(self.config), LayerNorm(self.config)
         self.feed_forward, self.feed_forward_norm = FeedForward(self.config), LayerNorm(self.config)
 
-    def __call__(self, x_BTD: Array, example_ids_BT: Array, key: Array | None) -> Array:
-        """``key``: dropout key of this block, None for none."""
+    def __call__(self, x_BSD: Array, example_ids_BS: Array, key: Array | None, read_BT: Array | None = None) -> Array:
+        """Hidden states [B, T, D] at the positions ``read_BT`` of each row, None for all, from those at all positions.
+
+        ``key``: dropout key of this block, None for none.
+        """
         keys = (None,) * 3 if key is None else jax.random.split(key, 3)
         rate, dtype = self.config.hidden_dropout, self.config.dtype
-        mixed_BTD = dropout(self.attention(x_BTD, example_ids_BT, keys[0]), rate, keys[1])
+        x_BTD, ids_BT = x_BSD, example_ids_BS
+        if read_BT is not None:
+            x_BTD, ids_BT = pick(x_BSD, read_BT), jnp.take_along_axis(example_ids_BS, read_BT, axis=1)
+        mixed_BTD = dropout(self.attention(x_BTD, ids_BT, x_BSD, example_ids_BS, keys[0]), rate, keys[1])
         x_BTD = self.attention_norm(x_BTD + mixed_BTD).astype(dtype)
         return self.feed_forward_norm(x_BTD + dropout(self.feed_forward(x_BTD), rate, keys[2])).astype(dtype)
 
     def attention_weights(self, x_BTD: Array, example_ids_BT: Array) -> Array:
         """This block's attention weights float32 [B, N, T, S] for the block's input."""
         return self.attention.weights(x_BTD, example_ids_BT)
+
+
+def pick(hidden_BTD: Array, positions_BP: Array) -> Array:
+    """[B, P, D]: the hidden states at the given positions of each row."""
+    return jnp.take_along_axis(hidden_BTD, positions_BP[..., None], axis=1)

@@ -54,14 +54,9 @@ def _compiled(what: str, config: BertConfig) -> Callable:
     model = Model(config, task.head(config))
 
     def outputs(params, batch, key):
-        values, inside = model.apply(
-            {"params": params},
-            batch,
-            train=key is not None,
-            rngs=_rngs(key),
-            capture_intermediates=lambda module, _: isinstance(module, Encoder),
-        )
-        return values | {"hidden": inside["intermediates"]["encoder"]["__call__"][0]}
+        given = {"train": key is not None, "rngs": _rngs(key)}
+        values = model.apply({"params": params}, batch, **given)
+        return values | {"hidden": Encoder(config).apply({"params": params["encoder"]}, batch, **given)}
 
     def loss(params, batch, key):
         values = model.apply({"params": params}, batch, train=key is not None, rngs=_rngs(key))

@@ -10,7 +10,8 @@ import pytest
 
 from bert.config import BertConfig
 from bert.model import attention, dropout
-from bert.model.encoder import Encoder, pick
+from bert.model.encoder import Encoder
+from bert.model.layers import pick
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,29 @@ def test_every_way_of_running_the_blocks_gives_the_same(tiny, make_batch, exampl
     batch, key = make_batch([examples[:3], examples[3:4], [], []], 32), jax.random.key(5)
     assert tiny.config.layer_loop == "scan"
     assert_trees_close(tiny.loss_and_gradients(batch, key=key, **way), tiny.loss_and_gradients(batch, key=key), 1e-5)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize(
+    "way", [{"layer_loop": "unroll"}, {"layer_loop": "scan"}, {"layer_loop": "scan", "remat": True}], ids=str
+)
+def test_reading_some_positions_equals_reading_all(tiny, make_batch, examples, assert_trees_close, way, layers):
+    """Hidden states and the gradients of all parameters: packed, padded and empty rows, a position asked for twice."""
+    batch = make_batch([examples[:3], examples[3:4], [], examples[4:6]], 32)
+    read_BP = np.array([[0, 12, 30, 12, 5]] * 4, np.int32)
+    encoder = Encoder(dataclasses.replace(tiny.config, num_layers=layers, **way))
+    blocks = jax.tree.map(lambda x: x[:layers], tiny.params["encoder"]["blocks"])
+    weights_BPD = np.random.default_rng(3).standard_normal((*read_BP.shape, 16), np.float32)
+
+    def weighed(params, some: bool):
+        given = {"read_BP": read_BP} if some else {}
+        hidden = encoder.apply({"params": params}, batch, **given)
+        picked_BPD = hidden if some else pick(hidden, read_BP)
+        real_BP1 = np.take_along_axis(batch["example_ids"], read_BP, axis=1)[..., None] > 0
+        return (jnp.where(real_BP1, picked_BPD, 0.0) * weights_BPD).sum(), picked_BPD
+
+    both = jax.jit(lambda params: [jax.value_and_grad(weighed, has_aux=True)(params, some) for some in (True, False)])
+    assert_trees_close(*both(tiny.params["encoder"] | {"blocks": blocks}), 1e-5)
 
 
 @pytest.mark.parametrize(("way", "loops"), [("scan", 1), ("unroll", 0)])

@@ -50,14 +50,19 @@ def params() -> dict:
     return jax.device_get(jax.jit(made.model.init)(jax.random.key(0), tiny.batch())["params"])
 
 
+def first_update(settings: optim.OptimizerSettings, gradients: dict, params: dict) -> tuple[dict, optax.OptState]:
+    """Direction and state (NumPy) after the first update, as one program: one for each array would compile longer."""
+    made = optim.transformation(settings)
+    return jax.device_get(jax.jit(lambda g, p: made.update(g, made.init(p), p))(gradients, params))
+
+
 def test_weight_decay_reaches_kernels_and_embeddings_only():
     """With zero gradients, rate 0.1 and decay 0.1, one update scales kernels and tables by 0.99 and leaves the rest.
 
     Also where arrays are stacked over layers (their biases have two axes), in the pooler and in the MLM head.
     """
     start = jax.tree.map(lambda x: x + 1.0, params())
-    made = optim.transformation(settings(weight_decay=0.1))
-    direction, _ = made.update(jax.tree.map(jnp.zeros_like, start), made.init(start), start)
+    direction, _ = first_update(settings(weight_decay=0.1), jax.tree.map(np.zeros_like, start), start)
     for path, after in jax.tree_util.tree_leaves_with_path(jax.tree.map(lambda p, d: p - 0.1 * d, start, direction)):
         before = _at(start, path)
         factor = 0.99 if path[-1].key in ("kernel", "embedding") else 1.0
@@ -84,21 +89,18 @@ def test_lamb_takes_one_trust_ratio_for_each_layer_of_a_stack():
     """Stacked layers of very different size move as they would one by one under optax.lamb."""
     layers = [jax.random.normal(jax.random.key(i), (4, 4)) * 10.0**i for i in range(3)]
     grads = [jax.random.normal(jax.random.key(9 + i), (4, 4)) * 10.0**i for i in range(3)]
-    made = optim.transformation(settings(name="lamb", clip_norm=0.0))
-    stacked = {"blocks": {"kernel": jnp.stack(layers)}}
-    ours, _ = made.update({"blocks": {"kernel": jnp.stack(grads)}}, made.init(stacked), stacked)
+    stacked, stacked_grads = ({"blocks": {"kernel": np.stack(x)}} for x in (layers, grads))
+    ours, _ = first_update(settings(name="lamb", clip_norm=0.0), stacked_grads, stacked)
     reference = optax.lamb(1.0, weight_decay=0.01)
-    theirs, _ = reference.update(grads, reference.init(layers), layers)
-    np.testing.assert_allclose(-ours["blocks"]["kernel"], jnp.stack(theirs), rtol=1e-5)
+    theirs, _ = jax.jit(reference.update)(grads, reference.init(layers), layers)
+    np.testing.assert_allclose(-ours["blocks"]["kernel"], np.stack(theirs), rtol=1e-5)
 
 
 def test_adam_corrects_its_bias_and_googles_does_not():
     """A first constant gradient moves a parameter by the rate with correction, by 0.1 / sqrt(0.001) of it without."""
     one = {"bias": jnp.ones(3)}
-    first = lambda name: optim.transformation(settings(name=name, clip_norm=0.0, eps=1e-12))  # noqa: E731
-    moved = [
-        float(made.update(one, made.init(one), one)[0]["bias"][0]) for made in map(first, ("adamw", "google_adamw"))
-    ]
+    rules = [settings(name=name, clip_norm=0.0, eps=1e-12) for name in ("adamw", "google_adamw")]
+    moved = [first_update(rule, one, one)[0]["bias"][0] for rule in rules]
     np.testing.assert_allclose(moved, [1.0, 0.1 / 0.001**0.5], rtol=1e-5)
 
 
@@ -141,12 +143,9 @@ def test_each_block_learns_slower_than_the_one_above_it():
     plain = optim.OptimizerSettings(total_steps=10, learning_rate=1.0, weight_decay=0.1, clip_norm=0.0)
     grads = jax.tree.map(lambda x: 0.3 * x, params)
 
-    def update(chosen):
-        transformation = optim.transformation(chosen)
-        return transformation.update(grads, transformation.init(params), params)[0]
-
-    want = jax.tree.map(lambda u, share: u * share, update(plain), shares)
-    jax.tree.map(lambda got, wanted: np.testing.assert_allclose(got, wanted, rtol=1e-6), update(settings), want)
+    update, plain_update = (first_update(rule, grads, params)[0] for rule in (settings, plain))
+    want = jax.tree.map(lambda u, share: u * np.asarray(share), plain_update, shares)
+    jax.tree.map(lambda got, wanted: np.testing.assert_allclose(got, wanted, rtol=1e-6), update, want)
 
 
 @pytest.mark.parametrize(
@@ -156,9 +155,8 @@ def test_each_block_learns_slower_than_the_one_above_it():
 def test_frozen_layers_stay_and_are_no_part_of_the_norm(frozen, blocks, embeddings):
     """The lowest blocks and the embeddings below them; with clipping, what is left moves as if it were alone."""
     settings = optim.OptimizerSettings(total_steps=10, learning_rate=1.0, frozen_layers=frozen, clip_norm=0.1)
-    params, transformation = blocks_and_head(), optim.transformation(settings)
-    grads = jax.tree.map(np.ones_like, params)
-    update, state = transformation.update(grads, transformation.init(params), params)
+    params = blocks_and_head()
+    update, state = first_update(settings, jax.tree.map(np.ones_like, params), params)
     moved = lambda x: int(bool(np.abs(x).max() > 0))  # noqa: E731
     assert [moved(x) for x in update["encoder"]["blocks"]["up"]["kernel"]] == blocks
     assert moved(update["encoder"]["embeddings"]["token"]["embedding"]) == embeddings
@@ -177,8 +175,8 @@ def test_shares_that_make_no_sense_are_refused(name, value):
 def test_the_first_step_of_adamw_is_the_rate_itself():
     """With bias correction a constant gradient moves each entry by the learning rate from the first step on."""
     settings = optim.OptimizerSettings(total_steps=10, learning_rate=1.0, weight_decay=0.0, clip_norm=0.0, eps=1e-12)
-    params, transformation = blocks_and_head(), optim.transformation(settings)
-    update, _ = transformation.update(jax.tree.map(lambda x: 1e-3 * x, params), transformation.init(params), params)
+    params = blocks_and_head()
+    update, _ = first_update(settings, jax.tree.map(lambda x: 1e-3 * x, params), params)
     jax.tree.map(lambda u: np.testing.assert_allclose(u, 1.0, rtol=1e-5), update)
 
 

@@ -1,6 +1,7 @@
 """One training step, and a few: against reference runs, over micro-batches and devices, with bad gradients."""
 
 import dataclasses
+import functools
 import json
 
 import jax
@@ -14,7 +15,7 @@ from bert.model.heads import Model
 from bert.training import optim, sharding
 from bert.training import step as step_module
 from bert.training.pretraining import Pretraining
-from bert.training.step import Setup, abstract_state, init_state, make_train_step
+from bert.training.step import Setup, TrainState, abstract_state, init_state, make_train_step
 from tests.bert.training import tiny
 
 
@@ -61,8 +62,9 @@ def test_six_steps_equal_the_reference_optimizers(reference, rule, files):
             state, values = step(state, batch)
             told = read(values)
             loss = told["mlm"] / told["mlm_count"] + told["nsp"] / told["nsp_count"]
-            np.testing.assert_allclose(loss, row["loss_before"], rtol=1e-5)
-            np.testing.assert_allclose(told["gradient_norm"], row["grad_norm_before_clip"], rtol=1e-5)
+            rtol = 1e-6 * 2**number  # at this rate the rounding of the first step grows with each update
+            np.testing.assert_allclose(loss, row["loss_before"], rtol=rtol)
+            np.testing.assert_allclose(told["gradient_norm"], row["grad_norm_before_clip"], rtol=rtol)
             np.testing.assert_allclose(told["learning_rate"], row["lr"], rtol=1e-6)
             if number + 1 in files:
                 stored = load_file(tiny.GOLDEN / f"{files[number + 1]}.safetensors")
@@ -75,6 +77,15 @@ def test_six_steps_equal_the_reference_optimizers(reference, rule, files):
 
 
 BATCHES = [tiny.batch(i, labels=[1, 2, 3, 4, 4, 1, 2, 1]) for i in range(3)]
+# Tests that need no rule and layout of their own use one of these, so that each is compiled once for all of them.
+PLAIN = {"learning_rate": 1e-3, "num_layers": 1}
+DROPOUT = {"learning_rate": 1e-3, "hidden_dropout": 0.1, "attention_dropout": 0.1}
+SPLIT = {"devices": 8, "mode": "fsdp", **PLAIN}
+
+
+@functools.cache
+def on_one_device(dropout: bool) -> tuple[TrainState, list[dict]]:
+    return tiny.run_steps(tiny.setup(**DROPOUT if dropout else PLAIN), BATCHES)
 
 
 def assert_same_states(one, other, atol: float) -> None:
@@ -82,14 +93,14 @@ def assert_same_states(one, other, atol: float) -> None:
         np.testing.assert_allclose(a, b, atol=atol)
 
 
-@pytest.mark.parametrize("parts", [2, 4, 8])
+@pytest.mark.parametrize("parts", [2, pytest.param(4, marks=pytest.mark.slow), 8])
 def test_accumulation_equals_one_large_batch(parts):
     """Rows with uneven numbers of labels, in 2, 4 or 8 parts: the same loss and parameters after three updates.
 
     A mean of means over the parts would differ in the second digit.
     """
-    whole, told = tiny.run_steps(tiny.setup(learning_rate=1e-4), BATCHES)
-    split, told_split = tiny.run_steps(tiny.setup(learning_rate=1e-4, micro_batches=parts), BATCHES)
+    whole, told = on_one_device(dropout=False)
+    split, told_split = tiny.run_steps(tiny.setup(micro_batches=parts, **PLAIN), BATCHES)
     assert_same_states(whole, split, 1e-6)
     for a, b in zip(told, told_split, strict=True):
         assert a["mlm"] / a["mlm_count"] == pytest.approx(b["mlm"] / b["mlm_count"], abs=1e-5)
@@ -108,7 +119,7 @@ def test_the_loss_of_uneven_micro_batches_is_the_mean_over_labels():
     batch["masked_ids"] = np.array([[4] * 9, [1] * 9], np.int32)
     batch["masked_weights"] = np.array([[1] + [0] * 8, [1] * 9], np.float32)
     batch["masked_positions"] = np.zeros((2, 9), np.int32)
-    made = tiny.setup(micro_batches=2)
+    made = tiny.setup(**PLAIN)
     _, (told,) = tiny.run_steps(
         Setup(made.model, GivenLosses(pairs=False), made.optimizer, made.mesh, micro_batches=2), [batch]
     )
@@ -116,21 +127,23 @@ def test_the_loss_of_uneven_micro_batches_is_the_mean_over_labels():
 
 
 @pytest.mark.parametrize(
-    "layout",
+    ("layout", "dropout"),
     [
-        {"devices": 8},
-        {"devices": 8, "micro_batches": 1, "mode": "fsdp"},
-        {"devices": 8, "mode": "tp", "model_devices": 2},
-        {"devices": 8, "mode": "fsdp_tp", "model_devices": 2},
-        {"devices": 4, "micro_batches": 2},
+        ({"devices": 8}, True),
+        ({"devices": 8, "mode": "fsdp"}, False),
+        ({"devices": 8, "mode": "tp", "model_devices": 2}, False),
+        ({"devices": 8, "mode": "fsdp_tp", "model_devices": 2}, True),
+        ({"devices": 4, "micro_batches": 2}, False),
     ],
     ids=["dp", "fsdp", "tp", "fsdp_tp", "dp with accumulation"],
 )
-def test_eight_devices_equal_one(layout):
-    """Rows with uneven numbers of labels: the same global loss and parameters as on one device, with dropout on."""
-    rates = {"hidden_dropout": 0.1, "attention_dropout": 0.1} if layout.get("micro_batches", 1) == 1 else {}
-    alone, told_alone = tiny.run_steps(tiny.setup(learning_rate=1e-3, **rates), BATCHES)
-    spread, told = tiny.run_steps(tiny.setup(learning_rate=1e-3, **layout, **rates), BATCHES)
+def test_eight_devices_equal_one(layout, dropout):
+    """Rows with uneven numbers of labels: the same global loss and parameters as on one device.
+
+    Dropout is on, in two blocks, in both ways in which its masks are split: by rows, and by rows and heads.
+    """
+    alone, told_alone = on_one_device(dropout)
+    spread, told = tiny.run_steps(tiny.setup(**layout, **DROPOUT if dropout else PLAIN), BATCHES)
     assert_same_states(alone, spread, 1e-5)
     np.testing.assert_allclose([t["mlm"] for t in told], [t["mlm"] for t in told_alone], rtol=1e-5)
 
@@ -138,22 +151,26 @@ def test_eight_devices_equal_one(layout):
 def test_a_row_without_labels_adds_nothing_on_any_device():
     """Seven rows with labels and one with none on eight devices: finite, and equal to the one-device run."""
     batches = [tiny.batch(i, labels=[1, 2, 3, 4, 4, 1, 2, 0]) for i in range(3)]
-    alone, _ = tiny.run_steps(tiny.setup(learning_rate=1e-3), batches)
-    spread, told = tiny.run_steps(tiny.setup(learning_rate=1e-3, devices=8), batches)
+    alone, _ = tiny.run_steps(tiny.setup(**DROPOUT), batches)
+    spread, told = tiny.run_steps(tiny.setup(devices=8, **DROPOUT), batches)
     assert_same_states(alone, spread, 1e-5)
     assert all(np.isfinite(t["mlm"]) for t in told)
 
 
 def test_a_batch_without_any_label_has_loss_zero_and_changes_only_by_decay():
-    """No masked position and no next-sentence label: loss 0, gradient 0 and, without decay, equal parameters."""
+    """No masked position and no next-sentence label: loss 0, gradient 0, and each parameter equal or decayed."""
     batch = tiny.batch(labels=[0] * 8)
     batch["next_sentence_weights"][:] = 0
-    made = tiny.setup(weight_decay=0.0)
-    before = jax.device_get(made.model.init(jax.random.key(0), batch)["params"])
-    state, (told,) = tiny.run_steps(made, [batch], before)
+    made = tiny.setup(**PLAIN)
+    with jax.set_mesh(made.mesh):
+        before = jax.device_get(init_state(made, abstract_state(made, batch), batch).params)
+    state, (told,) = tiny.run_steps(made, [batch])
     assert told["mlm"] == told["mlm_count"] == told["gradient_norm"] == 0.0
-    for a, b in zip(jax.tree.leaves(before), jax.tree.leaves(state.params), strict=True):
-        np.testing.assert_array_equal(a, b)
+    for (path, a), b in zip(jax.tree.leaves_with_path(before), jax.tree.leaves(state.params), strict=True):
+        if optim.decays(path):
+            np.testing.assert_allclose(b, a * (1 - 1e-3 * made.optimizer.weight_decay), rtol=1e-6)
+        else:
+            np.testing.assert_array_equal(a, b)
 
 
 def test_a_step_with_a_bad_gradient_is_skipped_and_counted():
@@ -164,7 +181,7 @@ def test_a_step_with_a_bad_gradient_is_skipped_and_counted():
             sums = super().sums(outputs, batch)
             return sums | {"mlm": sums["mlm"] * jnp.where(batch["token_ids"][0, 0] == 127, jnp.inf, 1.0)}
 
-    made = tiny.setup()
+    made = tiny.setup(**PLAIN)
     made = Setup(made.model, Poisoned(), made.optimizer, made.mesh)
     batches = [tiny.batch(i) for i in range(4)]
     for batch in batches:
@@ -184,19 +201,27 @@ def test_a_step_with_a_bad_gradient_is_skipped_and_counted():
 
 
 def test_dropout_differs_between_steps_and_seeds_and_is_a_function_of_both():
-    """The same batch twice has two losses under dropout; the same seed has the same two again, another seed others."""
-    losses = lambda made: [t["mlm"] for t in tiny.run_steps(made, [tiny.batch(0)] * 2)[1]]  # noqa: E731
-    made = tiny.setup(hidden_dropout=0.5, learning_rate=1e-40)
-    first, second = losses(made)
-    assert first != second
-    assert losses(made) == [first, second]
-    other = Setup(made.model, made.task, made.optimizer, made.mesh, seed=1)
-    assert losses(other) != [first, second]
+    """The same batch and parameters at steps 0 and 1: two losses; the same seed has the same two again, another seed
+    two others."""
+    made, batch = tiny.setup(**DROPOUT), tiny.batch()
+    with jax.set_mesh(made.mesh):
+        target = abstract_state(made, batch)
+        start = jax.device_get(init_state(made, target, batch))
+
+    def losses(seed: int) -> list[float]:
+        with jax.set_mesh(made.mesh):
+            step, read = make_train_step(dataclasses.replace(made, seed=seed), target)
+            return [read(step(start.replace(step=np.int32(number)), batch)[1])["mlm"] for number in (0, 1)]
+
+    wanted = losses(0)
+    assert losses(0) == wanted
+    assert len({*wanted, *losses(1)}) == 4
 
 
 def test_the_rate_follows_updates_and_not_micro_batches_or_devices():
     """Warm-up of two updates of four, with two micro-batches on four devices: rates of updates 0 to 3."""
-    made = tiny.setup(devices=4, micro_batches=2, schedule="linear", warmup_steps=2, total_steps=4, learning_rate=1e-2)
+    rule = {"schedule": "linear", "warmup_steps": 2, "total_steps": 4, "learning_rate": 1e-2}
+    made = tiny.setup(devices=4, micro_batches=2, num_layers=1, **rule)
     _, told = tiny.run_steps(made, [tiny.batch(i) for i in range(4)])
     np.testing.assert_allclose([t["learning_rate"] for t in told], [0, 5e-3, 1e-2, 5e-3], rtol=1e-6)
 
@@ -204,7 +229,7 @@ def test_the_rate_follows_updates_and_not_micro_batches_or_devices():
 def test_initial_parameters_do_not_depend_on_the_devices():
     """One device, and eight with parameters split: the same bits."""
     states = []
-    for made in (tiny.setup(), tiny.setup(devices=8, mode="fsdp")):
+    for made in (tiny.setup(**PLAIN), tiny.setup(**SPLIT)):
         with jax.set_mesh(made.mesh):
             target = abstract_state(made, tiny.batch())
             states.append(jax.device_get(init_state(made, target, tiny.batch()).params))
@@ -224,7 +249,7 @@ def test_the_model_is_traced_once_for_the_state_and_its_shapes(monkeypatch):
 
 def test_the_step_compiles_once():
     """Eight batches of one shape: one compiled program, also with the state that comes out put in again."""
-    made = tiny.setup(devices=2, mode="fsdp")
+    made = tiny.setup(**SPLIT)
     with jax.set_mesh(made.mesh):
         target = abstract_state(made, tiny.batch())
         state, (step, _) = init_state(made, target, tiny.batch()), make_train_step(made, target)
@@ -238,6 +263,9 @@ def test_another_seed_is_the_same_program(monkeypatch):
     real, programs = jax.jit, []
 
     def noted(function, **given):
+        if function.__module__ != step_module.__name__:
+            return real(function, **given)
+
         def call(*args):
             programs.append(real(function, **given).lower(*args).as_text())
             return real(function, **given)(*args)
@@ -245,7 +273,7 @@ def test_another_seed_is_the_same_program(monkeypatch):
         return call
 
     for seed in (0, 1):
-        made = dataclasses.replace(tiny.setup(hidden_dropout=0.1, num_layers=1), seed=seed)
+        made = dataclasses.replace(tiny.setup(**DROPOUT), seed=seed)
         with jax.set_mesh(made.mesh), monkeypatch.context() as patched:
             target = abstract_state(made, tiny.batch())
             patched.setattr(step_module.jax, "jit", noted)

@@ -1,9 +1,11 @@
 """The loop: resuming, stopping, evaluating, logging; and that nothing is lost when a run is killed."""
 
+import dataclasses
 import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,10 +17,12 @@ import pytest
 
 from bert.errors import InputError, RunError
 from bert.training import train
+from bert.training.step import Setup
 from bert.training.train import fit
 from tests.bert.training import tiny
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
+SIX = {"held_out": 2, "total_steps": 6, "evaluate_every": 3}
 
 
 def lines(workdir: pathlib.Path) -> list[dict]:
@@ -31,6 +35,12 @@ def lines(workdir: pathlib.Path) -> list[dict]:
 def assert_equal_states(one, other) -> None:
     for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+def random_setup(seed: int = 0) -> Setup:
+    """With dropout and accumulation."""
+    made = tiny.setup(hidden_dropout=0.1, attention_dropout=0.1, micro_batches=2, num_layers=1)
+    return dataclasses.replace(made, seed=seed)
 
 
 class Crash(Exception):
@@ -51,7 +61,7 @@ def test_a_run_that_crashed_twice_equals_one_that_never_did(tmp_path):
 
     Parameters, optimizer state and logged values are bit-equal; the batches' order follows, for batch i is number i.
     """
-    made = tiny.setup(hidden_dropout=0.1, attention_dropout=0.1, micro_batches=2)
+    made = random_setup()
     whole = fit(tiny.run(tmp_path / "whole", made, held_out=2))
     for at in (7, 14):
         with pytest.raises(Crash):
@@ -64,15 +74,30 @@ def test_a_run_that_crashed_twice_equals_one_that_never_did(tmp_path):
 
 def test_a_checkpoint_of_eight_devices_goes_on_with_two_and_with_one(tmp_path):
     """Saved with fsdp on eight devices at step 8: the last steps on 8, 2 and 1 devices agree to 1e-5."""
+    made = tiny.setup(devices=8, mode="fsdp", num_layers=1)
+    with pytest.raises(Crash):
+        fit(crashing(tiny.run(tmp_path / "crashed", made, total_steps=12), 9))
     ends = []
     for devices, mode in ((8, "fsdp"), (2, "dp"), (1, "dp")):
-        workdir = tmp_path / str(devices)
-        with pytest.raises(Crash):
-            fit(crashing(tiny.run(workdir, tiny.setup(devices=8, mode="fsdp"), total_steps=12), 9))
-        ends.append(fit(tiny.run(workdir, tiny.setup(devices=devices, mode=mode), total_steps=12)).state)
+        workdir = shutil.copytree(tmp_path / "crashed", tmp_path / str(devices))
+        made = tiny.setup(devices=devices, mode=mode, num_layers=1)
+        ends.append(fit(tiny.run(workdir, made, total_steps=12)).state)
     for other in ends[1:]:
         for a, b in zip(jax.tree.leaves(ends[0].params), jax.tree.leaves(other.params), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def six_steps(tmp_path_factory) -> tuple[pathlib.Path, train.Outcome]:
+    """A finished run of six steps with two evaluations and checkpoints 4 and 6: its directory and how it ended."""
+    workdir = tmp_path_factory.mktemp("runs") / "six"
+    return workdir, fit(tiny.run(workdir, **SIX))
+
+
+@pytest.fixture
+def finished(six_steps, tmp_path) -> pathlib.Path:
+    """A copy of that run's directory."""
+    return shutil.copytree(six_steps[0], tmp_path / "six")
 
 
 # TensorStore's threads complain, now and then before anything listens, that Orbax closed its event loop.
@@ -98,23 +123,21 @@ def test_a_truncated_newest_checkpoint_falls_back_to_the_one_before(tmp_path, ca
 
 
 @late_complaints
-def test_checkpoints_that_are_all_damaged_are_an_error_and_not_a_new_start(tmp_path):
+def test_checkpoints_that_are_all_damaged_are_an_error_and_not_a_new_start(finished):
     """Random weights must not silently replace a run whose checkpoints cannot be read."""
-    fit(tiny.run(tmp_path, total_steps=4))
-    for file in (tmp_path / "checkpoints" / "4" / "state" / "d").iterdir():
+    for file in (finished / "checkpoints").glob("*/state/d/*"):
         file.write_bytes(b"")
     for _ in range(2):  # the second start must not find an empty folder and begin anew
-        with pytest.raises(RunError, match="no checkpoint can be read \\(4: "):
-            fit(tiny.run(tmp_path, total_steps=8))
-    assert lines(tmp_path)[-1]["step"] == 4
+        with pytest.raises(RunError, match=r"no checkpoint can be read \(6: .*; 4: "):
+            fit(tiny.run(finished, total_steps=8))
+    assert lines(finished)[-1]["step"] == 6
 
 
-def test_a_checkpoint_of_another_model_is_refused_and_kept(tmp_path):
+def test_a_checkpoint_of_another_model_is_refused_and_kept(finished):
     """A run directory of a smaller model: one line that says so, and the checkpoint stays where it is."""
-    fit(tiny.run(tmp_path, tiny.setup(), total_steps=4))
     with pytest.raises(InputError, match="saved by a run with other parameters"):
-        fit(tiny.run(tmp_path, tiny.setup(num_layers=3), total_steps=8))
-    assert (tmp_path / "checkpoints" / "4").is_dir()
+        fit(tiny.run(finished, tiny.setup(num_layers=2), total_steps=8))
+    assert (finished / "checkpoints" / "6").is_dir()
 
 
 def test_a_loss_that_stays_bad_stops_the_run_and_keeps_the_good_checkpoint(tmp_path):
@@ -137,29 +160,25 @@ def test_seeds_decide_and_the_same_seed_repeats(tmp_path):
     """The same seed twice gives the same log; another seed another one."""
     logs = []
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        made = tiny.setup(hidden_dropout=0.1)
-        made = type(made)(**{**made.__dict__, "seed": seed})
-        fit(tiny.run(tmp_path / name, made, total_steps=6, log_every=2))
+        fit(tiny.run(tmp_path / name, random_setup(seed), total_steps=6, log_every=2))
         logs.append(lines(tmp_path / name))
     assert logs[0] == logs[1] != logs[2]
 
 
-def test_a_finished_run_that_is_started_again_only_evaluates(tmp_path):
+def test_a_finished_run_that_is_started_again_only_evaluates(six_steps, finished):
     """Same metrics again, no step made, no line twice in the log."""
-    first = fit(tiny.run(tmp_path, held_out=2, total_steps=6, evaluate_every=3))
-    before = lines(tmp_path)
-    again = fit(crashing(tiny.run(tmp_path, held_out=2, total_steps=6, evaluate_every=3), 6))
-    assert again.metrics == first.metrics
-    assert_equal_states(first.state, again.state)
-    assert lines(tmp_path) == before
+    before = lines(finished)
+    again = fit(crashing(tiny.run(finished, **SIX), 6))
+    assert again.metrics == six_steps[1].metrics
+    assert_equal_states(six_steps[1].state, again.state)
+    assert lines(finished) == before
 
 
-def test_a_run_beyond_its_total_steps_is_refused_and_not_called_stopped(tmp_path):
+def test_a_run_beyond_its_total_steps_is_refused_and_not_called_stopped(finished):
     """Six steps done, four asked for: both numbers and the way out; the checkpoint stays."""
-    fit(tiny.run(tmp_path, total_steps=6))
     with pytest.raises(InputError, match="total_steps is 4, but the run is at step 6 already; give 6 to see"):
-        fit(tiny.run(tmp_path, total_steps=4))
-    assert (tmp_path / "checkpoints" / "6").is_dir()
+        fit(tiny.run(finished, total_steps=4))
+    assert (finished / "checkpoints" / "6").is_dir()
 
 
 def test_log_files_hold_plain_lines(tmp_path, capfd, caplog):
@@ -185,17 +204,18 @@ def test_intervals_below_one_are_refused(name):
 # --- real processes ---------------------------------------------------------------------------------------------
 
 
-def start(workdir: pathlib.Path) -> subprocess.Popen:
+def start(*workdirs: pathlib.Path) -> subprocess.Popen:
     environment = {**os.environ, "XLA_FLAGS": "--xla_backend_optimization_level=0"}
-    command = [sys.executable, "-m", "tests.bert.training.killed_run", str(workdir)]
+    command = [sys.executable, "-m", "tests.bert.training.killed_run", *map(str, workdirs)]
     return subprocess.Popen(command, cwd=CHECKOUT, env=environment, stderr=subprocess.PIPE, text=True)
 
 
-def finish(workdir: pathlib.Path) -> list[np.ndarray]:
-    process = start(workdir)
+def finish(*workdirs: pathlib.Path) -> list[list[np.ndarray]]:
+    """The final states of the runs in these folders, which one process brings to their ends."""
+    process = start(*workdirs)
     _, said = process.communicate()
     assert process.returncode == 0, said
-    return list(np.load(workdir / "result.npz").values())
+    return [list(np.load(workdir / "result.npz").values()) for workdir in workdirs]
 
 
 def kill_after(process: subprocess.Popen, seconds: float, number: int) -> None:
@@ -215,7 +235,7 @@ def test_sigterm_saves_and_the_next_start_goes_on_exactly(tmp_path):
     assert process.returncode == 128 + signal.SIGTERM
     stopped_at = max(int(path.name) for path in (tmp_path / "stopped" / "checkpoints").iterdir())
     assert 1 <= stopped_at < 40
-    stopped, whole = finish(tmp_path / "stopped"), finish(tmp_path / "whole")
+    stopped, whole = finish(tmp_path / "stopped", tmp_path / "whole")
     for a, b in zip(stopped, whole, strict=True):
         np.testing.assert_array_equal(a, b)
     assert lines(tmp_path / "stopped") == lines(tmp_path / "whole")
@@ -233,8 +253,8 @@ def test_twenty_kills_change_nothing(tmp_path):
         kills += process.returncode == -signal.SIGKILL
         if process.returncode == 0:  # it was done before the kill: go on with another run
             folders.append(tmp_path / f"killed {kills}")
-    whole = finish(tmp_path / "whole")
-    for folder in folders:
-        for a, b in zip(finish(folder), whole, strict=True):
+    whole, *killed = finish(tmp_path / "whole", *folders)
+    for folder, state in zip(folders, killed, strict=True):
+        for a, b in zip(state, whole, strict=True):
             np.testing.assert_array_equal(a, b)
         assert lines(folder) == lines(tmp_path / "whole")
