@@ -151,7 +151,7 @@ def _cut(stacked: dict, sizes: tuple[int, ...]) -> list[dict]:
 
 
 def by_layer(params: dict, config: BertConfig) -> dict:
-    """The encoder's parameters with a tuple of layers for the stack, where the encoder runs one by one.
+    """The encoder's parameters with a tuple of layers for the stack, where the encoder runs them one by one.
 
     For many forward passes with the same parameters: each would copy every layer out of the stack, which takes longer
     than the layer itself where a batch is small. Training keeps the stack (see the module's docstring).
