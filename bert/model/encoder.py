@@ -1,7 +1,8 @@
 """The encoder: embeddings and a stack of blocks.
 
 Parameters of the blocks are one tree whose arrays have a leading layer axis L, so that sharding, checkpoints and
-import see one name a weight whatever the number of layers; the same tree runs as a scan or unrolled.
+import see one name a weight whatever the number of layers; the same tree runs as a scan or unrolled. Inference may cut
+it into layers once (`by_layer`).
 Axes: as in layers.py; L layer, P picked position.
 """
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -47,6 +48,16 @@ def test_reading_some_positions_equals_reading_all(tiny, make_batch, examples, a
 
     both = jax.jit(lambda params: [jax.value_and_grad(weighed, has_aux=True)(params, some) for some in (True, False)])
     assert_trees_close(*both(tiny.params["encoder"] | {"blocks": blocks}), 1e-5)
+
+
+def test_the_last_block_computes_what_is_read_alone(tiny, make_batch):
+    """The products of the feed-forward part, unrolled: all 4 x 32 positions in the first block, 4 x 5 in the last."""
+    encoder = Encoder(dataclasses.replace(tiny.config, layer_loop="unroll"))
+    read_BP = np.zeros((4, 5), np.int32)
+    run = jax.jit(lambda params: encoder.apply({"params": params}, make_batch([[]] * 4, 32), read_BP=read_BP))
+    program = run.lower(tiny.params["encoder"]).compile().as_text()
+    wide = re.findall(r"= f32\[(\d+),32\]\S* dot\(", program)
+    assert sorted(wide, key=int) == ["20", "128"]
 
 
 @pytest.mark.parametrize(("way", "loops"), [("scan", 1), ("unroll", 0)])

@@ -41,6 +41,17 @@ def test_parameters_by_layer_give_what_the_stack_gives(model):
             np.testing.assert_allclose(a, b, atol=1e-6)
 
 
+@pytest.mark.parametrize("more", [{}, {"cls_positions": [[3, 0]]}, {"masked_positions": [[4, 1, 0]]}], ids=str)
+def test_outputs_read_at_some_positions_equal_those_read_off_all(model, more):
+    """Alone, so that the last block is cut to what they read, and beside the hidden states of all positions."""
+    batch = BATCH | {name: np.array(places, np.int32) for name, places in more.items()}
+    wanted = ("cls", "pooled_output", "nsp_logits", *(("mlm_logits",) if "masked_positions" in more else ()))
+    run = lambda names: forward.outputs(model.params, batch, config=model.config, wanted=names)  # noqa: E731
+    alone, beside = run(wanted), run((*wanted, "sequence_output"))
+    for name in wanted:
+        np.testing.assert_allclose(alone[name], beside[name], atol=1e-5, err_msg=name)
+
+
 def test_a_pass_with_parameters_by_layer_cuts_nothing_out_of_a_stack(model):
     def slices(params) -> int:
         run = jax.jit(lambda p: forward.traced_outputs(p, BATCH, config=model.config, wanted=("sequence_output",)))
