@@ -11,7 +11,8 @@ from bert.errors import InputError
 
 # Options that a command offers for several processes; Slurm and Open MPI need none of them.
 PROCESS_OPTIONS = {
-    "coordinator": "HOST:PORT of process 0, when several processes train together without Slurm or Open MPI",
+    "coordinator": "HOST:PORT of process 0, when several processes train together without Slurm or Open MPI; auto on "
+    "Cloud TPUs and Kubernetes, where JAX finds the others",
     "num_processes": "how many processes there are",
     "process_id": "the number of this one, from 0",
 }
@@ -55,18 +56,41 @@ def keep_freed_memory() -> None:
 
 def _join_processes(options: dict) -> None:
     named = {name: options[name] for name in PROCESS_OPTIONS if options.get(name)}
-    if named:
-        missing = [name for name in PROCESS_OPTIONS if name not in named]
-        if missing:
-            raise InputError(f"--{missing[0]} is missing; --coordinator, --num_processes and --process_id go together")
-        try:
-            count, number = int(named["num_processes"]), int(named["process_id"])
-        except ValueError:
-            raise InputError("--num_processes and --process_id must be whole numbers") from None
-        jax.distributed.initialize(named["coordinator"], num_processes=count, process_id=number)
+    if named == {"coordinator": "auto"}:
+        _let_jax_find_the_others()
+    elif named:
+        address, count, number = _named_processes(named)
+        jax.distributed.initialize(address, num_processes=count, process_id=number)
     # Of the step, not of the job: in a batch script without srun there is one process, whatever the job was given.
     elif any(int(os.environ.get(name, 1)) > 1 for name in ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")):
         jax.distributed.initialize()
+
+
+def _let_jax_find_the_others() -> None:
+    try:
+        jax.distributed.initialize()
+    except ValueError:
+        raise InputError(
+            "--coordinator=auto: JAX finds none of the clusters that it knows (Cloud TPU, Kubernetes with its Python "
+            "package, Slurm, Open MPI); give HOST:PORT of process 0, --num_processes and --process_id"
+        ) from None
+
+
+def _named_processes(named: dict[str, str]) -> tuple[str, int, int]:
+    """Address of process 0, how many there are, and the number of this one."""
+    missing = [name for name in PROCESS_OPTIONS if name not in named]
+    if missing:
+        raise InputError(f"--{missing[0]} is missing; --coordinator, --num_processes and --process_id go together")
+    address, (host, _, port) = named["coordinator"], named["coordinator"].rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
+        raise InputError(f"--coordinator is {address!r}; it must be HOST:PORT of process 0, or auto alone")
+    try:
+        count, number = int(named["num_processes"]), int(named["process_id"])
+    except ValueError:
+        raise InputError("--num_processes and --process_id must be whole numbers") from None
+    if not 0 <= number < count:
+        raise InputError(f"--process_id is {number}, --num_processes {count}; processes are numbered from 0")
+    return address, count, number
 
 
 def say(text: str) -> None:

@@ -162,6 +162,13 @@ def test_other_objectives_train(prepared, tmp_path, capsys, objective):
         (("--config.probes=('no mask',)",), "config.probes: 'no mask' has no \\[MASK\\]"),
         (("--coordinator=localhost:1",), "--num_processes is missing"),
         (
+            ("--coordinator=auto", "--num_processes=2", "--process_id=0"),
+            "--coordinator is 'auto'; it must be HOST:PORT",
+        ),
+        (("--coordinator=localhost", "--num_processes=2", "--process_id=0"), "--coordinator is 'localhost'"),
+        (("--coordinator=localhost:1", "--num_processes=two", "--process_id=0"), "must be whole numbers"),
+        (("--coordinator=localhost:1", "--num_processes=2", "--process_id=2"), "--process_id is 2, --num_processes 2"),
+        (
             ("--config.model.attention=fused",),
             "attention is 'fused', which has no dropout on attention weights; set attention_dropout=0 or ",
         ),
