@@ -228,6 +228,8 @@ class LoadedModel:
         """
         self._need("next_sentence", "pretrain with the next-sentence objective")
         self._need("pooler", "the next-sentence head reads it")
+        if second is None:  # which `_join` would take for a single text
+            raise InputError("second is None, which is no text; the head compares two texts")
         ids, type_ids = self._join(first, second)
         batch = rows.one_example_a_row([ids], bucket_length(len(ids), self._limit), 1, [type_ids])
         logits_C = np.asarray(self._forward(batch, ("nsp_logits",))["nsp_logits"])[0].astype(np.float64)

@@ -6,8 +6,11 @@ python -m launch.evaluate --model=runs/mrpc --data=FILE [--out=scores.json] [--t
 import importlib
 import json
 import pathlib
+from collections.abc import Mapping
+from typing import Any
 
 import bert
+from bert.errors import InputError
 from launch import flags
 
 OPTIONS = {
@@ -28,6 +31,12 @@ FILE_OPTIONS = {
     "scheme": "of tags: iob1, iob2 or plain",
     "question": "of questions: what is asked where the file has none",
     "delimiter": "of tables and tags: between the columns",
+    "columns": "of a table without a header, or with another one: the names of its columns, with commas",
+    "quoting": "of a table: yes, no or auto",
+    "ragged": "of a table: drop, for rows of another width",
+    "separator": "of a table: between the labels in a cell",
+    "votes": "of a table: yes where a cell holds a label of each annotator",
+    "normalize": "of a table: yes to scale shares that do not sum to 1",
     "encoding": "of the file, such as latin-1",
 }
 
@@ -37,9 +46,12 @@ def run(argv: list[str]) -> None:
         argv, doc=__doc__ or "", config_file="", options=OPTIONS | FILE_OPTIONS, required=("model", "data")
     )
     size = flags.whole_number(options, "batch_size", 32)
+    if options.out:
+        check_other_file("--out", options.out, options.data)
     model = bert.load(options.model)
     task = task_of(model)
     settings = task.settings_of(model, {name: options[name] for name in FILE_OPTIONS})
+    check_split(options.split, settings)
     examples = task.read_examples(model, settings, options.data, options.split or "validation", "needed")
     found = task.evaluate(model, examples, batch_size=size)
     print(found.text)
@@ -49,6 +61,18 @@ def run(argv: list[str]) -> None:
         path = pathlib.Path(options.out)
         report.write_whole(path, json.dumps(found.values, indent=1, ensure_ascii=False, default=str) + "\n", "--out")
         print(f"wrote {path}")
+
+
+def check_other_file(option: str, output: str, source: str) -> None:
+    """Refuses to write over the file that is read."""
+    if pathlib.Path(output).exists() and pathlib.Path(output).resolve() == pathlib.Path(source).resolve():
+        raise InputError(f"{option}={output}: is the input, which it would replace; choose another name")
+
+
+def check_split(split: str | None, settings: Mapping[str, Any]) -> None:
+    """Refuses a split where the data are one file."""
+    if split and not settings.get("glue"):
+        raise InputError(f"--split={split} is for the folder of a GLUE task; name the file itself")
 
 
 def task_of(model: "bert.LoadedModel"):  # in quotes: JAX is slow to import, and --help needs none

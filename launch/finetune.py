@@ -36,7 +36,7 @@ from bert.training.evaluate import Metrics
 from bert.training.step import Setup
 from launch import flags, runtime
 from tasks.job import Job
-from tasks.metrics import CONSTANT
+from tasks.metrics import CONSTANT, counts
 
 # Settings that do not change what is trained.
 MAY_CHANGE = (
@@ -67,6 +67,11 @@ def run(argv: list[str]) -> None:
     check_settings(config)
     # Read before anything is set up or shown: what is wrong with the data is then the one line that is seen.
     job: Job = importlib.import_module(f"tasks.{config.task}").read(config)
+    if config.seeds > 1 and job.choice is None:
+        raise InputError(
+            f"config.seeds is {config.seeds}, but no example is held out, so none of the runs can be chosen; give "
+            "config.validation or config.validation_share, or train with one seed"
+        )
     runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
     if jax.process_index() == 0:
         flags.show(config, options)
@@ -85,8 +90,8 @@ def check_settings(config: ConfigDict) -> None:
     """Refuses numbers that no other part of the program checks, before anything is read."""
     if config.seeds < 1:
         raise InputError(f"config.seeds is {config.seeds}; it must be at least 1")
-    if config.seed < 0:
-        raise InputError(f"config.seed is {config.seed}; it must be at least 0")
+    if not 0 <= config.seed <= 2**32 - config.seeds:
+        raise InputError(f"config.seed is {config.seed}; it must be at least 0, and with config.seeds below 2**32")
     if not 0 < config.epochs < math.inf:
         raise InputError(f"config.epochs is {config.epochs}; it must be above 0 and finite")
     if not 0 <= config.warmup_share <= 1:
@@ -125,6 +130,9 @@ def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> M
             sys.exit(128 + outcome.stopped_by)
         if job.choice and outcome.best.stopped and int(outcome.state.step) < planned.settings.total_steps:
             runtime.say(f"stopped early: no better {job.choice.metric} in {job.choice.patience} evaluations")
+        if job.choice and outcome.best.step >= 0 and outcome.best.value is None:
+            undefined = f"{job.choice.metric} was undefined in every evaluation"
+            runtime.say(f"{undefined}, so none could be chosen; model/ is that of the first")
         if planned.on_best and not job.choice:  # nothing was evaluated, so the last state is the model
             planned.on_best(int(outcome.state.step), outcome.state.params, {})
         return best_metrics(workdir, outcome)
@@ -240,8 +248,9 @@ def several_runs(config: ConfigDict, job: Job, workdir: pathlib.Path) -> None:
     for seed in range(config.seed, config.seed + config.seeds):
         runtime.say(f"\nseed {seed}")
         runs[seed] = one_run(config, job, workdir / f"seed-{seed}", seed)
-    if job.choice is None or jax.process_index() != 0:
+    if jax.process_index() != 0:
         return
+    assert job.choice is not None  # `run` sees to it
     name, choice = job.choice.metric, job.choice
     valued = {seed: scores[name] for seed, scores in runs.items() if scores[name] is not None}
     best = (max if choice.larger else min)(valued, key=lambda seed: valued[seed]) if valued else config.seed
@@ -264,7 +273,8 @@ def show_seeds(runs: dict[int, Metrics], best: int) -> None:
         known = [value for value in values if value is not None]
         mean = f"{statistics.fmean(known):10.4f}" if known else f"{'':>10}"
         deviation = f"{statistics.stdev(known):10.4f}" if len(known) > 1 else f"{'':>10}"
-        print(f"{name:<{width}}" + "".join(map(_shown, values)) + mean + deviation + _shown(runs[best][name]))
+        shown = "".join(_shown(name, one) for one in values)
+        print(f"{name:<{width}}" + shown + mean + deviation + _shown(name, runs[best][name]))
     print(f"best: seed {best}")
     constant = [str(seed) for seed, scores in runs.items() if scores.get(CONSTANT)]
     if constant:
@@ -279,15 +289,16 @@ def show_scores(best: Metrics, job: Job) -> None:
     width = max(map(len, best)) + 2
     print("\n" + f"{'validation':<{width}}{'model':>10}" + (f"{'baseline':>10}" if baseline else ""))
     for name, value in best.items():
-        print(f"{name:<{width}}{_shown(value)}" + (_shown(baseline.get(name)) if baseline else ""))
+        beside = _shown(name, baseline.get(name)) if baseline else ""
+        print(f"{name:<{width}}{_shown(name, value)}{beside}")
     if baseline:
         print("baseline: TF-IDF and a linear model")
 
 
-def _shown(value: float | None) -> str:
+def _shown(name: str, value: float | None) -> str:
     if value is None:
         return f"{'undefined':>10}"
-    return f"{value:10,.0f}" if value >= 2 and value == int(value) else f"{value:10.4f}"  # counts are whole numbers
+    return f"{value:10,.0f}" if counts(name) else f"{value:10.4f}"
 
 
 if __name__ == "__main__":

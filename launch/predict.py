@@ -35,8 +35,7 @@ def run(argv: list[str]) -> None:
     if format is None:
         known = ", ".join(_BY_ENDING)
         raise InputError(f"--output={output}: the ending must be one of {known}, or say --format=, see --help")
-    if output.exists() and output.resolve() == pathlib.Path(options.input).resolve():
-        raise InputError(f"--output={output}: is the input, which it would replace; choose another name")
+    evaluate.check_other_file("--output", options.output, options.input)
     model = bert.load(options.model)
     task = evaluate.task_of(model)
     from tasks.evaluation import report  # JAX is slow to import, and --help needs none
@@ -45,6 +44,7 @@ def run(argv: list[str]) -> None:
     if details and format != "jsonl":
         raise InputError(f"--details=yes needs --format=jsonl, for {format} has no place for them")
     settings = task.settings_of(model, {name: options[name] for name in evaluate.FILE_OPTIONS})
+    evaluate.check_split(options.split, settings)
     examples = task.read_examples(model, settings, options.input, options.split or "test", "no")
     print(examples.report)
     written = task.write_predictions(output, model, examples, settings, format, size, details)

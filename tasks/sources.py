@@ -12,7 +12,7 @@ from bert.prediction.classification import Kind
 from tasks.reading import examples, glue
 from tasks.reading.examples import Examples
 from tasks.reading.label_kinds import ColumnSettings, find_labels
-from tasks.reading.records import comma_names
+from tasks.reading.records import comma_names, has_column
 from tasks.reading.tables import TableSettings, read_table
 
 KEPT = (
@@ -77,7 +77,10 @@ def read_part(
     if config["glue"]:
         task = known_task(config["glue"])
         columns = ColumnSettings(text=task.text, label=("label",), kind=kind)
-        return examples.make_examples(glue.read(config["glue"], data, split), columns, kind, labels, labelled=labelled)
+        table = glue.read(config["glue"], data, split)
+        if labelled == "needed" and not has_column(table, "label"):
+            raise InputError(f"{table.path}: these rows have no labels; use predict, or score another part (split)")
+        return examples.make_examples(table, columns, kind, labels, labelled=labelled)
     table = read_table(data, table_settings(config))
     return examples.make_examples(table, column_settings(config, kind), kind, labels, labelled=labelled)
 

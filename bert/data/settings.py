@@ -50,13 +50,14 @@ class BatchSettings:
             ("max_length", 8, masking.MAX_LENGTH),
             ("max_examples", 1, self.max_length),
             ("mask_budget", 1, self.max_length),
-            ("seed", 0, (1 << 63) - 1),
+            ("seed", 0, (1 << 32) - 1),  # of more bits JAX would take the lowest 32 alone
         ):
             value = getattr(self, name)
             if value is None and name in ("max_examples", "mask_budget"):
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
-                raise InputError(f"{name} {value!r} must be a whole number from {low:,} to {high:,}")
+                unset = ", or 0 where it is not set" if name in ("max_examples", "mask_budget") else ""
+                raise InputError(f"{name} {value!r} must be a whole number from {low:,} to {high:,}{unset}")
         for name in ("mask_share", "random_share", "short_probability"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{name} {getattr(self, name)} must lie in 0 to 1")

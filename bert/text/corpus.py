@@ -22,6 +22,7 @@ from bert.text.layout import (
     cut_sections,
     resolve_layout,
 )
+from bert.text.wordpiece import clean
 
 # Shorter files are too short to tell their layout: they are judged together with their folder.
 OWN_LAYOUT_CHARS = 1 << 16
@@ -137,6 +138,9 @@ class Corpus:
                 raise InputError(
                     f"{name}: column {column!r} holds a {type(value).__name__}; a text or a list of texts is needed"
                 )
+            whole = clean(text)  # JSON can hold half characters (lone surrogates)
+            note["half characters"] = note.get("half characters", 0) + (whole is not text and whole != text)
+            text = whole
             if len(text) <= 2 * SECTION_CHARS:
                 yield Section(name, text, layout, True)
                 continue

@@ -26,6 +26,14 @@ OTHER_FORMATS = {
     **dict.fromkeys((".arrow", ".parquet.gz"), "name the folder of the saved data set, or give plain .parquet"),
 }
 
+# How files of other formats begin.
+_MAGIC = {
+    b"\x1f\x8b": "packed by gzip; add .gz to its name",
+    b"PK\x03\x04": "a zip archive (or an Excel file); unpack it, or save it as csv",
+    b"PAR1": "a parquet file; let its name end in .parquet",
+    b"ARROW1": "an Arrow file; name the folder of the saved data set",
+}
+
 
 class Source(NamedTuple):
     """One file (or saved data set) of a corpus. kind: "text", "jsonl", "parquet", "saved" or "installed-docs"."""
@@ -82,7 +90,13 @@ def _sources_of(part: str) -> list[Source]:
     if (path / "state.json").is_file() and (path / "dataset_info.json").is_file():
         return [Source(path, "saved")]
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.is_file() and _ending(file) in ENDINGS)
+        files = sorted(
+            file
+            for file in path.rglob("*")
+            if file.is_file()
+            and _ending(file) in ENDINGS
+            and not any(part.startswith(".") for part in file.relative_to(path).parts)  # hidden, as for a pattern
+        )
         if not files:
             raise InputError(f"{path}: no file in this folder ends in one of {', '.join(ENDINGS)}")
         return [Source(file, _kind(file)) for file in files]
@@ -126,11 +140,19 @@ def encoding_of(path: pathlib.Path, encoding: str | None) -> str:
             chosen = name
             if pattern:
                 break
-    try:
-        known = codecs.lookup(chosen).name
-    except LookupError:
-        raise InputError(f"encoding {chosen!r} (for {path}) is unknown; name one such as latin-1 or cp1252") from None
+    known = text_encoding(chosen)
+    if known is None:
+        raise InputError(f"encoding {chosen!r} (for {path}) is unknown; name one such as latin-1 or cp1252")
     return "utf-8-sig" if known == "utf-8" else known
+
+
+def text_encoding(name: str) -> str | None:
+    """Python's name of an encoding of texts; None for what is unknown, or no such encoding (base64, rot13)."""
+    try:
+        io.TextIOWrapper(io.BytesIO(), encoding=name).read()
+        return codecs.lookup(name).name
+    except (LookupError, ValueError):
+        return None
 
 
 def open_bytes(path: pathlib.Path) -> io.BufferedIOBase:
@@ -142,8 +164,10 @@ def read_lines(path: pathlib.Path, encoding: str) -> Iterator[str]:
     """Lines with "\\n" at their ends, whatever the file uses; a very long line comes in pieces without one.
 
     Raises:
-      InputError: bytes that are not of this encoding (by position in the unpacked file), or a damaged .gz file.
+      InputError: bytes that are not of this encoding (by position in the unpacked file), a damaged .gz file, or a file
+        of another format, by its first bytes.
     """
+    _refuse_other_formats(path)
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
     held, done, line = "", 0, 1
     try:
@@ -167,6 +191,14 @@ def read_lines(path: pathlib.Path, encoding: str) -> Iterator[str]:
         raise InputError(f"{path}: damaged .gz file ({error}); get it again") from None
     if held:
         yield held
+
+
+def _refuse_other_formats(path: pathlib.Path) -> None:
+    with open(path, "rb") as handle:
+        head = handle.read(8)
+    for magic, what in _MAGIC.items():
+        if head.startswith(magic) and not (magic == b"\x1f\x8b" and path.suffix.lower() == ".gz"):
+            raise InputError(f"{path}: is {what}")
 
 
 def lines_of(text: str) -> Iterator[str]:
@@ -246,7 +278,7 @@ def _json_rows(path: pathlib.Path, encoding: str, column: str) -> Iterator[tuple
 def _json_value(line: str, where: str, column: str) -> Any:
     try:
         row = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter where it is nested too deeply
         raise InputError(f"{where}: not JSON ({error}); each line must hold one object") from None
     if not isinstance(row, dict) or column not in row:
         have = f"the columns {', '.join(row)}" if isinstance(row, dict) else f"a {type(row).__name__}, not an object"

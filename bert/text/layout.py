@@ -20,15 +20,18 @@ SECTION_CHARS = 100_000  # long documents are handled, and held out, in pieces o
 MAX_WRAP_WIDTH = 120  # characters; longer lines are not broken by a fixed width
 SENTENCE_END = re.compile(r"[.!?…。！？]\W*$")
 LONG_WORD = 15  # characters of a next word that count; more would make lists of long words look filled
+# Thai, Lao, Burmese, Khmer, Chinese and Japanese have no blanks between words; a line may be broken at any of these.
+UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
+MIN_UNSPACED_WIDTH = 15  # characters; narrower ones are lists and verse
 
 
 def layout_of(text: str, language: str = "en") -> str:
     """Layout of a text, decided on its first 262,144 characters.
 
     "wrapped": at least 4 lines have a line below them, and 60 % of those are filled: the first word below would not
-    have fitted into the width that 95 % of the lines keep to, which is at most 120 characters, and at most half of the
-    lines end as sentences do. Else "paragraphs": more than half of the text is in lines that hold two sentences or
-    more. Else "sentences".
+    have fitted into the width that 95 % of the lines keep to, which is at most 120 characters (in scripts without
+    blanks at least 15), and at most half of the lines end as sentences do. Else "paragraphs": more than half of the
+    text is in lines that hold two sentences or more. Else "sentences".
     """
     lines = [line.strip() for line in text[:SAMPLE_CHARS].split("\n")]
     if _is_wrapped(lines):
@@ -54,12 +57,15 @@ def _is_wrapped(lines: Sequence[str]) -> bool:
     width = lengths[int(0.95 * (len(lengths) - 1))]
     if width > MAX_WRAP_WIDTH:
         return False
-    # Ragged right margins end a few characters early, hence 0.9. A line without a blank is no prose.
-    full = sum(
-        len(line) + 1 + min(len(below.split(None, 1)[0]), LONG_WORD) > 0.9 * width and " " in line
-        for line, below in pairs
-    )
-    return full >= 0.6 * len(pairs)
+    return sum(_is_filled(line, below, width) for line, below in pairs) >= 0.6 * len(pairs)
+
+
+def _is_filled(line: str, below: str, width: int) -> bool:
+    """Whether the first word of the line below would not have fitted. Ragged margins end a little early, hence 0.9."""
+    if UNSPACED.match(line[-1]):
+        return width >= MIN_UNSPACED_WIDTH and len(line) + 1 > 0.9 * width
+    # A line without a blank is no prose.
+    return " " in line and len(line) + 1 + min(len(below.split(None, 1)[0]), LONG_WORD) > 0.9 * width
 
 
 def split_sentences(text: str, layout: str, language: str = "en") -> list[str]:
@@ -76,9 +82,17 @@ def split_sentences(text: str, layout: str, language: str = "en") -> list[str]:
         return [line for line in lines if line]
     paragraphs: Iterable[str] = lines
     if layout == WRAPPED:
-        paragraphs = (" ".join(block) for block in _blocks(lines))
+        paragraphs = (_paragraph(block) for block in _blocks(lines))
     found = (one.strip() for paragraph in paragraphs if paragraph for one in sentencex.segment(language, paragraph))
     return [sentence for sentence in found if sentence]
+
+
+def _paragraph(block: Sequence[str]) -> str:
+    """Its lines in one, with a blank between two of them unless the script has none."""
+    joined = [block[0]]
+    for above, line in itertools.pairwise(block):
+        joined += ("" if UNSPACED.match(above[-1]) and UNSPACED.match(line[0]) else " ", line)
+    return "".join(joined)
 
 
 def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:

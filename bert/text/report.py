@@ -45,6 +45,9 @@ class Report:
             names = ", ".join(group["names"]) + (", ..." if group["files"] > len(group["names"]) else "")
             how = "; ".join(f"{key}: {group[key]}" for key in ("encoding", "layout", "one document is") if group[key])
             lines.append(f"{group['files']} file(s), {group['bytes'] / 1e6:.1f} MB, {how} ({names})")
+            if group["half characters"]:
+                count = f"{group['half characters']:,}"
+                lines.append(f"  in {count} texts half characters (lone surrogates) are now U+FFFD")
         rows = (
             ("documents read", self.read, ""),
             ("  dropped, empty", self.empty, ""),
@@ -91,11 +94,12 @@ def group_sources(notes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]
     groups: dict[tuple, dict[str, Any]] = {}
     for path, note in notes.items():
         how = {key: note.get(key, "") for key in ("encoding", "layout", "one document is")}
-        start = {"files": 0, "bytes": 0, "documents": 0, **how, "names": []}
+        start = {"files": 0, "bytes": 0, "documents": 0, "half characters": 0, **how, "names": []}
         group = groups.setdefault(tuple(how.values()), start)
         group["files"] += 1
         group["bytes"] += note["bytes"]
         group["documents"] += note["documents"]
+        group["half characters"] += note.get("half characters", 0)
         if len(group["names"]) < FEW_NAMES:
             group["names"].append(path)
     return list(groups.values())

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from absl import logging
 
+from bert.errors import InputError
 from bert.text import tokenizer_files, wordpiece
 from bert.text.added_words import AddedWord, sort_out
 from bert.text.vocabulary import SPECIAL_TOKENS, check_vocab, read_vocab_file, upper_case_entries
@@ -214,7 +215,10 @@ class Tokenizer:
         return self.encode_batch([text], special_in_text=special_in_text)[0]
 
     def encode_batch(self, texts: Sequence[str], *, special_in_text: bool = False) -> list[Encoding]:
-        """Pieces of several texts, on all cores."""
+        """Pieces of several texts, on all cores. Raises InputError for what is no text, such as None or NaN."""
+        for text in texts:
+            if not isinstance(text, str):
+                raise InputError(f"{text!r} is no text; leave out what is missing, or give an empty text")
         backend = self._keep if special_in_text else self._split
         found = backend.encode_batch([wordpiece.clean(text) for text in texts], add_special_tokens=False)
         return [

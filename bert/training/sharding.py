@@ -56,6 +56,8 @@ def make_mesh(mode: str = "dp", model_devices: int = 1, devices: list | None = N
 
 def check_batch_size(rows: int, mesh: Mesh, micro_batches: int = 1) -> None:
     """Refuses a global batch that does not split evenly over devices and micro-batches."""
+    if micro_batches < 1:
+        raise InputError(f"micro_batches is {micro_batches}; it must be at least 1")
     unit = mesh.shape["data"] * micro_batches
     if rows < 1 or rows % unit:
         raise InputError(

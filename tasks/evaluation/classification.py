@@ -5,6 +5,7 @@ Scores are in metrics.py, files in sources.py. Every row of the file is scored, 
 
 import csv
 import io
+import json
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -139,6 +140,8 @@ def write_predictions(
     del details  # every answer has its probabilities already
     report.check_format(format, FORMATS)
     reading = reading_of(model.extra, model.labels, model.config)
+    if format != "glue" and found.rows:
+        _check_own_columns(found, settings, ["predicted", *(f"p_{name}" for name in model.labels if format != "jsonl")])
     told = answers(model.probabilities(found.texts, batch_size=batch_size), model.labels, reading)
     if format == "glue":
         if not settings["glue"]:
@@ -148,12 +151,24 @@ def write_predictions(
     elif format == "jsonl":
         text = report.json_lines(row | {"predicted": answer} for row, answer in zip(found.rows, told, strict=True))
     else:
-        text = _delimited(found.rows, told, "," if format == "csv" else "\t")
+        text = _delimited(found.rows, told, "," if format == "csv" else "\t", settings["separator"])
     report.write_whole(path, text)
     return [path]
 
 
-def _delimited(rows: Sequence[Mapping[str, Any]], told: Sequence[Mapping[str, Any]], delimiter: str) -> str:
+def _check_own_columns(found: Examples, settings: Mapping[str, Any], added: Sequence[str]) -> None:
+    """Refuses to replace what the model reads or learnt from; columns of an earlier prediction may be replaced."""
+    for name in (*comma_names(settings["text"]), *comma_names(settings["label"])):
+        if name in added and name in found.rows[0]:
+            raise InputError(
+                f"{found.report.source}: the answers go into the column {name!r}, which holds the model's texts or "
+                "labels; rename it in the file, and say its name with --text or --label"
+            )
+
+
+def _delimited(
+    rows: Sequence[Mapping[str, Any]], told: Sequence[Mapping[str, Any]], delimiter: str, separator: str
+) -> str:
     shares = list(told[0].get("probabilities", {})) if told else []
     added = ["predicted", *(f"p_{name}" for name in shares)]  # in place of those of an earlier prediction
     columns = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in added]
@@ -162,7 +177,14 @@ def _delimited(rows: Sequence[Mapping[str, Any]], told: Sequence[Mapping[str, An
     writer.writerow([*columns, *added])
     for row, answer in zip(rows, told, strict=True):
         chosen = _short(answer)
-        shown = ",".join(chosen) if isinstance(chosen, list) else chosen
+        shown = _names(chosen, separator) if isinstance(chosen, list) else chosen
         cells = [row.get(name, "") for name in columns]
         writer.writerow([*cells, shown, *(f"{answer['probabilities'][name]:.6f}" for name in shares)])
     return out.getvalue()
+
+
+def _names(labels: Sequence[str], separator: str) -> str:
+    """Several labels in a cell, as `labels.sets` reads them: a JSON list where a name has the separator in it."""
+    if any(separator in name or name.startswith("[") for name in labels):
+        return json.dumps(labels, ensure_ascii=False)
+    return separator.join(labels)

@@ -1,7 +1,9 @@
 """What the tasks' evaluations share: their result, settings from a model directory, files that appear when complete."""
 
+import contextlib
 import dataclasses
 import json
+import math
 import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 from bert.errors import InputError
 from bert.inference import LoadedModel
 from tasks.agreement import AnnotatorScores
+from tasks.reading.records import without_halves
 
 SHOWN_WORST, KEPT_WORST = 5, 100  # rows in the report, and in the JSON file
 SHOWN_ANNOTATORS = 10
@@ -37,7 +40,14 @@ def file_settings(model: LoadedModel, defaults: Mapping[str, Any], changes: Mapp
             f"{', '.join('--' + name for name in changes if name in defaults)}"
         )
     kept = {name: value for name, value in kept.items() if name in defaults} if isinstance(kept, Mapping) else {}
-    return {**defaults, **kept, **named}
+    said = {name: _yes(name, value) if isinstance(defaults[name], bool) else value for name, value in named.items()}
+    return {**defaults, **kept, **said}
+
+
+def _yes(name: str, value: str) -> bool:
+    if value not in ("yes", "no"):
+        raise InputError(f"--{name} is {value!r}; it must be yes or no")
+    return value == "yes"
 
 
 def annotators(scores: AnnotatorScores, of: str) -> tuple[list[str], dict[str, Any]]:
@@ -74,14 +84,26 @@ def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None
     aside = path.with_name(f".{path.name}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(text, encoding="utf-8", newline="")
+        # Half characters, which JSON can hold and UTF-8 cannot, may stand in any cell, id or name of the input.
+        aside.write_text(without_halves(text), encoding="utf-8", newline="")
         aside.replace(path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            aside.unlink()
         raise InputError(f"{path}: cannot be written ({error.strerror}); choose another {option}") from None
 
 
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+    """An object a line; NaN and infinity, which JSON does not have, become null."""
+    return "".join(json.dumps(_finite(row), ensure_ascii=False, default=str, allow_nan=False) + "\n" for row in rows)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def cut(text: str, most: int = 80) -> str:

@@ -81,11 +81,13 @@ def write_predictions(
     of each tag of each word. Returns what was written.
 
     Raises:
-      InputError: another format, or conll for a word that would be two in columns.
+      InputError: another format, or conll for a word that would be two in columns, or a sentence without words.
     """
     report.check_format(format, FORMATS)
     rows = [list(row.words) for row in found.rows]
     for row in found.rows if format == "conll" else []:
+        if not row.words:
+            raise InputError(f"{row.place}: the sentence has no words, which columns cannot show; use format jsonl")
         cut = next((word for word in row.words if _GAP.search(word)), None)
         if cut is not None:
             raise InputError(f"{row.place}: the word {cut!r} has a blank in it, which ends a column; use format jsonl")

@@ -4,6 +4,7 @@ A label is missing where its cell is absent, null or blank; in a cell of several
 vote may also be "?". NaN and infinity are never labels: they come from a fault somewhere, and are refused.
 """
 
+import decimal
 import json
 import math
 import re
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bert.errors import InputError
-from tasks.reading.records import listed, short
+from tasks.reading.records import listed, refuse_halves, short
 
 # Rounded thirds (0.333) pass, and are scaled; 0.33 three times does not.
 SHARE_TOLERANCE = 2e-3
@@ -29,7 +30,7 @@ def is_number(value: Any) -> bool:
     """A number, or a text that is one. NaN and infinity are not."""
     if isinstance(value, str):
         return bool(_NUMBER.fullmatch(value.strip()))
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float, decimal.Decimal)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def number(value: Any, where: str) -> float:
@@ -49,11 +50,13 @@ def name(value: Any, where: str) -> str:
     """
     if isinstance(value, str):
         text = value.strip()
+        refuse_halves(text, where)
         whole = _WHOLE.fullmatch(text)
         if text.casefold() == "nan":
             raise _not_finite(value, where)
         return whole[1] if whole else text
-    if isinstance(value, float):
+    if isinstance(value, (float, decimal.Decimal)):
+        value = float(value)
         if not math.isfinite(value):
             raise _not_finite(value, where)
         return str(int(value)) if value.is_integer() else repr(value)

@@ -166,6 +166,12 @@ def without_halves(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def refuse_halves(name: str, where: str) -> None:
+    """Refuses a name of a class or tag with half a character: no file could hold it."""
+    if without_halves(name) != name:
+        raise InputError(f"{where}: {short(name)} has half a character (a lone surrogate); write the whole one")
+
+
 def listed(names: Iterable[str], most: int = 20) -> str:
     """Names with commas between them, the first ones of a long list."""
     all_names = list(names)

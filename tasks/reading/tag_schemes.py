@@ -12,7 +12,7 @@ from bert.errors import InputError
 from bert.prediction import bio_tags
 from bert.prediction.bio_tags import is_tag
 from tasks.reading.examples import ReadReport
-from tasks.reading.records import TableSettings, short
+from tasks.reading.records import TableSettings, refuse_halves, short
 
 FORMATS = ("auto", "columns", "lines", "workers")
 SCHEMES = ("auto", "iob1", "iob2", "plain")
@@ -95,6 +95,8 @@ def check_tags(tags: Iterable[str | None], scheme: str, where: Callable[[int], s
     """
     for i, tag in enumerate(tags):
         if tag is None or (tag if scheme == "plain" else is_tag(tag)):
+            if tag and not tag.isascii():
+                refuse_halves(tag, where(i))
             continue
         if not tag:
             raise InputError(f"{where(i)}: a tag is empty; write one, or what the setting empty says, for no tag")

@@ -7,12 +7,6 @@ from bert.errors import InputError
 from bert.text import files
 
 LINE_LIMIT = 1 << 26  # characters of a line, or of a quoted field; a longer one is a damaged file, not an example
-_MAGIC = {
-    b"\x1f\x8b": "packed by gzip; add .gz to its name",
-    b"PK\x03\x04": "a zip archive (or an Excel file); unpack it, or save it as csv",
-    b"PAR1": "a parquet file; let its name end in .parquet",
-    b"ARROW1": "an Arrow file; name the folder of the saved data set",
-}
 
 
 def read_lines(path: str, encoding: str) -> Iterator[str]:
@@ -20,10 +14,9 @@ def read_lines(path: str, encoding: str) -> Iterator[str]:
 
     Raises:
       InputError: bytes that are not of the encoding, a damaged .gz file, a NUL, or a line over LINE_LIMIT characters
-        (before the rest of it is read).
+        (before the rest of it is read); see also `files.read_lines`.
     """
     file = pathlib.Path(path)
-    _refuse_other_formats(file)
     number, pieces, length = 1, [], 0
     for piece in files.read_lines(file, files.encoding_of(file, encoding)):
         if "\0" in piece:
@@ -39,11 +32,3 @@ def read_lines(path: str, encoding: str) -> Iterator[str]:
             number, pieces, length = number + 1, [], 0
     if length:
         yield "".join(pieces)
-
-
-def _refuse_other_formats(file: pathlib.Path) -> None:
-    with open(file, "rb") as handle:
-        head = handle.read(8)
-    for magic, what in _MAGIC.items():
-        if head.startswith(magic) and not (magic == b"\x1f\x8b" and file.suffix.lower() == ".gz"):
-            raise InputError(f"{file}: is {what}")

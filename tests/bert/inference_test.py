@@ -297,6 +297,13 @@ def test_ids_that_the_model_has_no_rows_for_are_refused(tiny, arguments, message
 def test_wrong_arguments_of_embed(tiny):
     with pytest.raises(InputError, match="texts is one text; embed takes a list"):
         tiny.embed("one text")
+    for missing in (None, float("nan"), 5):
+        with pytest.raises(InputError, match="is no text; leave out what is missing"):
+            tiny.embed(["a", missing])
+    with pytest.raises(InputError, match="None is no text"):
+        tiny.fill_mask(None)
+    with pytest.raises(InputError, match="second is None, which is no text"):
+        tiny.predict_next_sentence("a", None)
     with pytest.raises(InputError, match="pooling is 'max'; it must be one of mean, cls, pooler"):
         tiny.embed(["a"], pooling="max")
     with pytest.raises(InputError, match="batch_size is 0"):

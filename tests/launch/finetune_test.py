@@ -230,6 +230,8 @@ def test_numbers_several_labels_and_votes(folder, tmp_path, capsys):
         (("--config.class_weights=yes=-1",), "'yes=-1' must be CLASS=NUMBER"),
         (("--config.seeds=0",), "config.seeds is 0"),
         (("--config.seed=-1",), "config.seed is -1; it must be at least 0"),
+        (("--config.seed=4294967296",), "config.seed is 4294967296; it must be .* below 2"),
+        (("--config.seeds=2", "--config.validation_share=0"), "config.seeds is 2, but no example is held out"),
         (("--config.epochs=nan",), "config.epochs is nan; it must be above 0 and finite"),
         (("--config.epochs=inf",), "config.epochs is inf"),
         (("--config.epochs=0",), "config.epochs is 0"),
@@ -284,7 +286,71 @@ def test_predictions_that_cannot_be_meant_are_refused(trained, tmp_path):
         predict.run([*common, f"--output={tmp_path / 'out.parquet'}"])
     with pytest.raises(InputError, match="is the input, which it would replace"):
         predict.run([*common, f"--output={source}"])
+    with pytest.raises(InputError, match="--split=test is for the folder of a GLUE task; name the file itself"):
+        predict.run([*common, f"--output={tmp_path / 'out.csv'}", "--split=test"])
+    for name, option in (("predicted", "--label=predicted"), ("p_yes", "--text=p_yes")):
+        gold = write(tmp_path / "gold.csv", [{"review": "good", name: "yes"}])
+        with pytest.raises(InputError, match=rf"gold\.csv: the answers go into the column '{name}'"):
+            predict.run(
+                ["predict", f"--model={trained}", f"--input={gold}", f"--output={tmp_path / 'out.csv'}", option]
+            )
+    gold.unlink()
     assert [path.name for path in tmp_path.iterdir()] == ["input.csv"]
+
+
+def test_half_characters_and_nan_in_the_input_are_no_trouble(trained, tmp_path):
+    """JSON can hold them; a file in UTF-8 cannot hold the first, JSON not the second: U+FFFD and null."""
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text('{"review": "good \\ud800", "id": "a\\ud800", "score": NaN, "more": [Infinity]}\n')
+    predict.run(["predict", f"--model={trained}", f"--input={source}", f"--output={target}"])
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    row = json.loads(target.read_text(), parse_constant=refuse)
+    assert (row["review"], row["id"], row["score"], row["more"]) == ("good \ufffd", "a\ufffd", None, [None])
+    source.write_text('{"review": "good", "liked": "y\\ud800"}\n')
+    with pytest.raises(InputError, match=r"in\.jsonl:1.*has half a character"):
+        evaluate.run(["evaluate", f"--model={trained}", f"--data={source}"])
+
+
+def test_a_file_without_a_header_is_read_as_the_options_say(trained, tmp_path, capsys):
+    """The way out that a message names can be given to the command."""
+    source = tmp_path / "plain.tsv"
+    source.write_text('1\t"good" movie\tyes,yes,no\n2\tbad\tno,no,no\n')
+    words = ["evaluate", f"--model={trained}", f"--data={source}"]
+    with pytest.raises(InputError, match=r"no column 'review'; .*or columns to their names"):
+        evaluate.run(words)
+    words.append("--columns=id,review,liked")
+    with pytest.raises(InputError, match=r"plain\.tsv:1: .*unknown label 'yes,yes,no'"):
+        evaluate.run(words)
+    with pytest.raises(InputError, match=r"plain\.tsv:1: .*set quoting to no"):
+        evaluate.run([*words, "--quoting=yes", "--votes=yes"])
+    evaluate.run([*words, "--quoting=no", "--votes=yes", f"--out={tmp_path / 'scores.json'}"])
+    assert "2 rows scored" in capsys.readouterr().out
+    worst = json.loads((tmp_path / "scores.json").read_text())["worst"]
+    assert {"no": pytest.approx(1 / 3, abs=1e-4), "yes": pytest.approx(2 / 3, abs=1e-4)} in [
+        row["truth"] for row in worst
+    ]
+    with pytest.raises(InputError, match="--votes is 'True'; it must be yes or no"):
+        evaluate.run([*words, "--votes=True"])
+
+
+def test_a_metric_that_is_never_defined_chooses_nothing_and_that_is_said(tmp_path, capsys):
+    """Held-out numbers that are all the same have no correlation."""
+    rows = [{"text": row["review"], "score": "2"} for row in reviews(16, 1)]
+    data = write(tmp_path / "rows.csv", rows)
+    run(*QUICK, f"--config.data={data}", f"--config.validation={data}", "--config.text=text", "--config.label=score",
+        "--config.kind=number", "--config.metric=pearson", f"--workdir={tmp_path / 'run'}")  # fmt: skip
+    assert "pearson was undefined in every evaluation, so none could be chosen" in capsys.readouterr().out
+
+
+def test_scores_are_not_written_over_the_data(trained, folder, tmp_path):
+    data = write(tmp_path / "held.csv", reviews(4, 1))
+    before = data.read_bytes()
+    with pytest.raises(InputError, match=r"--out=.*held\.csv: is the input, which it would replace"):
+        evaluate.run(["evaluate", f"--model={trained}", f"--data={data}", f"--out={data}"])
+    assert data.read_bytes() == before
 
 
 def test_f1_is_about_the_same_label_whatever_order_the_start_has(folder, table, tmp_path):

@@ -348,6 +348,8 @@ def test_report_and_json_say_what_is_undefined_and_what_was_left_out():
     marked = metrics.report_table({"matthews": metrics.Score(0.0, "predicts one class only: yes")})
     assert marked == "matthews    0.0000   (predicts one class only: yes)"
     assert metrics.report_table({"n_tokens": metrics.Score(1234.0)}).split() == ["n_tokens", "1,234"]
+    shown = metrics.report_table({"f1:total": metrics.Score(0.25), "HasAns_total": metrics.Score(1.0)})
+    assert shown.split() == ["f1:total", "0.2500", "HasAns_total", "1"]
     written = json.loads(json.dumps(metrics.as_json(scores, intervals), allow_nan=False))
     assert written["pearson"] == {
         "value": pytest.approx(scores["pearson"].value), "reason": None,

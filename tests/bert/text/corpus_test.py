@@ -8,6 +8,7 @@ from bert.errors import InputError
 from bert.text import files, installed_docs
 from bert.text.corpus import Corpus, CorpusSettings
 from bert.text.layout import split_sentences
+from bert.text.report import Report, group_sources
 
 
 def read(spec, **settings):
@@ -126,6 +127,32 @@ def test_json_lines(write):
     assert [name for name, _ in found] == [f"{path}:{line}" for line in (1, 3, 5, 7)]
 
 
+def test_half_characters_of_json_are_replaced_and_counted(write):
+    """A lone surrogate, which UTF-8 cannot hold, becomes U+FFFD; two halves in a row are their character."""
+    path = write("a.jsonl", '{"text": "The \\ud800 cat sat. It ran."}\n{"text": "\\ud83d\\ude00 One."}\n')
+    assert sentences_of(path) == [["The \ufffd cat sat.", "It ran."], ["\U0001f600 One."]]
+    corpus = Corpus(str(path))
+    list(corpus.sections())
+    (group,) = group_sources(corpus.notes)
+    assert group["half characters"] == 1
+    assert "in 1 texts half characters (lone surrogates) are now U+FFFD" in Report(sources=[group]).table()
+
+
+@pytest.mark.parametrize("encoding", ["base64", "rot13", "hex", "undefined", "utf-9"])
+def test_what_is_no_encoding_of_texts_is_refused(write, encoding):
+    with pytest.raises(InputError, match=f"encoding '{encoding}' .* is unknown; name one such as latin-1"):
+        sentences_of(write("a.txt", "One.\n"), encoding=encoding)
+
+
+@pytest.mark.parametrize(
+    ("data", "what"), [(gzip.compress(b"One.\n"), "packed by gzip; add .gz"), (b"PK\x03\x04...", "a zip archive")]
+)
+def test_packed_files_under_another_name_are_no_text(write, data, what):
+    """As latin-1 they would be read, and trained on."""
+    with pytest.raises(InputError, match=rf"a\.txt: is {what}"):
+        sentences_of(write("a.txt", data), encoding="latin-1")
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -135,6 +162,7 @@ def test_json_lines(write):
             '{"body": "x", "id": 1}',
             r"line 2: has the columns body, id; set text_column to .* \(now 'text'\)",
         ),
+        ('{"text": ' + "[" * 100_000 + "]" * 100_000 + "}", "line 2: not JSON"),
         ('{"text": 5}', "2: column 'text' holds a int; a text or a list of texts is needed"),
     ],
 )
@@ -164,11 +192,13 @@ def test_parquet_and_saved_data_sets(tmp_path):
 
 
 def test_folders_patterns_lists_and_names(write, tmp_path):
-    """Folders are read with all below, in the order of paths; a file that is met twice is read once."""
+    """Folders are read with all below but what is hidden, in the order of paths; a file that is met twice once."""
     write("b/2.txt", "Two.\n")
     write("a.txt", "One.\n")
     write("b/3.text", "Three.\n")
     write("c,d.txt", "Four.\n")
+    write(".hidden.txt", "Five.\n")
+    write(".trash/6.txt", "Six.\n")
     assert sentences_of(tmp_path) == [["One."], ["Two."], ["Four."]]
     assert sentences_of(f"{tmp_path}/b/*") == [["Two."], ["Three."]]
     assert sentences_of(f"{tmp_path}/**/*.txt") == [["One."], ["Two."], ["Four."]]

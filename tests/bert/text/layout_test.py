@@ -12,6 +12,8 @@ PROSE = (
     "Mr. Hale had told him so. He believed it now."
 )
 
+CHINESE = "\u4e2d\u56fd\u4eba\u6c11\u5f88\u591a\uff0c\u56fd\u4eba\u4e5f\u591a\u3002\u4eba\u6c11\u5f88\u591a\u3002"
+
 
 @pytest.mark.parametrize(
     ("text", "layout"),
@@ -26,6 +28,8 @@ PROSE = (
         ("\n\n".join([textwrap.fill(PROSE, 60)] * 4), WRAPPED),
         ("\n\n".join([textwrap.indent(textwrap.fill(PROSE, 40), "    ")] * 4), WRAPPED),
         ("\n".join(["ACGTACGTAGGCTAAC" * 4] * 50), SENTENCES),
+        ("\n".join(textwrap.wrap(CHINESE * 12, 31)), WRAPPED),
+        ("\n".join(["\u5f88\u591a", "\u4e2d\u56fd\u4eba", "\u4eba\u6c11\u5f88\u591a"] * 20), SENTENCES),
         ("\n".join(["\u4e2d\u56fd\u4eba\u6c11\u5f88\u591a\u3002"] * 50), SENTENCES),
         ("", SENTENCES),
         ("word", SENTENCES),
@@ -51,6 +55,8 @@ def test_sentences_of_each_layout():
     assert split_sentences("One. Two.\nThree.", PARAGRAPHS) == ["One.", "Two.", "Three."]
     wrapped = "He went\nhome. She\nstayed.\n\nNext\nparagraph"
     assert split_sentences(wrapped, WRAPPED) == ["He went home.", "She stayed.", "Next paragraph"]
+    chinese = split_sentences(CHINESE[:5] + "\n" + CHINESE[5:] + "\nOne", WRAPPED, "zh")
+    assert chinese == [CHINESE[:12], CHINESE[12:], "One"]
     assert split_sentences("One. Two.", "auto") == ["One.", "Two."]
     assert split_sentences("One.\nTwo.", "auto") == ["One.", "Two."]
     assert split_sentences("Mr. Hale slept. So did I.", "split") == ["Mr. Hale slept.", "So did I."]

@@ -89,6 +89,9 @@ def test_lines_hold_tags_and_entities(run, model):
     assert "shares" not in told[0]
     detailed = run.predict(model, path, "out.jsonl", "jsonl", details=True)["out.jsonl"].splitlines()[0]
     assert list(json.loads(detailed)["shares"][0]) == list(LABELS)
+    with pytest.raises(InputError, match=r"in\.jsonl:2: the sentence has no words, .*; use format jsonl"):
+        run.predict(model, path, "out.conll", "conll")
+    path = run.write("in.jsonl", json.dumps(rows[2]))
     with pytest.raises(InputError, match=r"in\.jsonl.*: the word 'New York' has a blank in it, .*; use format jsonl"):
         run.predict(model, path, "out.conll", "conll")
 

@@ -104,6 +104,12 @@ def test_other_texts_are_no_tags(tag):
     check_tags([tag], "plain", str)
 
 
+def test_a_tag_with_half_a_character_is_refused():
+    """No file in UTF-8 could hold the names of such a model's classes."""
+    said = message_of(check_tags, ["O", "x\ud800"], "plain", lambda i: f"a.txt:{i}")
+    assert says_so(r"^a\.txt:1: .* has half a character \(a lone surrogate\); write the whole one", said)
+
+
 def test_an_empty_tag_is_none_in_any_scheme():
     for scheme in ("plain", "auto"):
         assert says_so("^0: a tag is empty; ", message_of(check_tags, [""], scheme, str))

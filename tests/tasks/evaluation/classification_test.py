@@ -1,0 +1,59 @@
+"""Classifiers on files; the same commands with a model that was trained for it are in tests/launch/finetune_test.py."""
+
+import csv
+import decimal
+import pathlib
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import bert
+from bert import inference
+from bert.errors import InputError
+from bert.prediction.classification import Reading
+from tasks import sources
+
+GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
+
+
+def classifier(kind: str, labels: tuple[str, ...], bias: list[float], **files) -> inference.LoadedModel:
+    """A tiny model whose scores are ``bias``, whatever it reads."""
+    tiny = bert.load(GOLDEN / "tiny_seqcls")
+    head = {"kernel": np.zeros((32, len(bias)), np.float32), "bias": np.array(bias, np.float32)}
+    params = {"encoder": tiny.params["encoder"], "head": {**tiny.params["head"], "sequence_classifier": head}}
+    extra = Reading(kind, ("text",), 16).to_json() | {"files": {"text": "text", "label": "label", **files}}
+    return inference.from_params(tiny.config, params, tiny.tokenizer, labels=labels, extra=extra)
+
+
+@pytest.mark.parametrize("separator", [";", ","])
+def test_several_labels_in_a_cell_are_read_back_as_they_were_written(commands, separator):
+    """Names with the separator in them, too."""
+    run = commands("classification")
+    model = classifier("classes", ("a,b", "c", "d;e"), [9.0, 9.0, -9.0], separator=separator)
+    written = run.predict(model, run.write("in.csv", "text\nthe cat\n"), "out.csv", "csv")["out.csv"]
+    (row,) = csv.DictReader(written.splitlines())
+    again = run.write("again.csv", written)
+    _, found = run.read(model, again, "needed", label="predicted")
+    np.testing.assert_array_equal(found.targets, [[1, 1, 0]])
+    assert row["predicted"] == ("a,b;c" if separator == ";" else '["a,b", "c"]')
+
+
+def test_decimal_numbers_of_parquet_are_numbers(commands, tmp_path):
+    table = pyarrow.table({"text": ["the cat", "a mat"], "label": [decimal.Decimal("0.50"), decimal.Decimal("2.00")]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    run = commands("classification")
+    model = classifier("number", ("score",), [0.5])
+    _, found = run.read(model, str(tmp_path / "a.parquet"), "needed")
+    np.testing.assert_array_equal(found.targets, [[0.5], [2.0]])
+    assert run.read(classifier("class", ("0.5", "2"), [0, 1]), str(tmp_path / "a.parquet"), "needed")[1].labels
+
+
+def test_a_part_of_glue_without_labels_has_nothing_to_score(tmp_path):
+    (tmp_path / "test.tsv").write_text("index\tsentence\n0\tthe cat sat\n")
+    settings = {"glue": "sst2"}
+    found = sources.read_part(settings, str(tmp_path), "class", ("0", "1"), split="test", labelled="no")
+    assert len(found.texts) == 1
+    with pytest.raises(InputError, match=r"test\.tsv: these rows have no labels; use predict"):
+        sources.read_part(settings, str(tmp_path), "class", ("0", "1"), split="test", labelled="needed")
