@@ -280,7 +280,7 @@ class LoadedModel:
         reading = classification.reading_of(self.extra, self.labels, self.config)
         encoded = classification.encode(texts, self.vocabulary, reading.max_length)
         settings = ExampleSettings(batch_size, reading.max_length, packed)
-        logits_NC = scores.of_examples(self._on_device, self.config, encoded, settings)
+        logits_NC = self._finite(scores.of_examples(self._on_device, self.config, encoded, settings))
         return classification.predictions(logits_NC, reading.kind)
 
     def token_scores(
@@ -290,7 +290,7 @@ class LoadedModel:
         if not {"token_classifier", "span"} & set(self.parts):
             self._need("token_classifier", "fine-tune it, or load a tagger or an answerer")
         settings = ExampleSettings(batch_size, max_length, packed)
-        return scores.of_tokens(self._on_device, self.config, encoded, settings)
+        return self._finite(scores.of_tokens(self._on_device, self.config, encoded, settings))
 
     def summary(self) -> str:
         """One line on what was loaded: where from, sizes, heads, vocabulary and letter case."""
@@ -304,6 +304,11 @@ class LoadedModel:
 
     def __repr__(self) -> str:
         return f"<LoadedModel {self.summary()}>"
+
+    def _finite(self, scores_NC: np.ndarray) -> np.ndarray:
+        if not np.isfinite(scores_NC).all():
+            raise InputError(f"{self.source}: its scores are not finite, so its training diverged; use another model")
+        return scores_NC
 
     @property
     def _limit(self) -> int:

@@ -11,7 +11,7 @@ Running the same command again goes on where the newest checkpoint stands. SIGTE
 """
 
 import dataclasses
-import importlib.util
+import importlib
 import json
 import math
 import pathlib
@@ -64,6 +64,10 @@ def run(argv: list[str]) -> None:
         required=("workdir",),
     )
     workdir = pathlib.Path(options.workdir)
+    if any(word.lstrip("-").startswith("config.task=") for word in argv):
+        raise InputError(
+            "config.task belongs to the file of settings; choose another: configs/table.py, configs/squad.py"
+        )
     check_settings(config)
     # Read before anything is set up or shown: what is wrong with the data is then the one line that is seen.
     job: Job = importlib.import_module(f"tasks.{config.task}").read(config)
@@ -103,8 +107,6 @@ def check_settings(config: ConfigDict) -> None:
     if config.max_length < 3:
         raise InputError(f"config.max_length is {config.max_length}; an example needs 3 tokens, with [CLS] and [SEP]")
     optim.OptimizerSettings(total_steps=1, **config.optimizer)  # refuses what it does not take
-    if not importlib.util.find_spec(f"tasks.{config.task}"):
-        raise InputError(f"config.task is {config.task!r}; it must be a file of tasks/, such as classification")
 
 
 def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> Metrics:
@@ -130,6 +132,8 @@ def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> M
             sys.exit(128 + outcome.stopped_by)
         if job.choice and outcome.best.stopped and int(outcome.state.step) < planned.settings.total_steps:
             runtime.say(f"stopped early: no better {job.choice.metric} in {job.choice.patience} evaluations")
+        if skipped := int(outcome.state.skipped):
+            runtime.say(f"{skipped:,} of {int(outcome.state.step):,} steps were not finite and changed nothing")
         if job.choice and outcome.best.step >= 0 and outcome.best.value is None:
             undefined = f"{job.choice.metric} was undefined in every evaluation"
             runtime.say(f"{undefined}, so none could be chosen; model/ is that of the first")

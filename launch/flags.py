@@ -29,6 +29,13 @@ from bert.errors import InputError, RunError
 from bert.interop.report import printable
 from launch import console
 
+# What Python says of a value of the wrong type -> the rule.
+_RULES = {
+    r"invalid literal for int\(\) with base 10: .*": "must be a whole number, in digits",
+    r"could not convert string to float: .*": "must be a number",
+    r"\('Non-boolean argument to boolean flag', .*\)": "must be True or False",
+}
+
 
 class Options(dict):
     """The named options of a command, readable as attributes; None where an option was not given."""
@@ -172,6 +179,8 @@ def _read(argv: list[str], config_file: str | None, options: Mapping[str, str]):
 
 def _in_one_line(text: str) -> str:
     """A complaint of absl without the traceback of a config file in its middle."""
+    for complaint, rule in _RULES.items():
+        text = re.sub(complaint, rule, text)
     lines = [line.strip() for line in text.removeprefix("flag ").splitlines() if line.strip()]
     if "Traceback" not in text:
         return " ".join(lines)
@@ -280,6 +289,9 @@ def main(run: Callable[[list[str]], object]) -> None:
     except InputError as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
+    except BrokenPipeError:  # the reader of our output has ended, such as head
+        sys.stdout = None
+        sys.exit(1)
     except RunError as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         sys.exit(1)

@@ -73,6 +73,7 @@ def pretrain(config: ConfigDict, options: flags.Options, workdir: pathlib.Path) 
     if jax.process_index() == 0:
         flags.show(config, options)
     planned, held = build(config, task, model_config, store, held_out, workdir)
+    train.refuse_beyond(run_directory.newest_step(workdir), config.total_steps)
     run_directory.write(workdir, settings, store.tokenizer)
     before = []
     if config.probes and not goes_on and jax.process_count() == 1:

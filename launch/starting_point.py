@@ -16,12 +16,16 @@ from bert.text.tokenizer_differences import differences
 from bert.training.pretraining import Pretraining
 from launch import runtime
 
+_OWN_SIZES = ("num_layers", "hidden_size", "num_heads", "intermediate_size")  # settings that may be unset
+
 
 def starting_point(config: ConfigDict, store: Store, task: Pretraining) -> tuple[BertConfig, Params | None]:
     """The encoder's configuration, and the parameters of ``config.init_from`` (None where it is empty)."""
     fresh = fresh_parts(config)
     if not config.init_from:
-        fields = {name: value for name, value in config.model.items() if name != "size"}
+        fields = {name: value for name, value in config.model.items() if name != "size" and value is not None}
+        if "hidden_size" in fields:
+            fields.setdefault("intermediate_size", 4 * fields["hidden_size"])
         return BertConfig.of_size(config.model.size, vocab_size=store.vocab_size, **fields), None
     # A new next-sentence head without the pooler that it reads is refused below, with the whole list to ask for.
     pooler = ["pooler"] if "next_sentence" in fresh and "pooler" not in fresh else []
@@ -66,7 +70,7 @@ def fresh_parts(config: ConfigDict) -> list[str]:
 
 def computing(config: ConfigDict, given: BertConfig) -> dict[str, Any]:
     """The settings that may differ from a given encoder's: all but its sizes, its activation and how it was drawn."""
-    fixed = ("size", "max_position_embeddings", "hidden_act", "initializer_range")
+    fixed = ("size", *_OWN_SIZES, "max_position_embeddings", "hidden_act", "initializer_range")
     return {name: value for name, value in config.model.items() if name not in fixed}
 
 
@@ -75,6 +79,7 @@ def adopt(config: ConfigDict, given: BertConfig) -> None:
     shape = (given.num_layers, given.hidden_size, given.num_heads)
     size = next((name for name, sizes in SIZES.items() if sizes == shape), "x".join(map(str, shape)))
     decided = {"size": size, "hidden_act": given.hidden_act, "max_position_embeddings": given.max_position_embeddings}
+    decided |= {name: getattr(given, name) for name in _OWN_SIZES if config.model[name] is not None}
     for name, value in decided.items():
         if config.model[name] != value:
             runtime.say(f"config.model.{name} is {value}, as the weights of {config.init_from} have it")

@@ -32,6 +32,8 @@ class Table(nn.Module):
 
     def __call__(self, ids: Array) -> Array:
         # Ids are checked where data is read. Out of range, `take` gives NaN: loud, where plain indexing would clamp.
+        # Negative ones would count from the end.
+        ids = jnp.where(ids < 0, self.rows, ids)
         return jnp.take(self.embedding, ids, axis=0, mode="fill", fill_value=jnp.nan)
 
 

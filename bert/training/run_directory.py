@@ -9,12 +9,14 @@ cache/                 compiled programs
 """
 
 import contextlib
+import hashlib
 import json
 import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
+import numpy as np
 from absl import logging
 from jax.experimental import multihost_utils
 
@@ -30,6 +32,7 @@ CONFIG, CHECKPOINTS, MODEL, METRICS, BOARD, CACHE = (
     "tensorboard",
     "cache",
 )
+_MAY_DIFFER = ("data", "validation", "allocator")  # between processes: paths of the same data, by their checksum
 _BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that was killed before it wrote its settings
 
 
@@ -64,6 +67,12 @@ def has_checkpoints(workdir: pathlib.Path) -> bool:
     return any(entry.name.isdigit() for folder in folders if folder.is_dir() for entry in folder.iterdir())
 
 
+def newest_step(workdir: pathlib.Path) -> int:
+    """Of the checkpoints there; 0 where there is none."""
+    folder = workdir / CHECKPOINTS
+    return max((int(entry.name) for entry in folder.glob("*") if entry.name.isdigit()), default=0)
+
+
 def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tuple[str, ...]) -> bool:
     """Whether a run there goes on with these settings (True), or a new one can start (False); writes nothing.
 
@@ -90,6 +99,13 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
     if named:
         # What follows from settings is told where nothing else differs: long values, and names that nobody set.
         shown = {name for name in named if not isinstance(now.get(name, before.get(name)), dict)} - {"data_sha256"}
+        if named == {"data_sha256"}:
+            raise InputError(
+                f"{path}: the data (or validation) file has other contents than when this run was started; give the "
+                "same, or choose another folder"
+            )
+        if "task" in named:
+            shown = {"task"}
         raise InputError(
             f"{path}: this run was started with other settings: {listed(shown or named)}; "
             "give the same ones, or choose another folder"
@@ -100,15 +116,44 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
 
 
 def write(workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokenizer) -> None:
-    """Notes the settings and the tokenizer; every process must call it, process 0 writes when all have checked."""
+    """Notes the settings and the tokenizer; every process must call it, process 0 writes when all have checked.
+
+    Raises:
+      InputError: in all processes, where some were started with other settings or data than process 0. They would
+        train on a mixture, or wait for each other for ever.
+    """
     if jax.process_count() > 1:
         multihost_utils.sync_global_devices("run directory checked")
+        _refuse_different_processes(_as_read(settings))
     if jax.process_index() == 0:
         workdir.mkdir(parents=True, exist_ok=True)
         aside = workdir / f"{CONFIG}.tmp"
         aside.write_text(json.dumps(_as_read(settings), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         aside.replace(workdir / CONFIG)
         tokenizer.save(workdir)
+
+
+def _refuse_different_processes(settings: Mapping[str, Any]) -> None:
+    names = sorted(name for name in settings if name not in _MAY_DIFFER)
+    digests = np.stack([_digest(names), *(_digest(settings[name]) for name in names)])
+    same_names_P = multihost_utils.process_allgather(digests[0])
+    if (same_names_P != same_names_P[0]).any():
+        raise InputError("the processes were started with settings of different kinds; start the same command in each")
+    of_all = multihost_utils.process_allgather(digests[1:])  # [P, S, 8]
+    differs_PS = (of_all != of_all[0]).any(-1)
+    if differs_PS.any():
+        processes = ", ".join(map(str, np.flatnonzero(differs_PS.any(1))))
+        differing = ", ".join(name for name, differs in zip(names, differs_PS.any(0), strict=True) if differs)
+        raise InputError(
+            f"process {processes} was started with other settings or data than process 0 ({differing}); start the same "
+            "command in each, on the same prepared data"
+        )
+
+
+def _digest(value: Any) -> np.ndarray:
+    """uint8 [8]."""
+    told = json.dumps(value, sort_keys=True).encode()
+    return np.frombuffer(hashlib.sha256(told).digest()[:8], np.uint8)
 
 
 def _as_read(settings: Mapping[str, Any]) -> dict[str, Any]:

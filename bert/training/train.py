@@ -119,7 +119,8 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
                 pending = None
             if evaluate_now:
                 metrics, evaluated_at = loop.evaluate(step, state), step
-            if save_now:
+            # What led to bad steps must not replace what did not.
+            if save_now and (not loop.bad_in_row or step == total):
                 loop.save(step, state)
         if pending is not None:
             loop.log(step, pending)
@@ -142,6 +143,7 @@ class _Loop:
         self.train_step, self._read = make_train_step(run.setup, self._target)
         self._stack = stack
         self._totals: dict[str, float] = {}  # sums since the last log line
+        self.bad_in_row = 0  # non-finite steps up to the last one that was read
         self._started = time.perf_counter()
 
     @functools.cached_property
@@ -168,14 +170,10 @@ class _Loop:
         else:
             step, state = 0, init_state(self.run.setup, self._target, self._first_batch, init_params)
             meta = {"totals": {}, "best": None}
-        if step > self.run.settings.total_steps:
-            raise InputError(
-                f"total_steps is {self.run.settings.total_steps}, but the run is at step {step} already; "
-                f"give {step} to see its scores, more to train on"
-            )
+        refuse_beyond(step, self.run.settings.total_steps)
         self._totals = dict(meta["totals"])
         self.best = Best(**(meta.get("best") or {}))
-        self._first_step = step
+        self._first_step = self._saved = step
         self.file = tracking.MetricsFile(self.run.workdir, step)
         self._stack.callback(self.file.close)
         self.progress = tracking.Progress(self.run.settings.total_steps, step, self.run.flops_per_token)
@@ -192,6 +190,7 @@ class _Loop:
         """Adds a step's sums; writes a line where one is due. ``step`` counts that step."""
         values = self._read(told)
         skipped, in_row = int(values.pop("skipped")), int(values.pop("skipped_in_row"))
+        self.bad_in_row = in_row
         norm, rate = values.pop("gradient_norm"), values.pop("learning_rate")
         self.progress.advance()
         self.progress.add_tokens(values["tokens"])
@@ -201,9 +200,11 @@ class _Loop:
             self.progress.peak = arithmetic.peak_flops(self.run.setup.model.config.dtype)
             self.progress.restart(step)
         if in_row >= self.run.settings.stop_after_skips:
+            kept = f"{self.run.workdir}: its newest checkpoint, of step {self._saved}, is from before that"
             raise RunError(
                 f"step {step}: loss or gradient was not finite {in_row} times in a row (gradient norm {norm}); "
-                "lower the learning rate, lengthen the warm-up or look at the data; no checkpoint holds a bad value"
+                "lower the learning rate, lengthen the warm-up or look at the data, in another folder"
+                + (f" ({kept}; init_from takes it)" if self._saved else "")
             )
         if step % self.run.settings.log_every == 0 or step == self.run.settings.total_steps:
             tokens = self._totals.pop("tokens")
@@ -229,8 +230,18 @@ class _Loop:
         return metrics
 
     def save(self, step: int, state: TrainState) -> None:
+        self._saved = step
         self.checkpoints.save(step, state, {"totals": self._totals, "best": dataclasses.asdict(self.best)})
         self.progress.restart(step)
+
+
+def refuse_beyond(step: int, total_steps: int) -> None:
+    """Raises InputError where a run is beyond its end."""
+    if step > total_steps:
+        raise InputError(
+            f"total_steps is {total_steps}, but the run is at step {step} already; give {step} to see its scores, more "
+            "to train on"
+        )
 
 
 @contextlib.contextmanager

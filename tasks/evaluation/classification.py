@@ -30,6 +30,7 @@ def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[s
     defaults = {"glue": "", "votes": False, "separator": ",", "normalize": False, "columns": "", "delimiter": ""}
     defaults |= {"quoting": "auto", "encoding": "utf-8", "ragged": "refuse", "text": "", "label": ""}
     settings = report.file_settings(model, defaults, changes)
+    settings["ragged"] = changes.get("ragged") or "refuse"  # rows are left out where this file's reader asked for it
     if changes.get("text") or changes.get("label"):
         settings["glue"] = ""  # a table, then
     return settings
@@ -178,9 +179,14 @@ def _delimited(
     for row, answer in zip(rows, told, strict=True):
         chosen = _short(answer)
         shown = _names(chosen, separator) if isinstance(chosen, list) else chosen
-        cells = [row.get(name, "") for name in columns]
+        cells = [_cell(row.get(name, "")) for name in columns]
         writer.writerow([*cells, shown, *(f"{answer['probabilities'][name]:.6f}" for name in shares)])
     return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Lists and objects as JSON, which is read back as such."""
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else value
 
 
 def _names(labels: Sequence[str], separator: str) -> str:

@@ -58,8 +58,11 @@ def read(path: str, ending: str, settings: TableSettings) -> Table:
     columns = settings.columns or _header(path, found, notes)
     if not settings.columns:
         found = found[1:]
-    elif found and [field.strip().casefold() for field in found[0][1]] == [name.casefold() for name in columns]:
-        raise InputError(f"{path}:{found[0][0]}: the first line holds the column names; leave columns empty")
+    elif found and sorted(field.strip().casefold() for field in found[0][1]) == sorted(map(str.casefold, columns)):
+        raise InputError(
+            f"{path}:{found[0][0]}: the first line holds the column names; leave columns empty (--columns= of evaluate "
+            "and predict)"
+        )
     return _table(path, columns, found, settings, quoted, notes)
 
 

@@ -154,6 +154,11 @@ def split(examples: Examples, share: float, seed: int) -> tuple[Examples, Exampl
     chosen = np.concatenate([rows[:n] for rows, n in zip(members, np.minimum(take, most), strict=True)])
     is_validation = np.zeros(count, bool)
     is_validation[chosen] = True
+    if not is_validation.any() and len(members) == count > 1:
+        raise InputError(
+            f"{examples.report.source}: each of its {count} rows has a label of its own, so none can be held out; are "
+            "they classes? Set kind to number, name another label column, or name a validation file"
+        )
     if not is_validation.any():
         raise InputError(
             f"{examples.report.source}: {count} rows are too few to split off {share:g} of them; raise the share, or "

@@ -237,7 +237,7 @@ def test_numbers_several_labels_and_votes(folder, tmp_path, capsys):
         (("--config.epochs=0",), "config.epochs is 0"),
         (("--config.warmup_share=2",), "config.warmup_share is 2"),
         (("--config.max_length=2",), "config.max_length is 2; an example needs 3 tokens"),
-        (("--config.task=foo",), "config.task is 'foo'; it must be a file of tasks/, such as classification"),
+        (("--config.task=tagging",), "config.task belongs to the file of settings; choose another file"),
         (("--config.micro_batches=0",), "config.micro_batches is 0; it must be at least 1"),
         (("--config.classifier_dropout=1.0",), "config.classifier_dropout is 1.0; it must be from 0 to below 1"),
         (("--config.threshold=2",), "config.threshold is 2.0; it must be between 0 and 1"),

@@ -23,11 +23,23 @@ flags.main(run)
 """
 
 
-def start(*words: str, **environment: str) -> subprocess.Popen:
-    """``STARTS`` without what this machine's own cluster says."""
+# The same, with settings of its own for the run directory.
+WRITES = STARTS.replace(
+    "print(",
+    """from bert.text.tokenizer import Tokenizer
+    from bert.training import run_directory
+    run_directory.write(
+        pathlib.Path(config.data), {"seed": config.seed, "data_sha256": "same", "data": str(jax.process_index())},
+        Tokenizer.load("tests/golden/tiny_bert"))
+    print(""",
+)
+
+
+def start(*words: str, program: str = STARTS, **environment: str) -> subprocess.Popen:
+    """A program without what this machine's own cluster says."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "OMPI_", "KUBERNETES"))}
     return subprocess.Popen(
-        [sys.executable, "-c", STARTS, "--config=configs/quickstart.py", *words],
+        [sys.executable, "-c", program, "--config=configs/quickstart.py", *words],
         cwd=CHECKOUT,
         env={**ours, "JAX_PLATFORMS": "cpu", **environment},
         stdout=subprocess.PIPE,
@@ -48,6 +60,24 @@ def test_the_processes_of_a_cluster_that_jax_knows_find_each_other(words, more):
     both = [start(*words, JAX_COORDINATOR_PORT=port, SLURM_PROCID=str(i), **job, **more) for i in range(2)]
     said = [process.communicate(timeout=120) for process in both]
     assert [out.split() for out, _ in said] == [["0", "2"], ["1", "2"]], said
+
+
+@pytest.mark.parametrize("seeds", ["00", "01"])
+def test_processes_with_different_settings_do_not_train_together(tmp_path, seeds):
+    """All of them are told which setting differs, and nothing is written; paths of the same data may differ."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"--coordinator=127.0.0.1:{free.getsockname()[1]}"
+    words = (address, "--num_processes=2", f"--config.data={tmp_path / 'run'}")
+    both = [start(*words, f"--process_id={i}", f"--config.seed={seeds[i]}", program=WRITES) for i in range(2)]
+    said = [process.communicate(timeout=120) for process in both]
+    if seeds == "00":
+        assert [process.returncode for process in both] == [0, 0], said
+    else:
+        assert [process.returncode for process in both] == [2, 2], said
+        for _, error in said:
+            assert "error: process 1 was started with other settings or data than process 0 (seed)" in error
+    assert (tmp_path / "run").exists() == (seeds == "00")
 
 
 def test_a_batch_script_without_srun_is_one_process():

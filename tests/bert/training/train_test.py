@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError, RunError
-from bert.training import train
+from bert.training import run_directory, train
 from bert.training.step import Setup
 from bert.training.train import fit
 from tests.bert.training import tiny
@@ -141,7 +141,7 @@ def test_a_checkpoint_of_another_model_is_refused_and_kept(finished):
 
 
 def test_a_loss_that_stays_bad_stops_the_run_and_keeps_the_good_checkpoint(tmp_path):
-    """NaN weights from step 6 on: skipped, then stopped after 3 in a row; the newest checkpoint is finite."""
+    """NaN weights from step 6 on: skipped, then stopped after 3 in a row; the newest checkpoint is from before that."""
 
     def batch(number: int):
         made = tiny.batch(number)
@@ -150,8 +150,10 @@ def test_a_loss_that_stays_bad_stops_the_run_and_keeps_the_good_checkpoint(tmp_p
         return made
 
     run = tiny.run(tmp_path, stop_after_skips=3)
-    with pytest.raises(RunError, match="step 9: loss or gradient was not finite 3 times in a row"):
+    said = "step 9: loss or gradient was not finite 3 times in a row .* newest checkpoint, of step 4, is from before"
+    with pytest.raises(RunError, match=said):
         fit(train.Run(**{**run.__dict__, "train_batch": batch}))
+    assert run_directory.newest_step(tmp_path) == 4
     good = fit(tiny.run(tmp_path, total_steps=8)).state
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(good.params))
 

@@ -57,3 +57,31 @@ def test_a_part_of_glue_without_labels_has_nothing_to_score(tmp_path):
     assert len(found.texts) == 1
     with pytest.raises(InputError, match=r"test\.tsv: these rows have no labels; use predict"):
         sources.read_part(settings, str(tmp_path), "class", ("0", "1"), split="test", labelled="needed")
+
+
+def test_rows_are_left_out_only_where_the_command_says_so(commands):
+    """A model whose training file had such rows: predictions are still those of the file's rows, one each."""
+    run = commands("classification")
+    model = classifier("class", ("no", "yes"), [0.0, 1.0], ragged="drop", columns="text,label")
+    path = run.write("in.tsv", "the cat\tyes\na mat\n")
+    with pytest.raises(InputError, match=r"in\.tsv:2: 1 field where 2 are wanted .* set ragged to drop"):
+        run.read(model, path, "needed")
+    assert len(run.read(model, path, "needed", ragged="drop")[1].texts) == 1
+
+
+def test_lists_and_objects_of_json_are_json_in_a_table(commands):
+    run = commands("classification")
+    model = classifier("class", ("no", "yes"), [0.0, 1.0])
+    path = run.write("in.jsonl", '{"text": "the cat", "words": ["a", "b"], "more": {"k": "\u00e9"}}')
+    (row,) = csv.DictReader(run.predict(model, path, "out.csv", "csv")["out.csv"].splitlines())
+    assert (row["words"], row["more"]) == ('["a", "b"]', '{"k": "\u00e9"}')
+
+
+def test_a_model_whose_training_diverged_says_so(commands):
+    run = commands("classification")
+    model = classifier("class", ("no", "yes"), [0.0, np.nan])
+    with pytest.raises(InputError, match="its scores are not finite, so its training diverged"):
+        model.predict(["the cat"])
+    with pytest.raises(InputError, match="its scores are not finite"):
+        run.predict(model, run.write("in.csv", "text\nthe cat\n"), "out.csv", "csv")
+    assert not (run.folder / "out").exists()

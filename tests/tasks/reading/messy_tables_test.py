@@ -30,6 +30,7 @@ FAULTS = [
     ("header.csv", "text,label\n", {}, r"header\.csv: no rows below the header"),
     ("empty.jsonl", "\n", {}, r"empty\.jsonl: no rows; is it"),
     ("names.tsv", "text\tlabel\na\t1\n", {"columns": ("Text", "label")}, r"names\.tsv:1: .* leave columns empty"),
+    ("names.tsv", "text\tlabel\na\t1\n", {"columns": ("label", "text")}, r"names\.tsv:1: .* leave columns empty"),
     ("prose.txt", "Some words.\nMore words.\n", {}, r"prose\.txt:1: no tab in 'Some words\.'; set delimiter"),
     ("nul.csv", "text,label\na\0b,1\n", {}, r"nul\.csv:2: holds a NUL character"),
     ("utf16.csv", "text,label\na,1\n".encode("utf-16"), {}, r"utf16\.csv, byte 0 \(line 1\): .*=utf-16'"),
