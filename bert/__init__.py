@@ -7,8 +7,8 @@
     model.predict([{"review": "Not bad."}])             # label and probabilities, of a fine-tuned model
     bert.save(model, "out/")                            # for transformers; format="stablehlo" or "onnx"
 
-The pieces to build with: `BertConfig` (sizes), `Encoder` (a batch -> hidden states), and the modules `heads` and
-`losses`. Bad input raises `InputError`.
+The pieces to build with: `BertConfig` (sizes), `Encoder` (a batch -> hidden states), the modules `heads` and `losses`,
+and `from_params` (parameters -> a model); see docs/training_loop.md. Bad input raises `InputError`.
 """
 
 import importlib
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bert.config import BertConfig
     from bert.errors import InputError
-    from bert.inference import LoadedModel, load, save
+    from bert.inference import LoadedModel, from_params, load, save
     from bert.model import heads, losses
     from bert.model.encoder import Encoder
 
-__all__ = ["BertConfig", "Encoder", "InputError", "LoadedModel", "heads", "load", "losses", "save"]
+__all__ = ["BertConfig", "Encoder", "InputError", "LoadedModel", "from_params", "heads", "load", "losses", "save"]
 
 # Resolved on first use: `import bert` itself imports neither JAX nor anything else that is slow to start.
 _HOMES = {
@@ -29,6 +29,7 @@ _HOMES = {
     "Encoder": "bert.model.encoder",
     "InputError": "bert.errors",
     "LoadedModel": "bert.inference",
+    "from_params": "bert.inference",
     "heads": "bert.model",
     "load": "bert.inference",
     "losses": "bert.model",

@@ -19,7 +19,12 @@ def label_nats(logits_C: Array, labels: Array) -> Array:
       logits_C: float [..., C].
       labels: int [...]; a negative label is ignored: its loss and its gradient are exactly 0. A label of C or more
         has loss NaN, so that a training step with it is skipped and counted; whatever reads data refuses it before.
+
+    Raises:
+      ValueError: the labels do not have the logits' shape without C; broadcasting would compare all with all.
     """
+    if jnp.shape(labels) != logits_C.shape[:-1]:
+        raise ValueError(f"labels {jnp.shape(labels)} must have the shape of the logits, {logits_C.shape[:-1]} and C")
     logits_C = logits_C.astype(jnp.float32)
     classes = logits_C.shape[-1]
     # A comparison instead of an index: no scatter in the gradient, and no clamping of a wrong label.
@@ -61,7 +66,12 @@ def binary_nats(logits_C: Array, target_C: Array) -> Array:
     Args:
       logits_C: float [..., C].
       target_C: float [..., C], 1 where the label holds (or the share of those who say so).
+
+    Raises:
+      ValueError: the shapes differ.
     """
+    if logits_C.shape != target_C.shape:
+        raise ValueError(f"logits {logits_C.shape} and targets {target_C.shape} must have one shape")
     logits_C = logits_C.astype(jnp.float32)
     return (jax.nn.softplus(logits_C) - target_C * logits_C).mean(-1)
 

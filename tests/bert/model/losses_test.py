@@ -137,6 +137,14 @@ def test_labels_that_are_judged_one_by_one():
     np.testing.assert_allclose(binary_nats(jnp.array([[-300.0, 0.0, 0.0]]), targets[:1]), [100 + 2 * np.log(2) / 3])
 
 
+def test_labels_of_another_shape_never_broadcast():
+    """[4, 3] logits and [4, 1] labels would give 16 losses."""
+    with pytest.raises(ValueError, match=r"labels \(4, 1\) must have the shape of the logits, \(4,\) and C"):
+        label_nats(jnp.ones((4, 3)), jnp.ones((4, 1), int))
+    with pytest.raises(ValueError, match="must have one shape"):
+        binary_nats(jnp.ones((4, 3)), jnp.ones((4, 1)))
+
+
 def test_squared_errors_of_numbers_never_broadcast():
     """Four predictions beside four numbers: 0.4375; a missing axis is refused instead of comparing each with all."""
     truth, predicted = jnp.array([0.0, 2.5, 5.0, 1.0]), jnp.array([0.5, 2.0, 4.0, 1.5])
