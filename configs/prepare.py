@@ -31,7 +31,7 @@ def get_config() -> ConfigDict:
     config.max_word_chars = config_dict.placeholder(int)
 
     config.validation_share = 0.01  # of the documents, chosen by a hash of their text, so equal ones stay together
-    config.deduplicate = True  # drop documents that are equal word for word
+    config.deduplicate = True  # drop documents, and parts of 100,000 characters of long ones, that were there before
     config.seed = 0  # chooses the validation part
     config.shard_tokens = 1 << 26  # tokens in a file before the next one begins; 128 MiB of 2-byte ids
     config.workers = 0  # processes; 0 = one for each core. The result is the same for any number

@@ -60,6 +60,8 @@ def _join_processes(options: dict) -> None:
         _let_jax_find_the_others()
     elif named:
         address, count, number = _named_processes(named)
+        if number == 0:
+            print(f"process 0 of {count}: waiting for the others at {address}", flush=True)
         jax.distributed.initialize(address, num_processes=count, process_id=number)
     # Of the step, not of the job: in a batch script without srun there is one process, whatever the job was given.
     elif any(int(os.environ.get(name, 1)) > 1 for name in ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")):
@@ -79,7 +81,7 @@ def _let_jax_find_the_others() -> None:
 def _named_processes(named: dict[str, str]) -> tuple[str, int, int]:
     """Address of process 0, how many there are, and the number of this one."""
     missing = [name for name in PROCESS_OPTIONS if name not in named]
-    if missing:
+    if missing and named.get("coordinator") != "auto":
         raise InputError(f"--{missing[0]} is missing; --coordinator, --num_processes and --process_id go together")
     address, (host, _, port) = named["coordinator"], named["coordinator"].rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 2**16:

@@ -151,6 +151,7 @@ def _tasks(corpus: Corpus, settings: PrepareSettings, report: Report) -> Iterato
         split = "validation" if held_out else "train"
         if seen is not None and data and not seen.add(digest):
             report.duplicates += section.first
+            report.duplicate_parts += not section.first
             previous = None
             continue
         joined = not section.first and previous == split

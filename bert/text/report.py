@@ -12,14 +12,15 @@ class Report:
     """Counts of one run; all are the same for any number of workers.
 
     read: documents in the corpus. Of these `empty` hold no token and `duplicates` stand before already (word for
-    word). `cuts` counts how often a long document was cut in two because a part between was held out or a duplicate, so
-    read + cuts = kept + empty + duplicates. Of those kept, `one_sentence` hold a single sentence. `text_bytes` counts
-    the UTF-8 text read.
+    word); of long documents `duplicate_parts` do. `cuts` counts how often a long document was cut in two because a
+    part between was held out or a duplicate, so read + cuts = kept + empty + duplicates. Of those kept, `one_sentence`
+    hold a single sentence. `text_bytes` counts the UTF-8 text read.
     """
 
     read: int = 0
     empty: int = 0
     duplicates: int = 0
+    duplicate_parts: int = 0
     cuts: int = 0
     kept: int = 0
     one_sentence: int = 0
@@ -52,6 +53,7 @@ class Report:
             ("documents read", self.read, ""),
             ("  dropped, empty", self.empty, ""),
             ("  dropped, duplicates", self.duplicates, ""),
+            ("  parts dropped", self.duplicate_parts, "of long documents, about 100,000 characters each: duplicates"),
             ("  cut in two", self.cuts, "around a part that was held out or a duplicate"),
             ("documents kept", self.kept, ""),
             ("  with one sentence", self.one_sentence, "give no true next-sentence pair"),

@@ -162,7 +162,7 @@ def test_other_objectives_train(prepared, tmp_path, capsys, objective):
         (("--config.probes=('no mask',)",), "config.probes: 'no mask' has no \\[MASK\\]"),
         (("--coordinator=localhost:1",), "--num_processes is missing"),
         (
-            ("--coordinator=auto", "--num_processes=2", "--process_id=0"),
+            ("--coordinator=auto", "--num_processes=2"),
             "--coordinator is 'auto'; it must be HOST:PORT",
         ),
         (("--coordinator=localhost", "--num_processes=2", "--process_id=0"), "--coordinator is 'localhost'"),

@@ -74,6 +74,17 @@ def test_duplicates_are_dropped_and_counted(write, vocab, tmp_path):
     assert (kept.read, kept.duplicates, kept.empty, kept.kept) == (8, 0, 1, 7)
 
 
+def test_repeated_parts_of_a_long_document_are_dropped_and_counted(write, vocab, tmp_path, monkeypatch):
+    """Ten times the same fifty lines: the first time stays."""
+    monkeypatch.setattr(layout, "SECTION_CHARS", 400)
+    line = story(0, 1).strip()
+    lines = 400 // (len(line) + 1) + 1  # of a part
+    corpus = write("text/a.txt", f"{line}\n" * lines * 10)
+    report = prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab, sentences="lines", documents="file")).report
+    assert (report.read, report.duplicates, report.duplicate_parts, report.sentences) == (1, 0, 9, lines)
+    assert "parts dropped" in report.table()
+
+
 def test_a_long_document_is_cut_where_a_part_is_held_out(write, vocab, tmp_path, monkeypatch):
     """Parts of one long text that were not adjacent are different documents, so none seems to continue another."""
     monkeypatch.setattr(layout, "SECTION_CHARS", 400)
