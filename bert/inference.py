@@ -307,7 +307,10 @@ class LoadedModel:
 
     def _finite(self, scores_NC: np.ndarray) -> np.ndarray:
         if not np.isfinite(scores_NC).all():
-            raise InputError(f"{self.source}: its scores are not finite, so its training diverged; use another model")
+            raise InputError(
+                f"{self.source}: its scores are not finite; its training diverged or its weights are damaged, so use "
+                "another model"
+            )
         return scores_NC
 
     @property

@@ -21,7 +21,7 @@ def get_config(size: str = "base") -> ConfigDict:
 
     config.model = ConfigDict()
     config.model.size = size  # as released by Google
-    # Other sizes, instead of those that it stands for.
+    # Each replaces that size's own value, where it is set.
     config.model.num_layers = config_dict.placeholder(int)
     config.model.hidden_size = config_dict.placeholder(int)
     config.model.num_heads = config_dict.placeholder(int)
@@ -60,7 +60,7 @@ def get_config(size: str = "base") -> ConfigDict:
     config.optimizer.b1 = 0.9
     config.optimizer.b2 = 0.999
     config.optimizer.eps = 1e-6  # google-research/bert, optimization.py
-    config.optimizer.clip_norm = 1.0  # of the whole gradient, 0: no clipping; google-research/bert, optimization.py
+    config.optimizer.clip_norm = 1.0  # of the whole gradient; 0: no clipping; google-research/bert, optimization.py
 
     config.mesh = ConfigDict()
     config.mesh.mode = "dp"  # dp (copies), fsdp (split parameters), tp (split heads), fsdp_tp

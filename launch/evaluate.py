@@ -5,6 +5,7 @@ python -m launch.evaluate --model=runs/mrpc --data=FILE [--out=scores.json] [--t
 
 import importlib
 import json
+import os
 import pathlib
 from collections.abc import Mapping
 from typing import Any
@@ -64,8 +65,11 @@ def run(argv: list[str]) -> None:
 
 
 def check_other_file(option: str, output: str, source: str) -> None:
-    """Refuses to write over the file that is read."""
-    if pathlib.Path(output).exists() and pathlib.Path(output).resolve() == pathlib.Path(source).resolve():
+    """Refuses to write over the file that is read, or over a file in the folder that is."""
+    if not os.path.exists(output) or not os.path.exists(source):
+        return
+    inside = os.path.isdir(source) and pathlib.Path(source).resolve() in pathlib.Path(output).resolve().parents
+    if inside or os.path.samefile(output, source):
         raise InputError(f"{option}={output}: is the input, which it would replace; choose another name")
 
 

@@ -26,6 +26,7 @@ from ml_collections import ConfigDict
 from bert.config import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
+from bert.inference import TASKS
 from bert.interop import export, sources, whole_directory
 from bert.interop.parameters import Params
 from bert.model.heads import Model
@@ -36,7 +37,7 @@ from bert.training.evaluate import Metrics
 from bert.training.step import Setup
 from launch import flags, runtime
 from tasks.job import Job
-from tasks.metrics import CONSTANT, counts
+from tasks.metrics import CONSTANT, is_count
 
 # Settings that do not change what is trained.
 MAY_CHANGE = (
@@ -64,9 +65,10 @@ def run(argv: list[str]) -> None:
         required=("workdir",),
     )
     workdir = pathlib.Path(options.workdir)
-    if any(word.lstrip("-").startswith("config.task=") for word in argv):
+    if "task" in flags.overridden(argv):
         raise InputError(
-            "config.task belongs to the file of settings; choose another: configs/table.py, configs/squad.py"
+            "config.task belongs to the file of settings; choose another by --config=, such as configs/table.py, "
+            "configs/squad.py or configs/tagging.py"
         )
     check_settings(config)
     # Read before anything is set up or shown: what is wrong with the data is then the one line that is seen.
@@ -95,7 +97,7 @@ def check_settings(config: ConfigDict) -> None:
     if config.seeds < 1:
         raise InputError(f"config.seeds is {config.seeds}; it must be at least 1")
     if not 0 <= config.seed <= 2**32 - config.seeds:
-        raise InputError(f"config.seed is {config.seed}; it must be at least 0, and with config.seeds below 2**32")
+        raise InputError(f"config.seed is {config.seed}; it must be from 0 to {2**32 - config.seeds:,}")
     if not 0 < config.epochs < math.inf:
         raise InputError(f"config.epochs is {config.epochs}; it must be above 0 and finite")
     if not 0 <= config.warmup_share <= 1:
@@ -107,6 +109,8 @@ def check_settings(config: ConfigDict) -> None:
     if config.max_length < 3:
         raise InputError(f"config.max_length is {config.max_length}; an example needs 3 tokens, with [CLS] and [SEP]")
     optim.OptimizerSettings(total_steps=1, **config.optimizer)  # refuses what it does not take
+    if config.task not in TASKS:
+        raise InputError(f"config.task is {config.task!r}; it must be one of {', '.join(TASKS)}")
 
 
 def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> Metrics:
@@ -122,6 +126,7 @@ def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> M
             "labels": list(job.labels),
             "extra": job.extra({}),
         }
+        run_directory.agree(settings)
         run_directory.check(workdir, settings, may_change=MAY_CHANGE)
         planned = build(config, job, start, workdir, seed)
         run_directory.write(workdir, settings, start.tokenizer)
@@ -133,10 +138,11 @@ def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> M
         if job.choice and outcome.best.stopped and int(outcome.state.step) < planned.settings.total_steps:
             runtime.say(f"stopped early: no better {job.choice.metric} in {job.choice.patience} evaluations")
         if skipped := int(outcome.state.skipped):
-            runtime.say(f"{skipped:,} of {int(outcome.state.step):,} steps were not finite and changed nothing")
+            steps = int(outcome.state.step)
+            runtime.say(f"{skipped:,} of {steps:,} steps were skipped, for loss or gradient was not finite")
         if job.choice and outcome.best.step >= 0 and outcome.best.value is None:
             undefined = f"{job.choice.metric} was undefined in every evaluation"
-            runtime.say(f"{undefined}, so none could be chosen; model/ is that of the first")
+            runtime.say(f"{undefined}, so none could be chosen; model/ is the first evaluation's")
         if planned.on_best and not job.choice:  # nothing was evaluated, so the last state is the model
             planned.on_best(int(outcome.state.step), outcome.state.params, {})
         return best_metrics(workdir, outcome)
@@ -302,7 +308,7 @@ def show_scores(best: Metrics, job: Job) -> None:
 def _shown(name: str, value: float | None) -> str:
     if value is None:
         return f"{'undefined':>10}"
-    return f"{value:10,.0f}" if counts(name) else f"{value:10.4f}"
+    return f"{value:10,.0f}" if is_count(name) else f"{value:10.4f}"
 
 
 if __name__ == "__main__":

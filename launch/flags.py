@@ -16,8 +16,10 @@ What a person mistypes raises `InputError` with one line; `main` prints it and e
 
 import contextlib
 import difflib
+import os
 import pathlib
 import re
+import select
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -187,6 +189,11 @@ def _in_one_line(text: str) -> str:
     return f"{lines[0].split(': Error whilst')[0]}: {lines[-1].split(': ', 1)[-1]}"
 
 
+def overridden(argv: Sequence[str]) -> set[str]:
+    """Names of the settings that a command line sets itself, such as "optimizer.name"."""
+    return {name for name, _ in _overrides([argv[0], *_config_first(argv[1:])])}
+
+
 def _overrides(argv: Sequence[str]) -> list[tuple[str, str]]:
     found = (re.match(r"--?(?:no)?config\.([\w.]+)(?:=(.*))?$", word, re.DOTALL) for word in argv[1:])
     return [(match[1], match[2] or "") for match in found if match]
@@ -278,20 +285,31 @@ def _help_on(config_file: pathlib.Path, told: frozenset[str] = frozenset()) -> l
     return lines
 
 
+def _output_is_read() -> bool:
+    """Whether who reads our standard output is still there."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), select.POLLOUT)
+    return not any(event & select.POLLERR for _, event in poll.poll(0))
+
+
 def main(run: Callable[[list[str]], object]) -> None:
     """Runs a command and ends the process.
 
-    Exit codes: 0 done, 1 a run that cannot go on, 2 bad input (both with one ``error:`` line), 130 stopped by Ctrl-C.
+    Exit codes: 0 done, 1 a run that cannot go on, 2 bad input (both with one ``error:`` line), 130 stopped by Ctrl-C;
+    1 without a line where who read the output has ended, such as head.
     """
     console.plain_logging()
     try:
         run(sys.argv)
+        sys.stdout.flush()
     except InputError as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
-    except BrokenPipeError:  # the reader of our output has ended, such as head
-        sys.stdout = None
-        sys.exit(1)
+    except BrokenPipeError:
+        if not _output_is_read():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at the end
+            sys.exit(1)
+        raise
     except RunError as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         sys.exit(1)

@@ -69,6 +69,7 @@ def pretrain(config: ConfigDict, options: flags.Options, workdir: pathlib.Path) 
     if config.init_from:
         adopt(config, model_config)
     settings = flags.flatten(config) | {"data_sha256": store.fingerprint, "encoder": model_config.to_json()}
+    run_directory.agree(settings)
     goes_on = run_directory.check(workdir, settings, may_change=MAY_CHANGE)
     if jax.process_index() == 0:
         flags.show(config, options)

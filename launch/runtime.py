@@ -28,7 +28,7 @@ def start(*, allocator: str, cache: pathlib.Path, options: dict) -> None:
       options: the values of PROCESS_OPTIONS.
 
     Raises:
-      InputError: for an unknown allocator or incomplete process options.
+      InputError: for an unknown allocator, process options that cannot be, or auto where JAX knows no cluster.
     """
     if allocator not in ("keep", "system"):
         raise InputError(f"config.allocator is {allocator!r}; it must be keep or system")
@@ -60,7 +60,7 @@ def _join_processes(options: dict) -> None:
         _let_jax_find_the_others()
     elif named:
         address, count, number = _named_processes(named)
-        if number == 0:
+        if number == 0 and count > 1:
             print(f"process 0 of {count}: waiting for the others at {address}", flush=True)
         jax.distributed.initialize(address, num_processes=count, process_id=number)
     # Of the step, not of the job: in a batch script without srun there is one process, whatever the job was given.
@@ -71,10 +71,11 @@ def _join_processes(options: dict) -> None:
 def _let_jax_find_the_others() -> None:
     try:
         jax.distributed.initialize()
-    except ValueError:
+    except ValueError as error:
         raise InputError(
-            "--coordinator=auto: JAX finds none of the clusters that it knows (Cloud TPU, Kubernetes with its Python "
-            "package, Slurm, Open MPI); give HOST:PORT of process 0, --num_processes and --process_id"
+            "--coordinator=auto: JAX does not find the other processes as on a cluster that it knows (Cloud TPU, "
+            f"Slurm, Open MPI, Kubernetes with its Python package): {str(error).rstrip('.')}; give HOST:PORT of "
+            "process 0, --num_processes and --process_id"
         ) from None
 
 
@@ -90,8 +91,10 @@ def _named_processes(named: dict[str, str]) -> tuple[str, int, int]:
         count, number = int(named["num_processes"]), int(named["process_id"])
     except ValueError:
         raise InputError("--num_processes and --process_id must be whole numbers") from None
+    if count < 1:
+        raise InputError(f"--num_processes is {count}; it must be at least 1")
     if not 0 <= number < count:
-        raise InputError(f"--process_id is {number}, --num_processes {count}; processes are numbered from 0")
+        raise InputError(f"--process_id is {number}; of {count} processes it must be from 0 to {count - 1}")
     return address, count, number
 
 

@@ -195,7 +195,7 @@ def worst_rows(targets: np.ndarray, predictions: np.ndarray, kind: str, count: i
     return np.argsort(-np.where(np.isnan(losses), np.inf, losses), kind="stable")[:count]
 
 
-def counts(name: str) -> bool:
+def is_count(name: str) -> bool:
     """Whether a metric counts something, so that it is a whole number; of labels (``f1:total``) none does."""
     return name == "n" or name.startswith("n_") or name in ("total", "HasAns_total", "NoAns_total")
 
@@ -210,7 +210,7 @@ def report_table(scores: Mapping[str, Score], intervals: Mapping[str, Interval] 
             text = f"undefined: {reason}"
         elif name == "n":
             text = f"{value:,.0f} rows scored"
-        elif counts(name):
+        elif is_count(name):
             text = f"{value:8,.0f}"
         else:
             text = f"{value:8.4f}"

@@ -56,7 +56,7 @@ class BatchSettings:
             if value is None and name in ("max_examples", "mask_budget"):
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
-                unset = ", or 0 where it is not set" if name in ("max_examples", "mask_budget") else ""
+                unset = ", or not set (in a config file 0)" if name in ("max_examples", "mask_budget") else ""
                 raise InputError(f"{name} {value!r} must be a whole number from {low:,} to {high:,}{unset}")
         for name in ("mask_share", "random_share", "short_probability"):
             if not 0 <= getattr(self, name) <= 1:

@@ -31,8 +31,8 @@ class Table(nn.Module):
         self.embedding = self.param("embedding", init, (self.rows, self.config.hidden_size))
 
     def __call__(self, ids: Array) -> Array:
-        # Ids are checked where data is read. Out of range, `take` gives NaN: loud, where plain indexing would clamp.
-        # Negative ones would count from the end.
+        # Ids are checked where data is read. Out of range, `take` gives NaN: loud, where plain indexing would clamp. It
+        # counts negative ids from the end, so they are moved out of range.
         ids = jnp.where(ids < 0, self.rows, ids)
         return jnp.take(self.embedding, ids, axis=0, mode="fill", fill_value=jnp.nan)
 

@@ -24,7 +24,7 @@ def label_nats(logits_C: Array, labels: Array) -> Array:
       ValueError: the labels do not have the logits' shape without C; broadcasting would compare all with all.
     """
     if jnp.shape(labels) != logits_C.shape[:-1]:
-        raise ValueError(f"labels {jnp.shape(labels)} must have the shape of the logits, {logits_C.shape[:-1]} and C")
+        raise ValueError(f"labels {jnp.shape(labels)} must have the shape {logits_C.shape[:-1]}, without the classes")
     logits_C = logits_C.astype(jnp.float32)
     classes = logits_C.shape[-1]
     # A comparison instead of an index: no scatter in the gradient, and no clamping of a wrong label.
@@ -41,7 +41,11 @@ def soft_nats(logits_C: Array, target_C: Array) -> Array:
       logits_C: float [..., C].
       target_C: float [..., C], each row sums to 1 (a hard label is a row with one 1). A class of target 0 costs
         nothing, even where its logit is -inf.
+
+    Raises:
+      ValueError: the shapes differ.
     """
+    _same_shape("logits", logits_C, target_C)
     log_C = jax.nn.log_softmax(logits_C.astype(jnp.float32), axis=-1)
     return -(target_C * jnp.where(target_C != 0, log_C, 0.0)).sum(-1)
 
@@ -70,8 +74,7 @@ def binary_nats(logits_C: Array, target_C: Array) -> Array:
     Raises:
       ValueError: the shapes differ.
     """
-    if logits_C.shape != target_C.shape:
-        raise ValueError(f"logits {logits_C.shape} and targets {target_C.shape} must have one shape")
+    _same_shape("logits", logits_C, target_C)
     logits_C = logits_C.astype(jnp.float32)
     return (jax.nn.softplus(logits_C) - target_C * logits_C).mean(-1)
 
@@ -82,8 +85,7 @@ def squared_error(predicted_C: Array, target_C: Array) -> Array:
     Raises:
       ValueError: the shapes differ; broadcasting would compare each prediction with every target.
     """
-    if predicted_C.shape != target_C.shape:
-        raise ValueError(f"predictions {predicted_C.shape} and targets {target_C.shape} must have one shape")
+    _same_shape("predictions", predicted_C, target_C)
     return jnp.square(predicted_C.astype(jnp.float32) - target_C).mean(-1)
 
 
@@ -100,3 +102,8 @@ def ratio(total: Array, count: Array) -> Array:
 def total(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> Array:
     """The loss that is trained: the sum over loss names of summed nats / summed weight."""
     return jnp.asarray(sum(ratio(sums[name], count) for name, count in counts.items()))
+
+
+def _same_shape(what: str, one: Array, target: Array) -> None:
+    if one.shape != target.shape:
+        raise ValueError(f"{what} {one.shape} and targets {target.shape} must have one shape")

@@ -5,7 +5,7 @@ Training such a model is tasks/classification.py. Axes: N example, C class.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -96,7 +96,7 @@ def texts_of(rows: Sequence[Any], columns: Sequence[str]) -> list[tuple[str, ...
                 raise InputError(f"row {number} has no {absent[0]!r} (it has {', '.join(map(repr, row))})")
             values = tuple(row[name] for name in columns)
         else:
-            values = tuple(row) if isinstance(row, (list, tuple)) else (row,)
+            values = tuple(row) if isinstance(row, Iterable) and not isinstance(row, str) else (row,)
         if not 1 <= len(values) <= 2 or not all(isinstance(value, str) for value in values):
             raise InputError(f"row {number} is {row!r}; it must be a text, a pair of texts, or a mapping with columns")
         if columns and len(values) != len(columns):

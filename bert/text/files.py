@@ -95,7 +95,7 @@ def _sources_of(part: str) -> list[Source]:
             for file in path.rglob("*")
             if file.is_file()
             and _ending(file) in ENDINGS
-            and not any(part.startswith(".") for part in file.relative_to(path).parts)  # hidden, as for a pattern
+            and not any(name.startswith(".") for name in file.relative_to(path).parts)  # hidden, as for a pattern
         )
         if not files:
             raise InputError(f"{path}: no file in this folder ends in one of {', '.join(ENDINGS)}")
@@ -140,13 +140,13 @@ def encoding_of(path: pathlib.Path, encoding: str | None) -> str:
             chosen = name
             if pattern:
                 break
-    known = text_encoding(chosen)
+    known = _text_encoding(chosen)
     if known is None:
         raise InputError(f"encoding {chosen!r} (for {path}) is unknown; name one such as latin-1 or cp1252")
     return "utf-8-sig" if known == "utf-8" else known
 
 
-def text_encoding(name: str) -> str | None:
+def _text_encoding(name: str) -> str | None:
     """Python's name of an encoding of texts; None for what is unknown, or no such encoding (base64, rot13)."""
     try:
         io.TextIOWrapper(io.BytesIO(), encoding=name).read()
@@ -197,7 +197,8 @@ def _refuse_other_formats(path: pathlib.Path) -> None:
     with open(path, "rb") as handle:
         head = handle.read(8)
     for magic, what in _MAGIC.items():
-        if head.startswith(magic) and not (magic == b"\x1f\x8b" and path.suffix.lower() == ".gz"):
+        is_text = magic.isalnum() and min(head, default=0) >= 9  # a word of that spelling
+        if head.startswith(magic) and not is_text and not (magic == b"\x1f\x8b" and path.suffix.lower() == ".gz"):
             raise InputError(f"{path}: is {what}")
 
 

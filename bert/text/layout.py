@@ -20,8 +20,13 @@ SECTION_CHARS = 100_000  # long documents are handled, and held out, in pieces o
 MAX_WRAP_WIDTH = 120  # characters; longer lines are not broken by a fixed width
 SENTENCE_END = re.compile(r"[.!?…。！？]\W*$")
 LONG_WORD = 15  # characters of a next word that count; more would make lists of long words look filled
-# Thai, Lao, Burmese, Khmer, Chinese and Japanese have no blanks between words; a line may be broken at any of these.
-UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
+# Thai, Lao, Burmese, Khmer, Chinese and Japanese have no blanks between words; a line may be broken after any of these.
+_LETTERS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u312f\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
+    "\U00020000-\U0003ffff"
+)
+_MARKS = "[\u2010-\u2027]*"  # dashes, quotation marks, the ellipsis: of these scripts where they stand beside a letter
+UNSPACED_START, UNSPACED_END = re.compile(f"{_MARKS}[{_LETTERS}]"), re.compile(f"[{_LETTERS}]{_MARKS}$")
 MIN_UNSPACED_WIDTH = 15  # characters; narrower ones are lists and verse
 
 
@@ -62,7 +67,7 @@ def _is_wrapped(lines: Sequence[str]) -> bool:
 
 def _is_filled(line: str, below: str, width: int) -> bool:
     """Whether the first word of the line below would not have fitted. Ragged margins end a little early, hence 0.9."""
-    if UNSPACED.match(line[-1]):
+    if UNSPACED_END.search(line[-4:]):
         return width >= MIN_UNSPACED_WIDTH and len(line) + 1 > 0.9 * width
     # A line without a blank is no prose.
     return " " in line and len(line) + 1 + min(len(below.split(None, 1)[0]), LONG_WORD) > 0.9 * width
@@ -91,7 +96,7 @@ def _paragraph(block: Sequence[str]) -> str:
     """Its lines in one, with a blank between two of them unless the script has none."""
     joined = [block[0]]
     for above, line in itertools.pairwise(block):
-        joined += ("" if UNSPACED.match(above[-1]) and UNSPACED.match(line[0]) else " ", line)
+        joined += ("" if UNSPACED_END.search(above[-4:]) and UNSPACED_START.match(line) else " ", line)
     return "".join(joined)
 
 

@@ -47,7 +47,8 @@ def is_finished(folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | 
 
 def report_of(folder: pathlib.Path) -> Report:
     stored = read_manifest(folder)["report"]
-    return Report(**{field.name: stored[field.name] for field in dataclasses.fields(Report)})
+    there = [field.name for field in dataclasses.fields(Report) if field.name in stored]  # older folders lack some
+    return Report(**{name: stored[name] for name in there})
 
 
 def partial_of(folder: pathlib.Path) -> pathlib.Path:

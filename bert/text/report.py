@@ -11,10 +11,10 @@ FEW_NAMES = 3  # files named in each line of the table
 class Report:
     """Counts of one run; all are the same for any number of workers.
 
-    read: documents in the corpus. Of these `empty` hold no token and `duplicates` stand before already (word for
-    word); of long documents `duplicate_parts` do. `cuts` counts how often a long document was cut in two because a
-    part between was held out or a duplicate, so read + cuts = kept + empty + duplicates. Of those kept, `one_sentence`
-    hold a single sentence. `text_bytes` counts the UTF-8 text read.
+    read: documents in the corpus. Of these `empty` hold no token and `duplicates` are word for word an earlier one (of
+    a long document, its first part is); `duplicate_parts` counts the later parts that are. `cuts` counts how often a
+    long document was cut in two because a part between was held out or a duplicate, so read + cuts = kept + empty +
+    duplicates. Of those kept, `one_sentence` hold a single sentence. `text_bytes` counts the UTF-8 text read.
     """
 
     read: int = 0
@@ -46,14 +46,13 @@ class Report:
             names = ", ".join(group["names"]) + (", ..." if group["files"] > len(group["names"]) else "")
             how = "; ".join(f"{key}: {group[key]}" for key in ("encoding", "layout", "one document is") if group[key])
             lines.append(f"{group['files']} file(s), {group['bytes'] / 1e6:.1f} MB, {how} ({names})")
-            if group["half characters"]:
-                count = f"{group['half characters']:,}"
-                lines.append(f"  in {count} texts half characters (lone surrogates) are now U+FFFD")
+            if changed := group.get("half characters"):
+                lines.append(f"  half characters (lone surrogates) replaced by U+FFFD, texts: {changed:,}")
         rows = (
             ("documents read", self.read, ""),
             ("  dropped, empty", self.empty, ""),
             ("  dropped, duplicates", self.duplicates, ""),
-            ("  parts dropped", self.duplicate_parts, "of long documents, about 100,000 characters each: duplicates"),
+            ("  parts dropped", self.duplicate_parts, "duplicates, of long documents (about 100,000 characters each)"),
             ("  cut in two", self.cuts, "around a part that was held out or a duplicate"),
             ("documents kept", self.kept, ""),
             ("  with one sentence", self.one_sentence, "give no true next-sentence pair"),

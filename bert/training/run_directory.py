@@ -32,7 +32,8 @@ CONFIG, CHECKPOINTS, MODEL, METRICS, BOARD, CACHE = (
     "tensorboard",
     "cache",
 )
-_MAY_DIFFER = ("data", "validation", "allocator")  # between processes: paths of the same data, by their checksum
+# Between processes: paths (data_sha256 says whether the data are the same), and what changes no number.
+_MAY_DIFFER = ("data", "validation", "allocator")
 _BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that was killed before it wrote its settings
 
 
@@ -68,7 +69,7 @@ def has_checkpoints(workdir: pathlib.Path) -> bool:
 
 
 def newest_step(workdir: pathlib.Path) -> int:
-    """Of the checkpoints there; 0 where there is none."""
+    """Step of the newest checkpoint; 0 where there is none."""
     folder = workdir / CHECKPOINTS
     return max((int(entry.name) for entry in folder.glob("*") if entry.name.isdigit()), default=0)
 
@@ -101,8 +102,8 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
         shown = {name for name in named if not isinstance(now.get(name, before.get(name)), dict)} - {"data_sha256"}
         if named == {"data_sha256"}:
             raise InputError(
-                f"{path}: the data (or validation) file has other contents than when this run was started; give the "
-                "same, or choose another folder"
+                f"{path}: the data (or the validation data) have other contents than when this run was started; give "
+                "the same, or choose another folder"
             )
         if "task" in named:
             shown = {"task"}
@@ -116,15 +117,9 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
 
 
 def write(workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokenizer) -> None:
-    """Notes the settings and the tokenizer; every process must call it, process 0 writes when all have checked.
-
-    Raises:
-      InputError: in all processes, where some were started with other settings or data than process 0. They would
-        train on a mixture, or wait for each other for ever.
-    """
+    """Notes the settings and the tokenizer; every process must call it, process 0 writes when all have checked."""
     if jax.process_count() > 1:
         multihost_utils.sync_global_devices("run directory checked")
-        _refuse_different_processes(_as_read(settings))
     if jax.process_index() == 0:
         workdir.mkdir(parents=True, exist_ok=True)
         aside = workdir / f"{CONFIG}.tmp"
@@ -133,27 +128,35 @@ def write(workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokeniz
         tokenizer.save(workdir)
 
 
-def _refuse_different_processes(settings: Mapping[str, Any]) -> None:
+def agree(settings: Mapping[str, Any]) -> None:
+    """Compares the settings of all processes, before anything else is made of them; every process must call it.
+
+    Raises:
+      InputError: in all processes, where some were started with other settings or data than process 0. They would
+        train on a mixture, or wait for each other forever.
+    """
+    if jax.process_count() == 1:
+        return
+    settings = _as_read(settings)
     names = sorted(name for name in settings if name not in _MAY_DIFFER)
-    digests = np.stack([_digest(names), *(_digest(settings[name]) for name in names)])
-    same_names_P = multihost_utils.process_allgather(digests[0])
-    if (same_names_P != same_names_P[0]).any():
-        raise InputError("the processes were started with settings of different kinds; start the same command in each")
-    of_all = multihost_utils.process_allgather(digests[1:])  # [P, S, 8]
-    differs_PS = (of_all != of_all[0]).any(-1)
+    names_PB = multihost_utils.process_allgather(_digest(names))
+    if (names_PB != names_PB[0]).any():
+        raise InputError("the processes were started with different config files or commands; start the same in each")
+    digests_PSB = multihost_utils.process_allgather(np.stack([_digest(settings[name]) for name in names]))
+    differs_PS = (digests_PSB != digests_PSB[0]).any(-1)
     if differs_PS.any():
         processes = ", ".join(map(str, np.flatnonzero(differs_PS.any(1))))
         differing = ", ".join(name for name, differs in zip(names, differs_PS.any(0), strict=True) if differs)
         raise InputError(
-            f"process {processes} was started with other settings or data than process 0 ({differing}); start the same "
-            "command in each, on the same prepared data"
+            f"not all processes have the settings and data of process 0 ({differing}; in process {processes}); start "
+            "the same command in each, on the same data"
         )
 
 
 def _digest(value: Any) -> np.ndarray:
-    """uint8 [8]."""
-    told = json.dumps(value, sort_keys=True).encode()
-    return np.frombuffer(hashlib.sha256(told).digest()[:8], np.uint8)
+    """uint8 [8], of a value that survives JSON."""
+    text = json.dumps(value, sort_keys=True).encode()
+    return np.frombuffer(hashlib.sha256(text).digest()[:8], np.uint8)
 
 
 def _as_read(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -106,6 +106,7 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
         stop = stack.enter_context(_signals())
         batches = stack.enter_context(_ahead(lambda i: sharding.place(run.train_batch(i), run.setup.mesh), step, total))
         pending: jax.Array | None = None
+        save_due = False
         while step < total and not (loop.best.stopped or stop or loop.preempted(step)):
             batch = next(batches)
             state, told = loop.train_step(state, batch)
@@ -113,19 +114,20 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
                 loop.log(step, pending)
             pending, step = told, step + 1
             evaluate_now = run.evaluate and (step % settings.evaluate_every == 0 or step == total)
-            save_now = step % settings.save_every == 0 or step == total
-            if evaluate_now or save_now or step == total or loop.is_first(step):
+            save_due = save_due or step % settings.save_every == 0 or step == total
+            if evaluate_now or save_due or step == total or loop.is_first(step):
                 loop.log(step, pending)
                 pending = None
             if evaluate_now:
                 metrics, evaluated_at = loop.evaluate(step, state), step
-            # What led to bad steps must not replace what did not.
-            if save_now and (not loop.bad_in_row or step == total):
+            # Parameters that led to non-finite steps must not replace those from before: the save waits for a good one.
+            if save_due and (not loop.bad_in_row or step == total):
                 loop.save(step, state)
+                save_due = False
         if pending is not None:
             loop.log(step, pending)
         finished = step == total or loop.best.stopped
-        if step < total:
+        if step < total and not loop.bad_in_row:
             loop.save(step, state)
         if finished and run.evaluate and evaluated_at != step:  # a finished run that was started again
             metrics = loop.evaluate(step, state, write=False)
@@ -200,11 +202,10 @@ class _Loop:
             self.progress.peak = arithmetic.peak_flops(self.run.setup.model.config.dtype)
             self.progress.restart(step)
         if in_row >= self.run.settings.stop_after_skips:
-            kept = f"{self.run.workdir}: its newest checkpoint, of step {self._saved}, is from before that"
             raise RunError(
                 f"step {step}: loss or gradient was not finite {in_row} times in a row (gradient norm {norm}); "
-                "lower the learning rate, lengthen the warm-up or look at the data, in another folder"
-                + (f" ({kept}; init_from takes it)" if self._saved else "")
+                "lower the learning rate, lengthen the warm-up or look at the data, and start again in another folder"
+                + (f"; the newest checkpoint, of step {self._saved}, is from before that" if self._saved else "")
             )
         if step % self.run.settings.log_every == 0 or step == self.run.settings.total_steps:
             tokens = self._totals.pop("tokens")

@@ -30,7 +30,7 @@ def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[s
     defaults = {"glue": "", "votes": False, "separator": ",", "normalize": False, "columns": "", "delimiter": ""}
     defaults |= {"quoting": "auto", "encoding": "utf-8", "ragged": "refuse", "text": "", "label": ""}
     settings = report.file_settings(model, defaults, changes)
-    settings["ragged"] = changes.get("ragged") or "refuse"  # rows are left out where this file's reader asked for it
+    settings["ragged"] = changes.get("ragged") or "refuse"  # never from training: the answers are one each row
     if changes.get("text") or changes.get("label"):
         settings["glue"] = ""  # a table, then
     return settings
@@ -142,7 +142,7 @@ def write_predictions(
     report.check_format(format, FORMATS)
     reading = reading_of(model.extra, model.labels, model.config)
     if format != "glue" and found.rows:
-        _check_own_columns(found, settings, ["predicted", *(f"p_{name}" for name in model.labels if format != "jsonl")])
+        _check_own_columns(found, settings, ["predicted"] if format == "jsonl" else _added(reading.kind, model.labels))
     told = answers(model.probabilities(found.texts, batch_size=batch_size), model.labels, reading)
     if format == "glue":
         if not settings["glue"]:
@@ -160,11 +160,16 @@ def write_predictions(
 def _check_own_columns(found: Examples, settings: Mapping[str, Any], added: Sequence[str]) -> None:
     """Refuses to replace what the model reads or learnt from; columns of an earlier prediction may be replaced."""
     for name in (*comma_names(settings["text"]), *comma_names(settings["label"])):
-        if name in added and name in found.rows[0]:
+        if name in added and any(name in row for row in found.rows):
             raise InputError(
                 f"{found.report.source}: the answers go into the column {name!r}, which holds the model's texts or "
                 "labels; rename it in the file, and say its name with --text or --label"
             )
+
+
+def _added(kind: str, labels: Sequence[str]) -> list[str]:
+    """The columns of answers in csv and tsv."""
+    return ["predicted", *(f"p_{name}" for name in labels if kind != "number")]
 
 
 def _delimited(

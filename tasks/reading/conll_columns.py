@@ -54,7 +54,7 @@ def read_columns(path: str, settings: TagSettings, labelled: str) -> TagFile:
         if not columns:
             notes.append(f"{path}: lines have {width} columns, none of them with tags (tags {settings.tags})")
     elif width > 1:
-        notes.append(f"{path}: column {word} of {width} (the first is 0) is read as the words, the others are not read")
+        notes.append(f"{path}: column {word} of {width} (the first is 0) is read as the words; set words for another")
     rows = [_tagged(path, sentence, word, columns, settings, number) for number, sentence in enumerate(sentences, 1)]
     if not documents:
         rows = [row._replace(document=str(number)) for number, row in enumerate(rows, 1)]

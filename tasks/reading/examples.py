@@ -156,8 +156,8 @@ def split(examples: Examples, share: float, seed: int) -> tuple[Examples, Exampl
     is_validation[chosen] = True
     if not is_validation.any() and len(members) == count > 1:
         raise InputError(
-            f"{examples.report.source}: each of its {count} rows has a label of its own, so none can be held out; are "
-            "they classes? Set kind to number, name another label column, or name a validation file"
+            f"{examples.report.source}: each of its {count} rows has a label of its own, so none can be held out; if "
+            "they are numbers, set kind to number, else name another label column, or a validation file"
         )
     if not is_validation.any():
         raise InputError(

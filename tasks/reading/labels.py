@@ -55,6 +55,8 @@ def name(value: Any, where: str) -> str:
         if text.casefold() == "nan":
             raise _not_finite(value, where)
         return whole[1] if whole else text
+    if isinstance(value, decimal.Decimal) and value.is_finite() and value == value.to_integral_value():
+        return str(int(value))
     if isinstance(value, (float, decimal.Decimal)):
         value = float(value)
         if not math.isfinite(value):

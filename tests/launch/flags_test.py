@@ -177,3 +177,13 @@ def test_yes_or_no():
     assert given == [False, False, True]
     with pytest.raises(InputError, match=r"^--details=true: must be yes or no$"):
         flags.yes_or_no(flags.Options(details="true"), "details")
+
+
+def test_a_pipe_whose_reader_has_ended_ends_a_command_without_a_traceback():
+    """Output that is longer than a pipe holds, read by nobody."""
+    program = "from launch import flags; flags.main(lambda argv: print('x' * 1_000_000))"
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(60) == 1

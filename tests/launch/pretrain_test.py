@@ -167,7 +167,10 @@ def test_other_objectives_train(prepared, tmp_path, capsys, objective):
         ),
         (("--coordinator=localhost", "--num_processes=2", "--process_id=0"), "--coordinator is 'localhost'"),
         (("--coordinator=localhost:1", "--num_processes=two", "--process_id=0"), "must be whole numbers"),
-        (("--coordinator=localhost:1", "--num_processes=2", "--process_id=2"), "--process_id is 2, --num_processes 2"),
+        (
+            ("--coordinator=localhost:1", "--num_processes=2", "--process_id=2"),
+            "--process_id is 2; of 2 processes",
+        ),
         (
             ("--config.model.attention=fused",),
             "attention is 'fused', which has no dropout on attention weights; set attention_dropout=0 or ",

@@ -28,9 +28,9 @@ WRITES = STARTS.replace(
     "print(",
     """from bert.text.tokenizer import Tokenizer
     from bert.training import run_directory
-    run_directory.write(
-        pathlib.Path(config.data), {"seed": config.seed, "data_sha256": "same", "data": str(jax.process_index())},
-        Tokenizer.load("tests/golden/tiny_bert"))
+    settings = {"seed": config.seed, "data_sha256": "same", "data": str(jax.process_index())}
+    run_directory.agree(settings)
+    run_directory.write(pathlib.Path(config.data), settings, Tokenizer.load("tests/golden/tiny_bert"))
     print(""",
 )
 
@@ -76,7 +76,7 @@ def test_processes_with_different_settings_do_not_train_together(tmp_path, seeds
     else:
         assert [process.returncode for process in both] == [2, 2], said
         for _, error in said:
-            assert "error: process 1 was started with other settings or data than process 0 (seed)" in error
+            assert "error: not all processes have the settings and data of process 0 (seed; in process 1)" in error
     assert (tmp_path / "run").exists() == (seeds == "00")
 
 
@@ -91,5 +91,5 @@ def test_where_jax_knows_no_cluster_one_line_says_what_to_give():
     _, error = process.communicate(timeout=120)
     assert process.returncode == 2
     (line,) = error.splitlines()
-    assert line.startswith("error: --coordinator=auto: JAX finds none of the clusters that it knows")
-    assert line.endswith("give HOST:PORT of process 0, --num_processes and --process_id")
+    assert line.startswith("error: --coordinator=auto: JAX does not find the other processes")
+    assert line.endswith("; give HOST:PORT of process 0, --num_processes and --process_id")

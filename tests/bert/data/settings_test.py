@@ -15,7 +15,7 @@ from bert.errors import InputError
         ({"batch_size": 8.0}, "batch_size 8.0"),
         ({"seed": -1}, "seed -1"),
         ({"seed": 1 << 32}, "seed 4294967296 must be a whole number from 0 to 4,294,967,295"),
-        ({"max_examples": -1}, "max_examples -1 must be a whole number from 1 to 64, or 0 where it is not set"),
+        ({"max_examples": -1}, "max_examples -1 must be a whole number from 1 to 64, or not set"),
         ({"max_examples": 0}, "max_examples 0"),
         ({"mask_budget": 0}, "mask_budget 0"),
         ({"mask_rate": 0.0}, "mask_rate 0.0"),

@@ -204,7 +204,7 @@ def test_ids_out_of_range_are_loud(tiny, make_batch, examples, name):
     batch = make_batch([[e] for e in examples[:4]], 16)
     batch[name][0, 1] = 64
     assert np.isnan(tiny.hidden(batch)[0, 1]).all()
-    batch["token_ids"][0, 1] = -1  # no row from the end of the table
+    batch[name][0, 1] = -1  # no row from the end of the table
     assert np.isnan(tiny.hidden(batch)[0, 1]).all()
     assert np.isfinite(tiny.hidden(batch)[1]).all()
 

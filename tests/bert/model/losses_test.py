@@ -139,10 +139,11 @@ def test_labels_that_are_judged_one_by_one():
 
 def test_labels_of_another_shape_never_broadcast():
     """[4, 3] logits and [4, 1] labels would give 16 losses."""
-    with pytest.raises(ValueError, match=r"labels \(4, 1\) must have the shape of the logits, \(4,\) and C"):
+    with pytest.raises(ValueError, match=r"labels \(4, 1\) must have the shape \(4,\)"):
         label_nats(jnp.ones((4, 3)), jnp.ones((4, 1), int))
-    with pytest.raises(ValueError, match="must have one shape"):
-        binary_nats(jnp.ones((4, 3)), jnp.ones((4, 1)))
+    for nats in (binary_nats, soft_nats):
+        with pytest.raises(ValueError, match="must have one shape"):
+            nats(jnp.ones((4, 3)), jnp.ones((4, 1)))
 
 
 def test_squared_errors_of_numbers_never_broadcast():

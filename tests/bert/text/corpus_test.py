@@ -135,7 +135,7 @@ def test_half_characters_of_json_are_replaced_and_counted(write):
     list(corpus.sections())
     (group,) = group_sources(corpus.notes)
     assert group["half characters"] == 1
-    assert "in 1 texts half characters (lone surrogates) are now U+FFFD" in Report(sources=[group]).table()
+    assert "half characters (lone surrogates) replaced by U+FFFD, texts: 1" in Report(sources=[group]).table()
 
 
 @pytest.mark.parametrize("encoding", ["base64", "rot13", "hex", "undefined", "utf-9"])

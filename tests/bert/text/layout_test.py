@@ -57,6 +57,9 @@ def test_sentences_of_each_layout():
     assert split_sentences(wrapped, WRAPPED) == ["He went home.", "She stayed.", "Next paragraph"]
     chinese = split_sentences(CHINESE[:5] + "\n" + CHINESE[5:] + "\nOne", WRAPPED, "zh")
     assert chinese == [CHINESE[:12], CHINESE[12:], "One"]
+    quoted = split_sentences("\u201c" + CHINESE[:5] + "\u201d\n\u2014\u2014" + CHINESE[5:11], WRAPPED, "zh")
+    assert quoted == ["\u201c" + CHINESE[:5] + "\u201d\u2014\u2014" + CHINESE[5:11]]
+    assert split_sentences("\u201cone\u201d\n\u201ctwo\u201d", WRAPPED) == ["\u201cone\u201d \u201ctwo\u201d"]
     assert split_sentences("One. Two.", "auto") == ["One.", "Two."]
     assert split_sentences("One.\nTwo.", "auto") == ["One.", "Two."]
     assert split_sentences("Mr. Hale slept. So did I.", "split") == ["Mr. Hale slept.", "So did I."]

@@ -39,7 +39,7 @@ def test_other_settings_are_refused_with_both_values(tmp_path, tokenizer):
         open_run(tmp_path / "run", tokenizer, seed=1)
     with pytest.raises(InputError, match="other settings: seed was 0, is 1; give"):  # not what follows from it
         open_run(tmp_path / "run", tokenizer, seed=1, extra={"seed": 1}, data_sha256="other")
-    with pytest.raises(InputError, match=r"the data \(or validation\) file has other contents than when this run was"):
+    with pytest.raises(InputError, match=r"the data \(or the validation data\) have other contents"):
         open_run(tmp_path / "run", tokenizer, data_sha256="other")
     with pytest.raises(InputError, match="other settings: task was None, is 'squad'; give"):  # all else follows from it
         open_run(tmp_path / "run", tokenizer, seed=1, task="squad")

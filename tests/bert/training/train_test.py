@@ -47,11 +47,11 @@ class Crash(Exception):
     """Stands for a kill: nothing in the loop catches it."""
 
 
-def crashing(run: train.Run, at: int) -> train.Run:
+def crashing(run: train.Run, at: int, made=tiny.batch) -> train.Run:
     def batch(number: int):
         if number == at:
             raise Crash
-        return tiny.batch(number)
+        return made(number)
 
     return train.Run(**{**run.__dict__, "train_batch": batch})
 
@@ -150,12 +150,32 @@ def test_a_loss_that_stays_bad_stops_the_run_and_keeps_the_good_checkpoint(tmp_p
         return made
 
     run = tiny.run(tmp_path, stop_after_skips=3)
-    said = "step 9: loss or gradient was not finite 3 times in a row .* newest checkpoint, of step 4, is from before"
+    said = r"step 9: loss or gradient was not finite 3 times in a row .* checkpoint, of step 4, is from before that$"
     with pytest.raises(RunError, match=said):
         fit(train.Run(**{**run.__dict__, "train_batch": batch}))
     assert run_directory.newest_step(tmp_path) == 4
+    with pytest.raises(RunError, match=said):  # going on changes nothing of that
+        fit(train.Run(**{**run.__dict__, "train_batch": batch}))
+    early = tiny.run(tmp_path / "early", stop_after_skips=3, save_every=7)
+    with pytest.raises(RunError, match=r"start again in another folder$"):  # nothing was saved before
+        fit(train.Run(**{**early.__dict__, "train_batch": batch}))
     good = fit(tiny.run(tmp_path, total_steps=8)).state
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(good.params))
+
+
+def test_a_save_that_falls_on_a_bad_step_waits_for_a_good_one(tmp_path):
+    """The batches of steps 8 and 9 are bad, and saves are due at 4 and 8: saved at 4 and 10."""
+
+    def batch(number: int):
+        made = tiny.batch(number)
+        if number in (7, 8):
+            made["masked_weights"][:] = np.inf
+        return made
+
+    run = tiny.run(tmp_path, total_steps=20)
+    with pytest.raises(Crash):
+        fit(crashing(train.Run(**{**run.__dict__, "train_batch": batch}), 11, batch))
+    assert run_directory.newest_step(tmp_path) == 10
 
 
 def test_seeds_decide_and_the_same_seed_repeats(tmp_path):

@@ -155,7 +155,7 @@ def test_a_split_that_cannot_be(write):
     columns = ColumnSettings("text", "label")
     made = make_examples(table, columns, "class", ("1", "2"))
     assert says_so("validation share 1.5 must be above 0 and below 1", message_of(split, made, 1.5, 0))
-    assert says_so("each of its 2 rows has a label of its own, .* Set kind to number", message_of(split, made, 0.5, 0))
+    assert says_so("each of its 2 rows has a label of its own, .* set kind to number", message_of(split, made, 0.5, 0))
     few = make_examples(read_table(write(CSV, "text,label\na,1\nb,1\nc,2\n")), columns, "class", ("1", "2"))
     assert says_so("3 rows are too few to split off 0.1", message_of(split, few, 0.1, 0))
     assert says_so("has no labels to split by", message_of(split, made._replace(targets=None), 0.5, 0))
