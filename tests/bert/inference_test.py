@@ -359,7 +359,7 @@ def test_what_is_public():
     """Exactly the names of the interface, each with a docstring."""
     assert set(bert.__all__) == {
         *("BertConfig", "Encoder", "InputError", "LoadedModel"),
-        *("heads", "load", "losses", "save"),
+        *("from_params", "heads", "load", "losses", "save"),
     }
     for name in bert.__all__:
         assert getattr(bert, name).__doc__, name
