@@ -357,10 +357,8 @@ def test_no_network_is_touched(monkeypatch, tmp_path):
 
 def test_what_is_public():
     """Exactly the names of the interface, each with a docstring."""
-    assert set(bert.__all__) == {
-        *("BertConfig", "Encoder", "InputError", "LoadedModel"),
-        *("from_params", "heads", "load", "losses", "save"),
-    }
+    names = {"BertConfig", "Encoder", "InputError", "LoadedModel", "from_params", "heads", "load", "losses", "save"}
+    assert set(bert.__all__) == names
     for name in bert.__all__:
         assert getattr(bert, name).__doc__, name
         assert name in dir(bert)

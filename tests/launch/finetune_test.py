@@ -1,4 +1,4 @@
-"""The fine-tuning command, what is done with its model (evaluate, predict, go on), and what it refuses."""
+"""The fine-tuning command and what is done with its model (evaluate, predict, go on)."""
 
 import csv
 import json
@@ -12,47 +12,9 @@ import bert
 from bert import inference
 from bert.errors import InputError
 from launch import evaluate, finetune, predict
+from tests.launch.review_table import QUICK, TINY, reviews, run, write
 
 pytestmark = pytest.mark.usefixtures("one_device")  # eight: tests/tasks/classification_test.py
-CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
-TINY = CHECKOUT / "tests" / "golden" / "tiny_bert"
-GOOD, BAD = ["great", "good", "fun"], ["bad", "awful", "not"]
-OTHER = ["the", "movie", "book", "a", "of", "city", "mat", "sat", "learning", "where", "who", "capital"]
-QUICK = (
-    "--config=configs/table.py",
-    f"--config.init_from={TINY}",
-    "--config.max_length=16",
-    "--config.batch_size=16",
-    "--config.optimizer.learning_rate=3e-3",
-    "--config.model.hidden_dropout=0.0",
-    "--config.model.attention_dropout=0.0",
-    "--config.allocator=system",
-    "--config.log_every=5",
-    "--config.packed=False",  # one shape of batches: compiling is most of what these tests do
-)
-
-
-def reviews(count: int, seed: int) -> list[dict[str, str]]:
-    """Rows of made-up words in which one word tells the label, "yes" or "no"."""
-    rng = random.Random(seed)
-    rows = []
-    for i in range(count):
-        words = rng.choices(OTHER, k=rng.randint(2, 9))
-        words.insert(rng.randint(0, len(words)), rng.choice(GOOD if i % 2 else BAD))
-        rows.append({"id": str(i), "review": " ".join(words), "liked": "yes" if i % 2 else "no"})
-    return rows
-
-
-def write(path: pathlib.Path, rows: list[dict[str, str]]) -> pathlib.Path:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
-def run(*words) -> None:
-    finetune.run(["finetune", *map(str, words)])
 
 
 @pytest.fixture(scope="module")
@@ -215,51 +177,6 @@ def test_numbers_several_labels_and_votes(folder, tmp_path, capsys):
         assert "48 rows scored" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--config.data=",), "config.data is missing"),
-        (("--config.text=",), "text is missing; name the text column"),
-        (("--config.text=reviw",), "reviw.*review"),
-        (("--config.label=like",), "like.*liked"),
-        (("--config.init_from=",), "config.init_from is missing; name a model directory"),
-        (("--config.max_length=100",), "config.max_length is 100, but .* has 64 positions; lower it"),
-        (("--config.metric=bleu",), "config.metric is 'bleu'; it must be one of those computed: accuracy"),
-        (("--config.metrics=accuracy,bleu",), "metric 'bleu' is not known"),
-        (("--config.class_weights=maybe=2",), "config.class_weights names 'maybe'; the classes are no, yes"),
-        (("--config.class_weights=yes=-1",), "'yes=-1' must be CLASS=NUMBER"),
-        (("--config.seeds=0",), "config.seeds is 0"),
-        (("--config.seed=-1",), "config.seed is -1; it must be from 0 to"),
-        (("--config.seed=4294967296",), "config.seed is 4294967296; it must be from 0 to 4,294,967,295"),
-        (("--config.seeds=2", "--config.validation_share=0"), "config.seeds is 2, but no example is held out"),
-        (("--config.epochs=nan",), "config.epochs is nan; it must be above 0 and finite"),
-        (("--config.epochs=inf",), "config.epochs is inf"),
-        (("--config.epochs=0",), "config.epochs is 0"),
-        (("--config.warmup_share=2",), "config.warmup_share is 2"),
-        (("--config.max_length=2",), "config.max_length is 2; an example needs 3 tokens"),
-        (("--config.task=tagging",), "config.task belongs to the file of settings; choose another by --config="),
-        (("--config.task", "tagging"), "config.task belongs to the file of settings"),
-        (("--config.micro_batches=0",), "config.micro_batches is 0; it must be at least 1"),
-        (("--config.classifier_dropout=1.0",), "config.classifier_dropout is 1.0; it must be from 0 to below 1"),
-        (("--config.threshold=2",), "config.threshold is 2.0; it must be between 0 and 1"),
-        (("--config.glue=colla",), "config.glue is 'colla'; it must be one of cola"),
-    ],
-)
-def test_bad_settings_are_refused_before_training(table, tmp_path, words, said):
-    with pytest.raises(InputError, match=said) as error:
-        run(*QUICK, *table, f"--workdir={tmp_path / 'run'}", *words)
-    assert "\n" not in str(error.value)
-    assert not (tmp_path / "run" / "config.json").exists()
-
-
-def test_an_unknown_label_in_validation_is_told_with_its_line(folder, table, tmp_path):
-    rows = reviews(10, 7)
-    rows[4]["liked"] = "maybe"
-    held = write(tmp_path / "held.csv", rows)
-    with pytest.raises(InputError, match=rf"{held}:6: .*maybe.*no.*yes"):
-        run(*QUICK, *table, f"--config.validation={held}", f"--workdir={tmp_path / 'run'}")
-
-
 def test_a_classifier_of_other_classes_gets_a_new_head(table, tmp_path, caplog):
     """From three classes to two: the replaced tensors are named with their shapes, the pooler and encoder stay."""
     caplog.set_level("INFO", logger="absl")
@@ -335,15 +252,6 @@ def test_a_file_without_a_header_is_read_as_the_options_say(trained, tmp_path, c
     ]
     with pytest.raises(InputError, match="--votes is 'True'; it must be yes or no"):
         evaluate.run([*words, "--votes=True"])
-
-
-def test_a_metric_that_is_never_defined_chooses_nothing_and_that_is_said(tmp_path, capsys):
-    """Held-out numbers that are all the same have no correlation."""
-    rows = [{"text": row["review"], "score": "2"} for row in reviews(16, 1)]
-    data = write(tmp_path / "rows.csv", rows)
-    run(*QUICK, f"--config.data={data}", f"--config.validation={data}", "--config.text=text", "--config.label=score",
-        "--config.kind=number", "--config.metric=pearson", f"--workdir={tmp_path / 'run'}")  # fmt: skip
-    assert "pearson was undefined in every evaluation, so none could be chosen" in capsys.readouterr().out
 
 
 def test_scores_are_not_written_over_the_data(trained, folder, tmp_path):

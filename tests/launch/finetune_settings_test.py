@@ -1,0 +1,74 @@
+"""Settings and data that the fine-tuning command refuses or remarks on; what it does is in finetune_test.py."""
+
+import pytest
+
+from bert.errors import InputError
+from tests.launch.review_table import QUICK, reviews, run, write
+
+pytestmark = pytest.mark.usefixtures("one_device")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("tables")
+    write(out / "train.csv", reviews(160, 0))
+    return out
+
+
+@pytest.fixture(scope="module")
+def table(folder) -> tuple[str, ...]:
+    return (f"--config.data={folder / 'train.csv'}", "--config.text=review", "--config.label=liked")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--config.data=",), "config.data is missing"),
+        (("--config.text=",), "text is missing; name the text column"),
+        (("--config.text=reviw",), "reviw.*review"),
+        (("--config.label=like",), "like.*liked"),
+        (("--config.init_from=",), "config.init_from is missing; name a model directory"),
+        (("--config.max_length=100",), "config.max_length is 100, but .* has 64 positions; lower it"),
+        (("--config.metric=bleu",), "config.metric is 'bleu'; it must be one of those computed: accuracy"),
+        (("--config.metrics=accuracy,bleu",), "metric 'bleu' is not known"),
+        (("--config.class_weights=maybe=2",), "config.class_weights names 'maybe'; the classes are no, yes"),
+        (("--config.class_weights=yes=-1",), "'yes=-1' must be CLASS=NUMBER"),
+        (("--config.seeds=0",), "config.seeds is 0"),
+        (("--config.seed=-1",), "config.seed is -1; it must be from 0 to"),
+        (("--config.seed=4294967296",), "config.seed is 4294967296; it must be from 0 to 4,294,967,295"),
+        (("--config.seeds=2", "--config.validation_share=0"), "config.seeds is 2, but no example is held out"),
+        (("--config.epochs=nan",), "config.epochs is nan; it must be above 0 and finite"),
+        (("--config.epochs=inf",), "config.epochs is inf"),
+        (("--config.epochs=0",), "config.epochs is 0"),
+        (("--config.warmup_share=2",), "config.warmup_share is 2"),
+        (("--config.max_length=2",), "config.max_length is 2; an example needs 3 tokens"),
+        (("--config.task=tagging",), "config.task belongs to the file of settings; choose another by --config="),
+        (("--config.task", "tagging"), "config.task belongs to the file of settings"),
+        (("--config.micro_batches=0",), "config.micro_batches is 0; it must be at least 1"),
+        (("--config.classifier_dropout=1.0",), "config.classifier_dropout is 1.0; it must be from 0 to below 1"),
+        (("--config.threshold=2",), "config.threshold is 2.0; it must be between 0 and 1"),
+        (("--config.glue=colla",), "config.glue is 'colla'; it must be one of cola"),
+    ],
+)
+def test_bad_settings_are_refused_before_training(table, tmp_path, words, said):
+    with pytest.raises(InputError, match=said) as error:
+        run(*QUICK, *table, f"--workdir={tmp_path / 'run'}", *words)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_an_unknown_label_in_validation_is_told_with_its_line(folder, table, tmp_path):
+    rows = reviews(10, 7)
+    rows[4]["liked"] = "maybe"
+    held = write(tmp_path / "held.csv", rows)
+    with pytest.raises(InputError, match=rf"{held}:6: .*maybe.*no.*yes"):
+        run(*QUICK, *table, f"--config.validation={held}", f"--workdir={tmp_path / 'run'}")
+
+
+def test_a_metric_that_is_never_defined_chooses_nothing_and_that_is_said(tmp_path, capsys):
+    """Held-out numbers that are all the same have no correlation."""
+    rows = [{"text": row["review"], "score": "2"} for row in reviews(16, 1)]
+    data = write(tmp_path / "rows.csv", rows)
+    run(*QUICK, f"--config.data={data}", f"--config.validation={data}", "--config.text=text", "--config.label=score",
+        "--config.kind=number", "--config.metric=pearson", f"--workdir={tmp_path / 'run'}")  # fmt: skip
+    assert "pearson was undefined in every evaluation, so none could be chosen" in capsys.readouterr().out
