@@ -115,7 +115,7 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
             pending, step = told, step + 1
             evaluate_now = run.evaluate and (step % settings.evaluate_every == 0 or step == total)
             save_due = save_due or step % settings.save_every == 0 or step == total
-            if evaluate_now or save_due or step == total or loop.is_first(step):
+            if evaluate_now or save_due or loop.is_first(step):
                 loop.log(step, pending)
                 pending = None
             if evaluate_now:
