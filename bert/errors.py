@@ -1,4 +1,7 @@
-"""The two exceptions that reach a person as one line instead of a traceback."""
+"""The two exceptions that reach a person as one line instead of a traceback, and what becomes of a failed write."""
+
+import errno
+import os
 
 
 class InputError(ValueError):
@@ -13,3 +16,14 @@ class RunError(RuntimeError):
 
     Commands print it as ``error: ...`` and exit with code 1.
     """
+
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def cannot_write(path: str | os.PathLike, error: OSError) -> InputError | RunError:
+    """The exception to raise where a file or folder could not be written: RunError on a full disk, else InputError."""
+    why = f"{path}: cannot be written ({error.strerror or error})"
+    if error.errno in _FULL:
+        return RunError(f"{why}; make room and run the same command again, which goes on with what was finished")
+    return InputError(f"{why}; move away what stands there, or choose another folder")

@@ -145,13 +145,36 @@ def check_needs(params: Params) -> None:
                 raise InputError(f"the head has {part} but no {needed}; {part} needs {needed}: keep both, or neither")
 
 
+def check_shapes(params: Params, config: BertConfig, source: str) -> None:
+    """Refuses parameters that are not those of a model of this configuration.
+
+    Raises:
+      InputError: naming the first that is missing, unknown or of another shape.
+    """
+    found, sizes, weights = dict(flatten(params)), axis_sizes(config, class_count(params)), {}
+    for part in PARTS:
+        if part == "encoder" or part in params.get("head", {}):
+            weights.update({weight.path: weight for weight in PARTS[part]})
+    for path in sorted(found.keys() | weights.keys()):
+        if path not in found or path not in weights:
+            raise InputError(f"{source}: {path} is {'missing' if path in weights else 'no parameter of this model'}")
+        shape = _shape(weights[path], config, sizes)
+        if np.shape(found[path]) != shape:
+            raise InputError(
+                f"{source}: {path} has shape {list(np.shape(found[path]))}, the config asks for {list(shape)}"
+            )
+
+
+def _shape(weight: Weight, config: BertConfig, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    shape = tuple(sizes[axis] for axis in weight.axes)
+    return (config.num_layers, *shape) if weight.stacked else shape
+
+
 def _named(
     weight: Weight, value: np.ndarray, params: Params, config: BertConfig, column: Column
 ) -> Iterator[tuple[str, np.ndarray]]:
     names = weight.outside_names(column, config.num_layers)
-    sizes = axis_sizes(config, class_count(params))
-    shape = tuple(sizes[axis] for axis in weight.axes)
-    shape = (len(names), *shape) if weight.stacked else shape
+    shape = _shape(weight, config, axis_sizes(config, class_count(params)))
     if value.shape != shape:
         raise InputError(f"parameter {weight.path} has shape {value.shape}, the config asks for {shape}")
     for name, layer in zip(names, value if weight.stacked else [value], strict=True):

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 from absl import logging
 
-from bert.config import BertConfig
 from bert.errors import InputError
 from bert.interop import google_tf, hugging_face, weight_files
 from bert.interop.model_directory import ModelDirectory, check_fresh, with_fresh
-from bert.interop.parameters import flatten
+from bert.interop.parameters import check_shapes, class_count, flatten
 from bert.interop.report import Report
-from bert.text.tokenizer import Tokenizer
 from bert.training import run_directory
 
 
@@ -46,10 +44,12 @@ def read(
 def _read(path: pathlib.Path, fresh: Sequence[str]) -> ModelDirectory:
     if weight_files.find(path):
         return hugging_face.load_model_directory(path, fresh)
-    hugging_face.restore(path / run_directory.MODEL)
-    if (path / run_directory.MODEL / hugging_face.CONFIG_FILE).is_file():
-        return hugging_face.load_model_directory(path / run_directory.MODEL, fresh)
-    if (path / run_directory.CHECKPOINTS).is_dir():
+    model = path / run_directory.MODEL
+    hugging_face.restore(model)
+    is_run = (path / run_directory.CHECKPOINTS).is_dir()
+    if (model / hugging_face.CONFIG_FILE).is_file() or (is_run and model.exists()):  # one that lacks files is refused
+        return hugging_face.load_model_directory(model, fresh)
+    if is_run:
         return _newest_checkpoint(path)
     checkpoint = google_tf.find(path)
     if checkpoint:
@@ -58,20 +58,32 @@ def _read(path: pathlib.Path, fresh: Sequence[str]) -> ModelDirectory:
 
 
 def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:
-    """That of a run without a finished export."""
+    """That of a run without a finished export.
+
+    Raises:
+      InputError: none can be read, it does not fit the run's settings, or there was an export that is lost.
+    """
     from bert.training import checkpoint  # Orbax is slow to import
 
-    settings, path = run_directory.read(run), run / run_directory.CONFIG
-    encoder = settings.get("encoder") if isinstance(settings, dict) else None
-    if not isinstance(encoder, dict):
-        raise InputError(f'{path}: says nothing of an encoder ("encoder"); name a run, or a model directory')
-    config = BertConfig.from_json(encoder, source=str(path))
+    config, tokenizer = run_directory.read_encoder(run), run_directory.read_tokenizer(run)
+    pretrained = "pretraining" in run_directory.read_model_keys(run, 0)[1]
+    if not pretrained and (best := checkpoint.best_step(run / run_directory.CHECKPOINTS)) is not None:
+        raise InputError(
+            f"{run / run_directory.MODEL}: the model of step {best}, the best evaluation, was there and is lost; the "
+            "command that trained it, run again, restores it if that step is still among the checkpoints, and says so"
+        )
     step, params = checkpoint.newest_params(run / run_directory.CHECKPOINTS)
     logging.info("%s: no finished export yet; weights are those of step %d", run, step)
+    labels, extra = run_directory.read_model_keys(run, step)
+    source = str(run / run_directory.CHECKPOINTS / str(step))
+    check_shapes(params, config, source)
+    classes = class_count(params)
+    if classes is not None and classes != len(labels):
+        raise InputError(
+            f"{run / run_directory.CONFIG}: {len(labels)} labels for the {classes} classes of {source}; the file was "
+            "damaged or edited"
+        )
     # One of ours holds what a file has in many tensors, a layer each.
-    report = Report(str(run / run_directory.CHECKPOINTS / str(step)), counted="parameters")
+    report = Report(source, counted="parameters")
     report.used += [path for path, _ in flatten(params)]
-    # Of a fine-tuning run its settings hold what its exports say.
-    extra = settings.get("extra") or {"pretraining": {"step": step, "objective": settings.get("examples.objective")}}
-    labels = tuple(settings.get("labels") or ())
-    return ModelDirectory(config, params, ("encoder", *params["head"]), Tokenizer.load(run), report, labels, extra)
+    return ModelDirectory(config, params, ("encoder", *params["head"]), tokenizer, report, labels, extra)

@@ -1,10 +1,12 @@
 """Checkpoints of the training state: saved in the background, restored on any mesh. The only importer of Orbax.
 
 A checkpoint is complete or absent: Orbax writes under a temporary name and renames. A complete one whose files were
-damaged later is found when it is read; it is set aside, and the one before is used.
+damaged later is found when it is read, for it holds a digest of every array (checkpoint_meta.py); it is set aside, and
+the one before is used.
 """
 
 import contextlib
+import logging as python_logging
 import pathlib
 import re
 import shutil
@@ -20,6 +22,7 @@ from jax.experimental import multihost_utils
 from orbax.checkpoint import checkpoint_managers
 
 from bert.errors import InputError, RunError
+from bert.training import checkpoint_meta, digests, run_directory
 
 
 class Checkpoints:
@@ -51,7 +54,8 @@ class Checkpoints:
         """
         if step in self._manager.all_steps():
             return
-        args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(meta))
+        whole = checkpoint_meta.complete(meta, state)
+        args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(whole))
         self._manager.save(step, args=args, force=True)
 
     def restore(self, target: Any) -> tuple[int, Any, dict[str, Any]] | None:
@@ -63,14 +67,12 @@ class Checkpoints:
         Raises:
           RunError: when there are checkpoints and none can be read.
         """
-        args = ocp.args.Composite(state=ocp.args.StandardRestore(target), meta=ocp.args.JsonRestore())
         unreadable: dict[int, str] = {}
         for step in sorted(self._manager.all_steps(), reverse=True):
             restored, problem = None, ""
             try:
                 with _without_late_complaints():
-                    _refuse_other_shapes(self.directory / str(step), target)
-                    restored = self._manager.restore(step, args=args)
+                    restored = self._read(step, target)
             except InputError:
                 raise
             except Exception as error:  # whatever a damaged file makes Orbax and TensorStore raise
@@ -81,12 +83,23 @@ class Checkpoints:
                 for other, why in unreadable.items():
                     logging.warning("checkpoint %d cannot be read and is set aside: %s", other, why)
                     self._set_aside(other)
-                return step, restored["state"], restored["meta"]
+                return step, *restored
             unreadable[step] = problem or "another process cannot read it"
         if unreadable:
-            told = "; ".join(f"{step}: {why}" for step, why in unreadable.items())
-            raise RunError(f"{self.directory}: no checkpoint can be read ({told}); start anew in another folder")
+            why = _listed(unreadable)
+            raise RunError(f"{self.directory}: no checkpoint can be read ({why}); start anew in another folder")
         return None
+
+    def _read(self, step: int, target: Any) -> tuple[Any, dict[str, Any]]:
+        """State and meta of one checkpoint; raises whatever a damaged file brings about."""
+        directory = self.directory / str(step)
+        meta = checkpoint_meta.read(directory)
+        _refuse_other_shapes(directory, meta, target)
+        args = ocp.args.Composite(state=ocp.args.StandardRestore(target))
+        state = self._manager.restore(step, args=args)["state"]
+        if meta.arrays is not None:
+            checkpoint_meta.check_digests(digests.of_devices(state), meta.arrays)
+        return state, meta.content
 
     def _set_aside(self, step: int) -> None:
         aside = self.directory.with_name(self.directory.name + ".damaged")
@@ -108,6 +121,10 @@ class Checkpoints:
         self._manager.close()
 
 
+def _listed(unreadable: dict[int, str]) -> str:
+    return "; ".join(f"{step}: {why}" for step, why in unreadable.items())
+
+
 def _first_line(error: Exception) -> str:
     """The beginning of a message, without the objects that Python prints into it."""
     line = (str(error).strip().splitlines() or [""])[0]
@@ -116,21 +133,27 @@ def _first_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _without_late_complaints() -> Iterator[None]:
-    """One unreadable array ends Orbax's event loop; each of the other reads then complains that it is closed.
+    """One array that fails ends Orbax's event loop; each of the others then complains that it is closed.
 
-    Those complaints, dozens of tracebacks from TensorStore's threads, come after the one error that tells something.
-    They are dropped, also after a failure, for they may come late.
+    Those complaints, dozens of tracebacks from TensorStore's threads and from asyncio, come after the one error that
+    tells something. They are dropped, also after a failure, for they may come late.
     """
-    before = sys.unraisablehook
+    before, asyncio_log = sys.unraisablehook, python_logging.getLogger("asyncio")
 
     def hook(complaint: Any) -> None:
-        unfinished = getattr(complaint.object, "__name__", "").startswith("_read_array")
+        unfinished = getattr(complaint.object, "__name__", "").startswith(("_read_array", "_write_array"))
         if not unfinished and str(complaint.exc_value) != "Event loop is closed":
             before(complaint)
 
     sys.unraisablehook = hook
+    asyncio_log.addFilter(_is_no_late_complaint)
     yield
     sys.unraisablehook = before
+    asyncio_log.removeFilter(_is_no_late_complaint)
+
+
+def _is_no_late_complaint(record: python_logging.LogRecord) -> bool:
+    return "exception was never retrieved" not in record.getMessage()
 
 
 def _in_all_processes(value: bool) -> bool:
@@ -147,14 +170,17 @@ def _raise_unless_damaged(error: Exception, step_directory: pathlib.Path) -> Non
         raise RunError(f"{step_directory}: {_first_line(error)}; the checkpoint is left as it is") from error
 
 
-def _refuse_other_shapes(step_directory: pathlib.Path, target: Any) -> None:
-    """Raises InputError where the checkpoint's readable metadata are those of another model or optimizer."""
-    try:
-        saved = ocp.PyTreeCheckpointer().metadata(step_directory / "state").item_metadata.tree
-        shapes = _shapes(saved)
-    except Exception:  # damaged; restoring will tell
-        return
-    if shapes and shapes != _shapes(target):
+def _refuse_other_shapes(step_directory: pathlib.Path, meta: checkpoint_meta.Meta, target: Any) -> None:
+    """Raises InputError where the checkpoint is one of another model or optimizer."""
+    if meta.arrays is not None:
+        other = {name: array["shape"] for name, array in meta.arrays.items()} != digests.shapes(target)
+    else:
+        try:
+            saved = _shapes(ocp.PyTreeCheckpointer().metadata(step_directory / "state").item_metadata.tree)
+        except Exception:  # damaged; restoring will tell
+            return
+        other = bool(saved) and saved != _shapes(target)
+    if other:
         raise InputError(
             f"{step_directory}: saved by a run with other parameters or another optimizer; choose another folder, "
             "or the settings that it was started with"
@@ -166,23 +192,69 @@ def _shapes(tree: Any) -> list[tuple[int, ...]]:
     return sorted(tuple(leaf.shape) for leaf in jax.tree.leaves(tree) if hasattr(leaf, "shape"))
 
 
-def newest_params(directory: pathlib.Path) -> tuple[int, dict[str, Any]]:
-    """Step and parameters (NumPy arrays) of the newest complete checkpoint in ``directory``.
+def best_step(directory: pathlib.Path) -> int | None:
+    """Step of the best evaluation by the newest checkpoint in ``directory``; None where none was chosen.
 
     Raises:
-      InputError: where there is none, or it cannot be read.
+      InputError: it does not say.
+    """
+    folder = pathlib.Path(directory).absolute()
+    for step in run_directory.steps(folder)[::-1]:
+        if not (folder / str(step) / "meta").is_dir():  # an empty folder
+            continue
+        try:
+            best = checkpoint_meta.read(folder / str(step)).content.get("best") or {}
+        except ValueError as error:
+            raise InputError(
+                f"{folder / str(step)}: {error}; run the command that trained it again, which goes on from the "
+                "checkpoint before"
+            ) from None
+        return best["step"] if best.get("step", -1) >= 0 else None
+    return None
+
+
+def newest_params(directory: pathlib.Path) -> tuple[int, dict[str, Any]]:
+    """Step and parameters (NumPy arrays) of the newest checkpoint in ``directory`` that is whole.
+
+    One that is damaged stays where it is, and is told in the log: a run may be at work there.
+
+    Raises:
+      InputError: where there is none.
     """
     directory = pathlib.Path(directory).absolute()
-    steps = [int(entry.name) for entry in directory.glob("*") if entry.name.isdigit()]
-    if not steps:
-        raise InputError(f"{directory}: no finished checkpoint here")
-    path = directory / str(max(steps)) / "state"
+    unreadable: dict[int, str] = {}
+    for step in run_directory.steps(directory)[::-1]:
+        try:
+            with _without_late_complaints():
+                params = _read_params(directory / str(step))
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever a damaged file makes Orbax and TensorStore raise
+            unreadable[step] = _first_line(error)
+            continue
+        for other, why in unreadable.items():
+            logging.warning("%s cannot be read (%s); the one of step %d is used", directory / str(other), why, step)
+        return step, params
+    if unreadable:
+        raise InputError(f"{directory}: no checkpoint can be read ({_listed(unreadable)}); name another model")
+    raise InputError(f"{directory}: no finished checkpoint here")
+
+
+def _read_params(step_directory: pathlib.Path) -> dict[str, Any]:
+    """The parameters of one checkpoint (NumPy arrays); raises whatever a damaged file brings about."""
+    meta, path = checkpoint_meta.read(step_directory), step_directory / "state"
     checkpointer = ocp.PyTreeCheckpointer()
-    try:
-        item = {"params": checkpointer.metadata(path).item_metadata.tree["params"]}
-        as_numpy = jax.tree.map(lambda _: ocp.RestoreArgs(restore_type=np.ndarray), item)
-        empty = jax.tree.map(lambda _: 0, item)
-        args = ocp.args.PyTreeRestore(item=empty, partial_restore=True, restore_args=as_numpy)
-        return max(steps), checkpointer.restore(path, args=args)["params"]
-    except Exception as error:  # whatever a damaged file makes Orbax and TensorStore raise
-        raise InputError(f"{path.parent}: cannot be read ({_first_line(error)})") from error
+    described = checkpointer.metadata(path).item_metadata
+    if described is None:
+        raise ValueError("its state/_METADATA cannot be read")
+    item = {"params": described.tree["params"]}
+    as_numpy = jax.tree.map(lambda _: ocp.RestoreArgs(restore_type=np.ndarray), item)
+    empty = jax.tree.map(lambda _: 0, item)
+    args = ocp.args.PyTreeRestore(item=empty, partial_restore=True, restore_args=as_numpy)
+    restored = checkpointer.restore(path, args=args)
+    if meta.arrays is not None:
+        found = digests.of_host({"params": restored["params"]})
+        checkpoint_meta.check_digests(found, meta.arrays)
+        if lost := [name for name in meta.arrays if name.startswith("params/") and name not in found]:
+            raise ValueError(f"array {lost[0]} is missing")
+    return restored["params"]

@@ -1,6 +1,6 @@
 """The folder of one run: which settings and which data it was started with, and may it go on with these?
 
-config.json            every value as used, the encoder, and the checksum of the data
+config.json            every value as used, the encoder, and the checksums of the data and of the tokenizer
 tokenizer.json, vocab.txt, tokenizer_config.json
 checkpoints/STEP/      bert/training/checkpoint.py
 metrics.jsonl, tensorboard/
@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import pathlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,8 +21,9 @@ import numpy as np
 from absl import logging
 from jax.experimental import multihost_utils
 
-from bert import locks
-from bert.errors import InputError
+from bert import json_files, locks
+from bert.config import BertConfig
+from bert.errors import InputError, cannot_write
 from bert.text.tokenizer import Tokenizer
 
 CONFIG, CHECKPOINTS, MODEL, METRICS, BOARD, CACHE = (
@@ -34,6 +36,8 @@ CONFIG, CHECKPOINTS, MODEL, METRICS, BOARD, CACHE = (
 )
 # Between processes: paths (data_sha256 says whether the data are the same), and what changes no number.
 _MAY_DIFFER = ("data", "validation", "allocator")
+_TOKENIZER = "tokenizer_sha256"  # no setting: what the tokenizer's files must give
+_OBJECTIVES = ("nsp", "sop", "none")
 _BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that was killed before it wrote its settings
 
 
@@ -62,16 +66,21 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
                     workdir.rmdir()
 
 
+def steps(checkpoints: pathlib.Path) -> list[int]:
+    """Steps of the checkpoints in a folder, the newest last: folders whose names are numbers as we write them."""
+    names = [entry.name for entry in checkpoints.iterdir() if entry.is_dir()] if checkpoints.is_dir() else []
+    return sorted(int(name) for name in names if re.fullmatch("0|[1-9][0-9]{0,17}", name))
+
+
 def has_checkpoints(workdir: pathlib.Path) -> bool:
     """Whether a finished checkpoint is there (or one was, that turned out to be damaged)."""
-    folders = (workdir / CHECKPOINTS, workdir / f"{CHECKPOINTS}.damaged")
-    return any(entry.name.isdigit() for folder in folders if folder.is_dir() for entry in folder.iterdir())
+    return any(steps(folder) for folder in (workdir / CHECKPOINTS, workdir / f"{CHECKPOINTS}.damaged"))
 
 
 def newest_step(workdir: pathlib.Path) -> int:
-    """Step of the newest checkpoint; 0 where there is none."""
+    """Step of the newest checkpoint that is not empty; 0 where there is none."""
     folder = workdir / CHECKPOINTS
-    return max((int(entry.name) for entry in folder.glob("*") if entry.name.isdigit()), default=0)
+    return max((step for step in steps(folder) if (folder / str(step) / "meta").is_dir()), default=0)
 
 
 def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tuple[str, ...]) -> bool:
@@ -90,6 +99,7 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
             raise InputError(f"{workdir}: holds files but no run ({CONFIG} is not there); choose another folder")
         return False
     before, now = read(workdir), _as_read(settings)
+    before.pop(_TOKENIZER, None)
     differing = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
     free = {name for name in differing if name in may_change or f"{name.split('.')[0]}." in may_change}
 
@@ -121,11 +131,15 @@ def write(workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokeniz
     if jax.process_count() > 1:
         multihost_utils.sync_global_devices("run directory checked")
     if jax.process_index() == 0:
-        workdir.mkdir(parents=True, exist_ok=True)
-        aside = workdir / f"{CONFIG}.tmp"
-        aside.write_text(json.dumps(_as_read(settings), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        aside.replace(workdir / CONFIG)
-        tokenizer.save(workdir)
+        values = _as_read(settings) | {_TOKENIZER: tokenizer.fingerprint}
+        try:
+            workdir.mkdir(parents=True, exist_ok=True)
+            tokenizer.save(workdir)
+            aside = workdir / f"{CONFIG}.tmp"
+            aside.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            aside.replace(workdir / CONFIG)
+        except OSError as error:
+            raise cannot_write(workdir, error) from None
 
 
 def agree(settings: Mapping[str, Any]) -> None:
@@ -172,8 +186,58 @@ def read(workdir: pathlib.Path) -> dict[str, Any]:
     """
     path = workdir / CONFIG
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        settings = json_files.read_object(path, finite=False)  # a setting may be infinite
     except FileNotFoundError:
         raise InputError(f"{workdir}: no run here ({CONFIG} is not there)") from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg}); the file was damaged or edited") from error
+    for name, kind in (("encoder", dict), ("labels", list), ("extra", dict), ("data_sha256", str), (_TOKENIZER, str)):
+        if name in settings and not isinstance(settings[name], kind):
+            raise InputError(f"{path}: {name} is a {type(settings[name]).__name__}; the file was damaged or edited")
+    for label in settings.get("labels", ()):
+        if not isinstance(label, str):
+            raise InputError(f"{path}: labels holds {label!r}, which is no text; the file was damaged or edited")
+    return settings
+
+
+def read_encoder(workdir: pathlib.Path) -> BertConfig:
+    """The encoder of a run.
+
+    Raises:
+      InputError: what `read` refuses; there is no encoder in the settings, or none that can be.
+    """
+    path, encoder = workdir / CONFIG, read(workdir).get("encoder")
+    if encoder is None:
+        raise InputError(f'{path}: says nothing of an encoder ("encoder"); name a run, or a model directory')
+    return BertConfig.from_json(encoder, source=str(path))
+
+
+def read_model_keys(workdir: pathlib.Path, step: int) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Names of the classes, and what else a model directory made of this run says, with its weights of ``step``.
+
+    Raises:
+      InputError: what `read` refuses; the settings are neither those of a pretraining run nor of a fine-tuning run.
+    """
+    settings, path = read(workdir), workdir / CONFIG
+    if "labels" in settings and "extra" in settings:
+        return tuple(settings["labels"]), settings["extra"]
+    objective = settings.get("examples.objective")
+    if objective not in _OBJECTIVES or "labels" in settings or "extra" in settings:
+        raise InputError(
+            f'{path}: says neither what was pretrained ("examples.objective") nor what was fine-tuned ("labels" and '
+            '"extra"); the file was damaged or edited'
+        )
+    return (), {"pretraining": {"step": step, "objective": objective}}
+
+
+def read_tokenizer(workdir: pathlib.Path) -> Tokenizer:
+    """The tokenizer of a run.
+
+    Raises:
+      InputError: its files are missing or damaged, or give another one than the run was started with.
+    """
+    noted, found = read(workdir).get(_TOKENIZER), Tokenizer.load(workdir)
+    if noted is not None and found.fingerprint != noted:
+        raise InputError(
+            f"{workdir}: tokenizer.json, vocab.txt and tokenizer_config.json there do not give the tokenizer that the "
+            "run was started with; one of them is missing or damaged: bring it back from a copy"
+        )
+    return found

@@ -5,15 +5,18 @@ Only process 0 writes.
 
 import json
 import math
+import os
 import pathlib
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import jax
 from absl import logging
 from tqdm import tqdm
 
+from bert.errors import InputError, cannot_write
 from bert.training import run_directory
 
 
@@ -23,6 +26,10 @@ class MetricsFile:
     Args:
       workdir: the run directory, made if missing.
       step: the step the run goes on from; later lines, from a run that was killed, are dropped.
+
+    Raises:
+      InputError: something else stands under one of the two names, or they cannot be written.
+      RunError: the disk is full, here or at any line.
     """
 
     def __init__(self, workdir: pathlib.Path, step: int):
@@ -31,22 +38,33 @@ class MetricsFile:
             return
         from tensorboardX import SummaryWriter  # slow to import, and only process 0 needs it
 
-        workdir.mkdir(parents=True, exist_ok=True)
-        path = workdir / run_directory.METRICS
-        kept = _lines_until(path, step) if path.exists() else []
-        aside = path.with_suffix(".jsonl.tmp")
-        aside.write_text("".join(kept), encoding="utf-8")
-        aside.replace(path)
-        self._file = path.open("a", encoding="utf-8")
-        self._board = SummaryWriter(str(workdir / run_directory.BOARD), purge_step=step + 1)
+        self._path = path = workdir / run_directory.METRICS
+        try:
+            workdir.mkdir(parents=True, exist_ok=True)
+            kept = _lines_until(path, step) if os.path.lexists(path) else []
+            aside = path.with_suffix(".jsonl.tmp")
+            aside.write_bytes(b"".join(kept))
+            aside.replace(path)
+            self._file = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise cannot_write(path, error) from None
+        board = workdir / run_directory.BOARD
+        try:
+            self._board = SummaryWriter(str(board), purge_step=step + 1)
+        except OSError as error:
+            self._file.close()
+            raise cannot_write(board, error) from None
 
     def write(self, step: int, split: str, values: dict[str, float | None]) -> None:
         """Appends one line; values that are undefined or not finite are null."""
         if not self._active:
             return
         values = {name: value if value is None or math.isfinite(value) else None for name, value in values.items()}
-        self._file.write(json.dumps({"step": step, "split": split} | values, allow_nan=False) + "\n")
-        self._file.flush()
+        try:
+            self._file.write(json.dumps({"step": step, "split": split} | values, allow_nan=False) + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise cannot_write(self._path, error) from None
         for name, value in values.items():
             if value is not None:
                 self._board.add_scalar(f"{split}/{name}", value, step)
@@ -57,15 +75,35 @@ class MetricsFile:
             self._board.close()
 
 
-def _lines_until(path: pathlib.Path, step: int) -> list[str]:
-    """Lines up to a step; a last line cut short by a kill is dropped."""
-    kept = []
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+def read_log(path: pathlib.Path) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+    """Each line of a ``metrics.jsonl`` and what it holds, None where it cannot be read; without one that was cut short.
+
+    Raises:
+      InputError: it is no plain file.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: is no plain file; move it away")
+    for line in path.read_bytes().split(b"\n")[:-1]:
         try:
-            if json.loads(line)["step"] <= step and line.endswith("\n"):
-                kept.append(line)
-        except json.JSONDecodeError:
-            continue
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        is_ours = isinstance(row, dict) and type(row.get("step")) is int and isinstance(row.get("split"), str)
+        yield line, row if is_ours else None
+
+
+def _lines_until(path: pathlib.Path, step: int) -> list[bytes]:
+    """Lines up to a step. Where one cannot be read, the log says so, and the file is kept as metrics.jsonl.damaged."""
+    kept, damaged = [], []
+    for number, (line, row) in enumerate(read_log(path), 1):
+        if row is None:
+            damaged.append(number)
+        elif row["step"] <= step:
+            kept.append(line + b"\n")
+    if damaged:
+        aside = path.with_name(f"{path.name}.damaged")
+        path.rename(aside)
+        logging.warning("%s:%d: cannot be read and is left out; the file as it was is %s", path, damaged[0], aside)
     return kept
 
 

@@ -24,7 +24,7 @@ def test_a_run_directory_gives_its_newest_export_or_else_its_newest_checkpoint(t
         bert.load(run)
     for nothing in ({"seed": 1}, {"encoder": 3}, []):
         (run / "config.json").write_text(json.dumps(nothing))
-        with pytest.raises(InputError, match=r'config.json: says nothing of an encoder \("encoder"\); name a run'):
+        with pytest.raises(InputError, match=r"config.json: .*(encoder|list)"):
             bert.load(run)
     settings = {"encoder": tiny.config.to_json(), "seed": 1, "examples.objective": "sop"}
     (run / "config.json").write_text(json.dumps(settings))

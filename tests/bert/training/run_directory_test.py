@@ -28,7 +28,8 @@ def open_run(workdir, tokenizer, **changes) -> bool:
 def test_the_same_settings_go_on_and_every_value_is_on_disk(tmp_path, tokenizer):
     assert not open_run(tmp_path / "run", tokenizer)
     assert open_run(tmp_path / "run", tokenizer)
-    assert json.loads((tmp_path / "run" / "config.json").read_text()) == {**SETTINGS, "probes": ["a", "b"]}
+    written = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert written == {**SETTINGS, "probes": ["a", "b"], "tokenizer_sha256": tokenizer.fingerprint}
     assert Tokenizer.load(tmp_path / "run").fingerprint == tokenizer.fingerprint
 
 
