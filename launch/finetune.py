@@ -165,11 +165,9 @@ def starting_point(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: in
     """The model that ``init_from`` names with a head for these labels; of a run that goes on its own."""
     changes: dict[str, Any] = dict(config.model.items())
     if run_directory.has_checkpoints(workdir):
-        kept = run_directory.read(workdir)
-        found = BertConfig.from_json(kept["encoder"], source=str(workdir / run_directory.CONFIG))
-        return Start(
-            dataclasses.replace(found, **changes), Tokenizer.load(workdir), known_labels(job, kept["labels"]), None
-        )
+        found, kept = run_directory.read_encoder(workdir), run_directory.read(workdir).get("labels", [])
+        tokenizer = run_directory.read_tokenizer(workdir)
+        return Start(dataclasses.replace(found, **changes), tokenizer, known_labels(job, kept), None)
     if not config.init_from:
         raise InputError("config.init_from is missing; name a model directory, a run, or a Google checkpoint")
     loaded = sources.read(config.init_from, fresh=job.fresh, labels=job.labels, seed=seed)

@@ -24,6 +24,7 @@ from bert.errors import InputError
 from bert.interop import export
 from bert.interop.parameters import Params
 from bert.model.heads import Model
+from bert.text.manifest import check_checksums_beside
 from bert.text.store import Store
 from bert.text.tokenizer import Tokenizer
 from bert.training import arithmetic, evaluate, optim, run_directory, sharding, train
@@ -58,11 +59,12 @@ def run(argv: list[str]) -> None:
 def pretrain(config: ConfigDict, options: flags.Options, workdir: pathlib.Path) -> None:
     """Checks everything, then trains, exports, and shows what was learned."""
     store, held_out = Store.open(config.data, "train"), Store.open(config.data, "validation")
+    check = check_checksums_beside(store.directory, store.manifest)
     check_probes(config.probes, store.tokenizer)
     export.check_replaceable(workdir / run_directory.MODEL)
     task = Pretraining(pairs=config.examples.objective != "none")
     if run_directory.has_checkpoints(workdir):  # what the run was started from need not be there any more
-        kept = BertConfig.from_json(run_directory.read(workdir)["encoder"], source=str(workdir / run_directory.CONFIG))
+        kept = run_directory.read_encoder(workdir)
         model_config, init_params = dataclasses.replace(kept, **computing(config, kept)), None
     else:
         model_config, init_params = starting_point(config, store, task)
@@ -81,7 +83,7 @@ def pretrain(config: ConfigDict, options: flags.Options, workdir: pathlib.Path) 
         setup, batch = planned.setup, planned.train_batch(0)
         init_params = init_params or jax.device_get(jax.jit(lambda: draw_params(setup, batch))())
         before = answers(config, setup.model.config, init_params, store.tokenizer)
-    outcome = train.fit(planned, init_params)
+    outcome = train.fit(dataclasses.replace(planned, data_check=check), init_params)
     if outcome.stopped_by:
         runtime.say(
             f"stopped at step {outcome.state.step} of {config.total_steps}; run the same command again to go on"

@@ -17,7 +17,7 @@ from bert.text import pool
 from bert.text.corpus import Corpus
 from bert.text.digests import SeenDigests, fraction
 from bert.text.prepare_settings import PrepareSettings, given_tokenizer
-from bert.text.prepared_folder import is_finished, partial_folder, put_in_place, report_of, settle
+from bert.text.prepared_folder import is_finished, learnt_tokenizer, partial_folder, put_in_place, report_of, settle
 from bert.text.report import Report, group_sources
 from bert.text.store import SPLITS
 from bert.text.store_writer import StoreWriter, finish
@@ -49,7 +49,7 @@ def prepare(
     overwrite: bool = False,
     progress: Progress = lambda step, done: None,
 ) -> Prepared:
-    """Writes a prepared folder, or finds it finished already.
+    """Writes a prepared folder, or finds it finished already; one whose files are damaged is written again.
 
     Everything is written into OUT.partial, which becomes OUT when it is complete (prepared_folder.py).
 
@@ -72,6 +72,7 @@ def prepare(
     settle(folder)
     if is_finished(folder, noted, given, overwrite):
         return Prepared(pathlib.Path(out), Tokenizer.load(folder), report_of(folder), True)
+    given = given or learnt_tokenizer(folder, noted)  # the ids of a damaged folder stay what they were
     with partial_folder(folder, noted, given) as (partial, done):
         if not done:
             _write(partial, corpus, given, settings, noted, workers, progress)

@@ -13,20 +13,32 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 
+from absl import logging
+
 from bert import locks
 from bert.errors import InputError, RunError
+from bert.text.manifest import MANIFEST, check_files, read_manifest
 from bert.text.report import Report
-from bert.text.store import MANIFEST, check_files, read_manifest
+from bert.text.store import Store
 from bert.text.tokenizer import Tokenizer
 
 
 def is_finished(folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | None, overwrite: bool) -> bool:
-    """Whether the folder holds just this; raises InputError where it holds something else."""
+    """Whether the folder holds just this, whole; raises InputError where it holds something else.
+
+    All of its bytes are read. Where some are damaged, the log says so, and the folder is to be written again.
+    """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return False
     if not (folder / MANIFEST).is_file():
         raise InputError(f"{folder}: is not empty and not a prepared folder; give another folder")
-    manifest = read_manifest(folder)
+    try:
+        manifest = read_manifest(folder)
+    except InputError as error:
+        if not overwrite:
+            raise
+        logging.warning("%s", error)
+        return False
     was = manifest["settings"]
     differing = [
         "the texts have changed" if name == "texts" else f"{name} was {was.get(name)!r}, now {value!r}"
@@ -41,14 +53,44 @@ def is_finished(folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | 
         raise InputError(
             f"{folder}: was prepared otherwise: {'; '.join(differing)}; give another folder, or set overwrite to True"
         )
-    check_files(folder, manifest, checksums=False)
+    try:
+        check_files(folder, manifest, checksums=True)
+        _ = Store.open(folder).tokenizer
+        report_of(folder)
+    except InputError as error:
+        logging.warning("%s", error)
+        return False
     return True
 
 
+def learnt_tokenizer(folder: pathlib.Path, noted: dict[str, Any]) -> Tokenizer | None:
+    """The tokenizer of a damaged folder with these settings, where it is whole: learnt anew, it might be another."""
+    try:
+        manifest, found = read_manifest(folder), Tokenizer.load(folder)
+    except InputError:
+        return None
+    was = manifest["settings"]
+    same = all(was.get(name) == value for name, value in noted.items())
+    return found if same and found.fingerprint == manifest["tokenizer"] else None
+
+
 def report_of(folder: pathlib.Path) -> Report:
+    """What the manifest says was kept and dropped.
+
+    Raises:
+      InputError: it is damaged.
+    """
     stored = read_manifest(folder)["report"]
     there = [field.name for field in dataclasses.fields(Report) if field.name in stored]  # older folders lack some
-    return Report(**{name: stored[name] for name in there})
+    report, empty = Report(**{name: stored[name] for name in there}), Report()
+    try:
+        report.table()
+        lists = [name for name in there if isinstance(getattr(empty, name), list)]
+        if all(isinstance(stored[name], list if name in lists else int | float) for name in there):
+            return report
+    except (TypeError, ValueError, LookupError, AttributeError):  # whatever a value of another type brings about
+        pass
+    raise InputError(f"{folder / MANIFEST}: report is of other types; the file is damaged, prepare the text again")
 
 
 def partial_of(folder: pathlib.Path) -> pathlib.Path:

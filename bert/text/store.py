@@ -8,12 +8,12 @@
     SPLIT-00000.words                uint8 [tokens]; 1 = continues the word before it (only with word boundaries)
 
 SPLIT is "train" or "validation". No document crosses shards. A folder without a manifest is not finished. Here is the
-format and its reader; the writer is store_writer.py, what goes into it is prepare.py.
+format of the shards and their reader; that of the manifest is manifest.py. The writer is store_writer.py, what goes
+into it is prepare.py.
 """
 
 import functools
 import hashlib
-import json
 import pathlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -22,10 +22,9 @@ import numpy as np
 
 from bert.errors import InputError
 from bert.text import ranges
+from bert.text.manifest import MANIFEST, check_files, read_manifest
 from bert.text.tokenizer import Tokenizer
 
-FORMAT = 1
-MANIFEST = "manifest.json"
 SPLITS = ("train", "validation")
 # The released weights label "B follows A" 0 and "B is random" 1 (google-research/bert, create_pretraining_data.py).
 LABELS = {"next_sentence": {"0": "is_next", "1": "random"}}
@@ -88,6 +87,14 @@ class Store:
             shards.append(shard)
             start += len(shard.tokens)
         store = cls(folder, split, manifest, shards)
+        counts = {"documents": store.num_documents, "sentences": store.num_sentences, "tokens": store.num_tokens}
+        for name, count in counts.items():
+            if manifest["splits"][split][name] != count:
+                noted = manifest["splits"][split][name]
+                raise InputError(
+                    f"{folder / MANIFEST}: says {noted:,} {name} in {split}, its files hold {count:,}; the manifest is "
+                    "damaged, prepare the text again"
+                )
         if verify:
             store._check_ids()
         return store
@@ -95,7 +102,7 @@ class Store:
     @functools.cached_property
     def tokenizer(self) -> Tokenizer:
         found = Tokenizer.load(self.directory)
-        if found.fingerprint != self.manifest["tokenizer"]:
+        if found.fingerprint != self.manifest["tokenizer"] or found.vocab_size != self.vocab_size:
             raise InputError(
                 f"{self.directory}: the tokenizer was changed after the text was prepared with it; prepare it again"
             )
@@ -164,59 +171,26 @@ class Store:
         )
 
 
-def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
-    """The manifest of a finished folder.
-
-    Raises:
-      InputError: no such folder, not finished, or written by another version.
-    """
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; give the one that prepare wrote")
-    if not (folder / MANIFEST).is_file():
-        raise InputError(f"{folder}: no {MANIFEST}, so this is no finished prepared folder; run prepare to its end")
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        written = manifest["format"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder / MANIFEST}: damaged ({error}); prepare the text again") from None
-    if written != FORMAT:
-        raise InputError(f"{folder / MANIFEST}: format {written}, this version reads {FORMAT}; prepare the text again")
-    return manifest
-
-
-def check_files(folder: pathlib.Path, manifest: Mapping[str, Any], *, checksums: bool) -> None:
-    """Raises InputError naming the first file that is missing or differs in size (or in content)."""
-    for name, noted in manifest["files"].items():
-        path = folder / name
-        size = path.stat().st_size if path.is_file() else None
-        if size != noted["bytes"]:
-            state = "missing" if size is None else f"{size:,} bytes long"
-            raise InputError(f"{path}: {state}, the manifest says {noted['bytes']:,} bytes; prepare the text again")
-        if checksums and sha256(path) != noted["sha256"]:
-            raise InputError(f"{path}: its checksum differs from the manifest's; it is damaged, prepare the text again")
-
-
-def sha256(path: pathlib.Path) -> str:
-    with open(path, "rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
-
-
 def _map(path: pathlib.Path, dtype: np.dtype | type) -> np.ndarray:
     """Read-only array over a file; np.memmap refuses empty ones."""
     return np.memmap(path, dtype, "r") if path.stat().st_size else np.zeros(0, dtype)
 
 
 def _open_shard(folder: pathlib.Path, name: str, manifest: Mapping[str, Any], start: int) -> Shard:
-    path = folder / name
-    continues = _map(path.with_suffix(".words"), np.uint8) if manifest["word_boundaries"] else None
-    return Shard(
-        str(path),
-        _map(path.with_suffix(".tokens"), token_dtype(manifest["vocab_size"])),
-        _map(path.with_suffix(".sentences"), np.dtype("<i8")),
-        _map(path.with_suffix(".documents"), np.dtype("<i8")),
-        continues,
-        start,
-    )
+    kinds = {"tokens": token_dtype(manifest["vocab_size"]), "sentences": np.dtype("<i8"), "documents": np.dtype("<i8")}
+    if manifest["word_boundaries"]:
+        kinds["words"] = np.dtype(np.uint8)
+    arrays = {}
+    for ending, dtype in kinds.items():
+        noted = manifest["files"].get(f"{name}.{ending}")
+        if noted is None or noted["bytes"] % dtype.itemsize:  # the files that are listed were compared with it
+            raise InputError(
+                f"{folder / MANIFEST}: lists no file {name}.{ending} of whole records of {dtype.itemsize} bytes; the "
+                "manifest is damaged, prepare the text again"
+            )
+        arrays[ending] = _map(folder / f"{name}.{ending}", dtype)
+    path = str(folder / name)
+    return Shard(path, arrays["tokens"], arrays["sentences"], arrays["documents"], arrays.get("words"), start)
 
 
 def _check_ends(shard: Shard) -> None:

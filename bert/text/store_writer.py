@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bert.text.store import FORMAT, LABELS, MANIFEST, sha256, token_dtype
+from bert.text.manifest import FORMAT, MANIFEST, sha256
+from bert.text.store import LABELS, token_dtype
 from bert.text.tokenizer import Tokenizer
 
 

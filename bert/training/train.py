@@ -62,6 +62,8 @@ class Run:
       flops_per_token: arithmetic of a training step for one token, for the progress line.
       choose: which of the evaluated states is the best, and when to stop; None: train to the end.
       on_best: called with (step, parameters, metrics) when an evaluation is the best so far.
+      data_check: a check of the data that runs beside the training; what it raises ends the run, and nothing is saved
+        before it has passed.
     """
 
     setup: Setup
@@ -72,6 +74,7 @@ class Run:
     flops_per_token: float
     choose: Choice | None = None
     on_best: Callable[[int, dict, Metrics], None] | None = None
+    data_check: concurrent.futures.Future[None] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +98,7 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
 
     Raises:
       InputError: the run is beyond ``total_steps`` already.
-      RunError: after too many non-finite steps in a row.
+      RunError: after too many non-finite steps in a row, or when the disk is full.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(jax.set_mesh(run.setup.mesh))
@@ -108,6 +111,7 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
         pending: jax.Array | None = None
         save_due = False
         while step < total and not (loop.best.stopped or stop or loop.preempted(step)):
+            loop.check_data(wait=False)
             batch = next(batches)
             state, told = loop.train_step(state, batch)
             if pending is not None:
@@ -126,6 +130,7 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
                 save_due = False
         if pending is not None:
             loop.log(step, pending)
+        loop.check_data(wait=True)
         finished = step == total or loop.best.stopped
         if step < total and not loop.bad_in_row:
             loop.save(step, state)
@@ -188,6 +193,12 @@ class _Loop:
             self.progress.report(step, "compiling", {"devices": self.run.setup.mesh.size})
         return state
 
+    def check_data(self, *, wait: bool) -> None:
+        """Raises what the check of the data has found, if it has ended or is waited for."""
+        check = self.run.data_check
+        if check is not None and (wait or check.done()):
+            check.result()
+
     def log(self, step: int, told: jax.Array) -> None:
         """Adds a step's sums; writes a line where one is due. ``step`` counts that step."""
         values = self._read(told)
@@ -223,6 +234,7 @@ class _Loop:
         assert self.run.evaluate is not None
         metrics = self.run.evaluate(state.params)
         if write:
+            self.check_data(wait=self.run.on_best is not None)
             self.file.write(step, "validation", metrics)
             if self.run.choose and self.run.choose.note(self.best, step, metrics) and self.run.on_best:
                 self.run.on_best(step, state.params, metrics)
@@ -231,6 +243,7 @@ class _Loop:
         return metrics
 
     def save(self, step: int, state: TrainState) -> None:
+        self.check_data(wait=True)
         self._saved = step
         self.checkpoints.save(step, state, {"totals": self._totals, "best": dataclasses.asdict(self.best)})
         self.progress.restart(step)

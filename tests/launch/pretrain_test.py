@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import bert
 from bert import inference
 from bert.data.batches import Batches
 from bert.errors import InputError
+from bert.text.prepare import PrepareSettings, prepare
 from launch import pretrain
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
@@ -220,6 +222,24 @@ def test_a_model_of_any_size(prepared, tmp_path):
         run(*words, "--config.model.num_layers=2")
     with pytest.raises(InputError, match="num_heads"):
         run(*words, f"--workdir={tmp_path / 'uneven'}", "--config.model.num_heads=5")
+
+
+def test_damaged_text_is_refused_by_name_and_prepared_again(prepared, tmp_path):
+    """A flipped bit makes one word another: nothing is trained on it, and after the way out the run goes on."""
+    data, workdir = shutil.copytree(prepared, tmp_path / "prepared"), tmp_path / "run"
+    words = (*TINY, f"--config.data={data}", f"--workdir={workdir}")
+    run(*words, "--config.total_steps=2")
+    path = data / "train-00000.tokens"
+    path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
+    with pytest.raises(InputError, match=r"train-00000\.tokens: its checksum differs .*prepare the text again"):
+        run(*words, "--config.total_steps=4")
+    assert bert.load(workdir).extra["pretraining"]["step"] == 2
+    settings = PrepareSettings(
+        corpus=str(prepared.parent / "a.txt"), vocab=str(prepared.parent / "vocab.txt"), validation_share=0.1
+    )
+    assert not prepare(data, settings).was_finished
+    run(*words, "--config.total_steps=4")
+    assert bert.load(workdir).extra["pretraining"]["step"] == 4
 
 
 @pytest.mark.slow

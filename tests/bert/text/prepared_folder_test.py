@@ -12,6 +12,7 @@ from bert.text import prepare as prepare_module
 from bert.text import prepared_folder
 from bert.text.prepare import PrepareSettings, prepare
 from bert.text.store import Store
+from bert.text.tokenizer import Tokenizer
 from tests.bert.text.builders import SPECIAL, WORDS, bytes_of, stories
 
 
@@ -45,12 +46,34 @@ def test_a_finished_folder_is_found_and_left_alone(write, vocab, tmp_path):
     assert Store.open(tmp_path / "out", verify=True).manifest["settings"]["corpus"] == str(corpus.parent)
 
 
-def test_a_damaged_finished_folder_is_noticed(write, vocab, tmp_path):
-    corpus = write("text/a.txt", stories(3))
-    prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab))
-    (tmp_path / "out" / "train-00000.tokens").write_bytes(b"")
-    with pytest.raises(InputError, match=r"train-00000.tokens: 0 bytes long"):
-        prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab))
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("name", ["train-00000.tokens", "train-00000.documents", "vocab.txt", "manifest.json"])
+def test_a_damaged_folder_is_noticed_and_written_again(write, vocab, tmp_path, caplog, name, overwrite):
+    """A flipped bit, which leaves the size as it was; of the manifest, which says what was asked for, a cut."""
+    settings = PrepareSettings(str(write("text/a.txt", stories(3))), vocab)
+    prepare(tmp_path / "out", settings)
+    before = bytes_of(tmp_path / "out")
+    damaged = bytearray(before[name])
+    damaged[len(damaged) // 2] ^= 1
+    (tmp_path / "out" / name).write_bytes(damaged if name != "manifest.json" else damaged[:-20])
+    if name == "manifest.json" and not overwrite:  # it cannot be known what the folder was
+        with pytest.raises(InputError, match=r"manifest.json:\d+: not JSON .*overwrite"):
+            prepare(tmp_path / "out", settings)
+        return
+    assert not prepare(tmp_path / "out", settings, overwrite=overwrite).was_finished
+    assert name in caplog.text
+    assert bytes_of(tmp_path / "out") == before
+    assert prepare(tmp_path / "out", settings).was_finished
+
+
+def test_a_learnt_vocabulary_outlives_damage_elsewhere(write, tmp_path, monkeypatch):
+    """Learnt anew it might differ in a piece, and a run that was begun could not go on."""
+    settings = PrepareSettings(str(write("text/a.txt", stories(9))), vocab_size=60)
+    before = prepare(tmp_path / "out", settings).tokenizer
+    monkeypatch.setattr(Tokenizer, "train", lambda *_, **__: 1 / 0)
+    path = tmp_path / "out" / "train-00000.tokens"
+    path.write_bytes(b"\x07" * path.stat().st_size)
+    assert prepare(tmp_path / "out", settings).tokenizer.fingerprint == before.fingerprint
 
 
 def test_other_files_are_never_overwritten(write, vocab, tmp_path):

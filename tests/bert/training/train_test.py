@@ -1,5 +1,6 @@
 """The loop: resuming, stopping, evaluating, logging; and that nothing is lost when a run is killed."""
 
+import concurrent.futures
 import dataclasses
 import json
 import os
@@ -176,6 +177,26 @@ def test_a_save_that_falls_on_a_bad_step_waits_for_a_good_one(tmp_path):
     with pytest.raises(Crash):
         fit(crashing(train.Run(**{**run.__dict__, "train_batch": batch}), 11, batch))
     assert run_directory.newest_step(tmp_path) == 10
+
+
+def test_nothing_is_saved_before_the_data_were_checked(tmp_path):
+    """A check that fails while the first save waits for it; one that fails between two saves ends the run, too."""
+    for name, save_every in (("at a save", 1), ("between saves", 20)):
+        check: concurrent.futures.Future[None] = concurrent.futures.Future()
+
+        def batch(number: int, check=check):
+            if number == 2:
+                check.set_exception(InputError("train-00000.tokens: damaged"))
+            return tiny.batch(number)
+
+        run = tiny.run(tmp_path / name, save_every=save_every)
+        with pytest.raises(InputError, match="damaged"):
+            fit(dataclasses.replace(run, train_batch=batch, data_check=check))
+        assert not run_directory.has_checkpoints(tmp_path / name)
+    passed: concurrent.futures.Future[None] = concurrent.futures.Future()
+    passed.set_result(None)
+    fit(dataclasses.replace(tiny.run(tmp_path / "whole", total_steps=4), data_check=passed))
+    assert run_directory.newest_step(tmp_path / "whole") == 4
 
 
 def test_seeds_decide_and_the_same_seed_repeats(tmp_path):
