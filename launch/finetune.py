@@ -35,7 +35,7 @@ from bert.text.tokenizer import Tokenizer
 from bert.training import arithmetic, optim, run_directory, sharding, train
 from bert.training.evaluate import Metrics
 from bert.training.step import Setup
-from launch import flags, runtime
+from launch import best_model, flags, runtime
 from tasks.job import Job
 from tasks.metrics import CONSTANT, is_count
 
@@ -130,6 +130,7 @@ def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> M
         run_directory.check(workdir, settings, may_change=MAY_CHANGE)
         planned = build(config, job, start, workdir, seed)
         run_directory.write(workdir, settings, start.tokenizer)
+        best_model.bring_back(workdir, lambda *best: write_model(workdir, start, job, *best))
         outcome = train.fit(planned, start.params)
         if outcome.stopped_by:
             done = f"step {int(outcome.state.step)} of {planned.settings.total_steps}"
@@ -145,20 +146,17 @@ def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> M
             runtime.say(f"{undefined}, so none could be chosen; model/ is the first evaluation's")
         if planned.on_best and not job.choice:  # nothing was evaluated, so the last state is the model
             planned.on_best(int(outcome.state.step), outcome.state.params, {})
-        return best_metrics(workdir, outcome)
+        return best_model.metrics_of(workdir, outcome.best.step)
 
 
-def best_metrics(workdir: pathlib.Path, outcome: train.Outcome) -> Metrics:
-    """The logged metrics of the best evaluation."""
-    if outcome.best.step < 0 or jax.process_index() != 0:
-        return {}
-    lines = (workdir / run_directory.METRICS).read_text(encoding="utf-8").splitlines()
-    found = (json.loads(line) for line in lines)
-    return next(
-        {name: value for name, value in line.items() if name not in ("step", "split")}
-        for line in found
-        if line["step"] == outcome.best.step and line["split"] == "validation"
-    )
+def write_model(workdir: pathlib.Path, start: Start, job: Job, step: int, params: Params, scores: Metrics) -> None:
+    """Writes ``model/`` with parameters that are whole on this host; process 0 does."""
+    if jax.process_index() == 0:
+        model_directory = workdir / run_directory.MODEL
+        extra = job.extra(scores) | {"finetuning": {"step": step}}
+        export.save_model_directory(
+            model_directory, start.config, params, start.tokenizer, labels=job.labels, extra=extra
+        )
 
 
 def starting_point(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> Start:
@@ -215,13 +213,7 @@ def build(config: ConfigDict, job: Job, start: Start, workdir: pathlib.Path, see
         evaluate = job.evaluator(start.tokenizer, start.config, settings, on_mesh(mesh))
 
     def keep(step: int, params: Any, scores: Metrics) -> None:
-        whole = sharding.on_this_host(params)
-        if jax.process_index() == 0:
-            model_directory = workdir / run_directory.MODEL
-            extra = job.extra(scores) | {"finetuning": {"step": step}}
-            export.save_model_directory(
-                model_directory, start.config, whole, start.tokenizer, labels=job.labels, extra=extra
-            )
+        write_model(workdir, start, job, step, sharding.on_this_host(params), scores)
 
     flops = arithmetic.training_flops_per_token(start.config, config.max_length, 0)
     return train.Run(setup, loop, workdir, host_rows(batches), evaluate, flops, job.choice, keep)

@@ -48,6 +48,8 @@ def _read(path: pathlib.Path, fresh: Sequence[str]) -> ModelDirectory:
     hugging_face.restore(model)
     is_run = (path / run_directory.CHECKPOINTS).is_dir()
     if (model / hugging_face.CONFIG_FILE).is_file() or (is_run and model.exists()):  # one that lacks files is refused
+        if is_run:
+            _check_tokenizer_files(model, path)
         return hugging_face.load_model_directory(model, fresh)
     if is_run:
         return _newest_checkpoint(path)
@@ -55,6 +57,13 @@ def _read(path: pathlib.Path, fresh: Sequence[str]) -> ModelDirectory:
     if checkpoint:
         return google_tf.load_checkpoint(checkpoint, fresh)
     return hugging_face.load_model_directory(path, fresh)
+
+
+def _check_tokenizer_files(model: pathlib.Path, run: pathlib.Path) -> None:
+    """Refuses an export of a run that lacks a file of its tokenizer: the others might give another one."""
+    for name in run_directory.TOKENIZER_FILES:
+        if (run / name).is_file() and not (model / name).is_file():
+            raise InputError(f"{model / name}: is missing; copy it from {run}")
 
 
 def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:

@@ -193,30 +193,24 @@ def _shapes(tree: Any) -> list[tuple[int, ...]]:
 
 
 def best_step(directory: pathlib.Path) -> int | None:
-    """Step of the best evaluation by the newest checkpoint in ``directory``; None where none was chosen.
-
-    Raises:
-      InputError: it does not say.
-    """
+    """Step of the best evaluation, as the newest checkpoint that can be read says; None where none was chosen."""
     folder = pathlib.Path(directory).absolute()
     for step in run_directory.steps(folder)[::-1]:
-        if not (folder / str(step) / "meta").is_dir():  # an empty folder
-            continue
         try:
             best = checkpoint_meta.read(folder / str(step)).content.get("best") or {}
-        except ValueError as error:
-            raise InputError(
-                f"{folder / str(step)}: {error}; run the command that trained it again, which goes on from the "
-                "checkpoint before"
-            ) from None
+        except ValueError:  # damaged: who reads the arrays says so
+            continue
         return best["step"] if best.get("step", -1) >= 0 else None
     return None
 
 
-def newest_params(directory: pathlib.Path) -> tuple[int, dict[str, Any]]:
+def newest_params(directory: pathlib.Path, only: int | None = None) -> tuple[int, dict[str, Any]]:
     """Step and parameters (NumPy arrays) of the newest checkpoint in ``directory`` that is whole.
 
     One that is damaged stays where it is, and is told in the log: a run may be at work there.
+
+    Args:
+      only: the only step that will do.
 
     Raises:
       InputError: where there is none.
@@ -224,6 +218,8 @@ def newest_params(directory: pathlib.Path) -> tuple[int, dict[str, Any]]:
     directory = pathlib.Path(directory).absolute()
     unreadable: dict[int, str] = {}
     for step in run_directory.steps(directory)[::-1]:
+        if only not in (None, step):
+            continue
         try:
             with _without_late_complaints():
                 params = _read_params(directory / str(step))

@@ -319,11 +319,6 @@ def test_a_run_that_was_killed_ends_as_if_it_had_not_been(folder, table, tmp_pat
     with pytest.raises(RuntimeError, match="killed"):
         run(*words, f"--workdir={tmp_path / 'killed'}")
     monkeypatch.setattr(finetune, "host_rows", make)
-    (tmp_path / "killed" / "model").rename(tmp_path / "aside")  # as of a run that has checkpoints and no export yet
-    newest = bert.load(tmp_path / "killed")
-    assert newest.labels == ("no", "yes")
-    assert newest.predict([{"review": "the movie is great"}])[0]["label"] in newest.labels
-    (tmp_path / "aside").rename(tmp_path / "killed" / "model")
     run(*words, f"--workdir={tmp_path / 'killed'}", "--config.init_from=gone")
     for name in ("model.safetensors", "config.json"):
         whole, killed = ((tmp_path / run_name / "model" / name).read_bytes() for run_name in ("whole", "killed"))

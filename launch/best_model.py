@@ -1,0 +1,59 @@
+"""The model of a fine-tuning run's best evaluation: its logged metrics, and its ``model/`` where that is lost."""
+
+import pathlib
+from collections.abc import Callable
+
+import jax
+
+from bert.errors import InputError
+from bert.interop import hugging_face, weight_files
+from bert.interop.parameters import Params
+from bert.training import run_directory, tracking
+from bert.training.evaluate import Metrics
+from launch import runtime
+
+
+def metrics_of(workdir: pathlib.Path, step: int) -> Metrics:
+    """The logged metrics of the evaluation at a step; none below step 0, and on other processes than the first.
+
+    Raises:
+      InputError: the log does not have them.
+    """
+    if step < 0 or jax.process_index() != 0:
+        return {}
+    path = workdir / run_directory.METRICS
+    for _, row in tracking.read_log(path):
+        if row is not None and (row["step"], row["split"]) == (step, "validation"):
+            return {name: value for name, value in row.items() if name not in ("step", "split")}
+    raise InputError(
+        f"{path}: has no scores of step {step}, the best evaluation; if {run_directory.MODEL}/ is there, "
+        "launch.evaluate scores it, else start again in another folder"
+    )
+
+
+def bring_back(workdir: pathlib.Path, write: Callable[[int, Params, Metrics], None]) -> None:
+    """Writes the best evaluation's model again where ``model/`` is lost, from the checkpoint of its step.
+
+    Raises:
+      InputError: there is no such checkpoint. Another step's weights are not the model that was chosen.
+    """
+    model, checkpoints = workdir / run_directory.MODEL, workdir / run_directory.CHECKPOINTS
+    hugging_face.restore(model)
+    needed = (hugging_face.CONFIG_FILE, *run_directory.TOKENIZER_FILES)
+    is_whole = weight_files.find(model) and all((model / name).is_file() for name in needed)
+    if is_whole or not run_directory.steps(checkpoints):
+        return
+    from bert.training import checkpoint  # Orbax is slow to import
+
+    best = checkpoint.best_step(checkpoints)
+    if best is None:
+        return
+    try:
+        _, params = checkpoint.newest_params(checkpoints, best)
+    except InputError as error:
+        raise InputError(
+            f"{model}: the model of step {best}, the best evaluation, is lost, and its checkpoint, too ({error}); "
+            "start again in another folder: the same command gives the same model"
+        ) from None
+    write(best, params, metrics_of(workdir, best))
+    runtime.say(f"{model}/ was lost, and is written again from the checkpoint of step {best}")
