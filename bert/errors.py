@@ -18,12 +18,12 @@ class RunError(RuntimeError):
     """
 
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def cannot_write(path: str | os.PathLike, error: OSError) -> InputError | RunError:
     """The exception to raise where a file or folder could not be written: RunError on a full disk, else InputError."""
     why = f"{path}: cannot be written ({error.strerror or error})"
-    if error.errno in _FULL:
-        return RunError(f"{why}; make room and run the same command again, which goes on with what was finished")
+    if error.errno in DISK_FULL:
+        return RunError(f"{why}; make room, then run the same command again")
     return InputError(f"{why}; move away what stands there, or choose another folder")

@@ -25,7 +25,7 @@ from ml_collections import ConfigDict
 
 from bert.config import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
-from bert.errors import InputError
+from bert.errors import InputError, cannot_write
 from bert.inference import TASKS
 from bert.interop import export, sources, whole_directory
 from bert.interop.parameters import Params
@@ -163,7 +163,7 @@ def starting_point(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: in
     """The model that ``init_from`` names with a head for these labels; of a run that goes on its own."""
     changes: dict[str, Any] = dict(config.model.items())
     if run_directory.has_checkpoints(workdir):
-        found, kept = run_directory.read_encoder(workdir), run_directory.read(workdir).get("labels", [])
+        found, kept = sources.run_encoder(workdir), run_directory.read(workdir).get("labels", [])
         tokenizer = run_directory.read_tokenizer(workdir)
         return Start(dataclasses.replace(found, **changes), tokenizer, known_labels(job, kept), None)
     if not config.init_from:
@@ -258,7 +258,10 @@ def several_runs(config: ConfigDict, job: Job, workdir: pathlib.Path) -> None:
     with whole_directory.replacing((workdir / run_directory.MODEL).resolve()) as target:
         shutil.copytree(workdir / f"seed-{best}" / run_directory.MODEL, target, dirs_exist_ok=True)
     lines = [json.dumps({"seed": seed} | scores) for seed, scores in runs.items()]
-    (workdir / run_directory.METRICS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    try:
+        (workdir / run_directory.METRICS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise cannot_write(workdir / run_directory.METRICS, error) from None
     show_scores(runs[best], job)
 
 

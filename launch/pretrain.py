@@ -21,7 +21,7 @@ from bert.data import masking
 from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
 from bert.errors import InputError
-from bert.interop import export
+from bert.interop import export, sources
 from bert.interop.parameters import Params
 from bert.model.heads import Model
 from bert.text.manifest import check_checksums_beside
@@ -64,7 +64,7 @@ def pretrain(config: ConfigDict, options: flags.Options, workdir: pathlib.Path) 
     export.check_replaceable(workdir / run_directory.MODEL)
     task = Pretraining(pairs=config.examples.objective != "none")
     if run_directory.has_checkpoints(workdir):  # what the run was started from need not be there any more
-        kept = run_directory.read_encoder(workdir)
+        kept = sources.run_encoder(workdir)
         model_config, init_params = dataclasses.replace(kept, **computing(config, kept)), None
     else:
         model_config, init_params = starting_point(config, store, task)

@@ -145,23 +145,25 @@ def check_needs(params: Params) -> None:
                 raise InputError(f"the head has {part} but no {needed}; {part} needs {needed}: keep both, or neither")
 
 
-def check_shapes(params: Params, config: BertConfig, source: str) -> None:
+def check_shapes(shapes: Mapping[str, Sequence[int]], config: BertConfig, source: str) -> None:
     """Refuses parameters that are not those of a model of this configuration.
+
+    Args:
+      shapes: path of a parameter ("encoder/...", "head/...") -> its shape.
 
     Raises:
       InputError: naming the first that is missing, unknown or of another shape.
     """
-    found, sizes, weights = dict(flatten(params)), axis_sizes(config, class_count(params)), {}
-    for part in PARTS:
-        if part == "encoder" or part in params.get("head", {}):
-            weights.update({weight.path: weight for weight in PARTS[part]})
-    for path in sorted(found.keys() | weights.keys()):
-        if path not in found or path not in weights:
+    classes = next((shapes[f"head/{part}/bias"][0] for part in WITH_CLASSES if f"head/{part}/bias" in shapes), None)
+    sizes, heads = axis_sizes(config, classes), {path.split("/")[1] for path in shapes if path.startswith("head/")}
+    weights = {weight.path: weight for part in PARTS if part in ("encoder", *heads) for weight in PARTS[part]}
+    for path in sorted(shapes.keys() | weights.keys()):
+        if path not in shapes or path not in weights:
             raise InputError(f"{source}: {path} is {'missing' if path in weights else 'no parameter of this model'}")
-        shape = _shape(weights[path], config, sizes)
-        if np.shape(found[path]) != shape:
+        wanted = _shape(weights[path], config, sizes)
+        if tuple(shapes[path]) != wanted:
             raise InputError(
-                f"{source}: {path} has shape {list(np.shape(found[path]))}, the config asks for {list(shape)}"
+                f"{source}: {path} has shape {list(shapes[path])}, the configuration asks for {list(wanted)}"
             )
 
 

@@ -4,14 +4,16 @@ import os
 import pathlib
 from collections.abc import Sequence
 
+import numpy as np
 from absl import logging
 
+from bert.config import BertConfig
 from bert.errors import InputError
 from bert.interop import google_tf, hugging_face, weight_files
 from bert.interop.model_directory import ModelDirectory, check_fresh, with_fresh
 from bert.interop.parameters import check_shapes, class_count, flatten
 from bert.interop.report import Report
-from bert.training import run_directory
+from bert.training import checkpoint_meta, run_directory
 
 
 def read(
@@ -59,6 +61,27 @@ def _read(path: pathlib.Path, fresh: Sequence[str]) -> ModelDirectory:
     return hugging_face.load_model_directory(path, fresh)
 
 
+def run_encoder(run: pathlib.Path) -> BertConfig:
+    """The encoder of a run directory, compared with what the newest checkpoint that can be read says of its arrays.
+
+    Raises:
+      InputError: the settings have none, or that of another model.
+    """
+    config, checkpoints = run_directory.read_encoder(run), run / run_directory.CHECKPOINTS
+    for step in run_directory.steps(checkpoints)[::-1]:
+        try:
+            arrays = checkpoint_meta.read(checkpoints / str(step)).arrays
+        except ValueError:  # damaged: who reads the arrays says so
+            continue
+        if arrays is not None:
+            of_params = {
+                name.removeprefix("params/"): x["shape"] for name, x in arrays.items() if name[:7] == "params/"
+            }
+            check_shapes(of_params, config, f"{run / run_directory.CONFIG}: no encoder of checkpoint {step}")
+        break
+    return config
+
+
 def _check_tokenizer_files(model: pathlib.Path, run: pathlib.Path) -> None:
     """Refuses an export of a run that lacks a file of its tokenizer: the others might give another one."""
     for name in run_directory.TOKENIZER_FILES:
@@ -74,7 +97,7 @@ def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:
     """
     from bert.training import checkpoint  # Orbax is slow to import
 
-    config, tokenizer = run_directory.read_encoder(run), run_directory.read_tokenizer(run)
+    config, tokenizer = run_encoder(run), run_directory.read_tokenizer(run)
     pretrained = "pretraining" in run_directory.read_model_keys(run, 0)[1]
     if not pretrained and (best := checkpoint.best_step(run / run_directory.CHECKPOINTS)) is not None:
         raise InputError(
@@ -85,7 +108,7 @@ def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:
     logging.info("%s: no finished export yet; weights are those of step %d", run, step)
     labels, extra = run_directory.read_model_keys(run, step)
     source = str(run / run_directory.CHECKPOINTS / str(step))
-    check_shapes(params, config, source)
+    check_shapes({path: np.shape(value) for path, value in flatten(params)}, config, source)
     classes = class_count(params)
     if classes is not None and classes != len(labels):
         raise InputError(

@@ -12,7 +12,7 @@ import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from bert.errors import InputError
+from bert.errors import DISK_FULL, InputError, cannot_write
 from bert.text import pool
 from bert.text.corpus import Corpus
 from bert.text.digests import SeenDigests, fraction
@@ -61,7 +61,7 @@ def prepare(
     Raises:
       InputError: bad texts or settings; a folder with other settings, other texts or other files in it, or one that
         nothing can take the place of; no text.
-      RunError: all is written, but the file system refuses to put it in place; or a worker was killed.
+      RunError: all is written, but the file system refuses to put it in place; the disk is full; a worker was killed.
     """
     folder = pathlib.Path(out).resolve()
     corpus = Corpus(settings.corpus, settings.reading(), workers=workers)
@@ -75,7 +75,12 @@ def prepare(
     given = given or learnt_tokenizer(folder, noted)  # the ids of a damaged folder stay what they were
     with partial_folder(folder, noted, given) as (partial, done):
         if not done:
-            _write(partial, corpus, given, settings, noted, workers, progress)
+            try:
+                _write(partial, corpus, given, settings, noted, workers, progress)
+            except OSError as error:
+                if error.errno not in DISK_FULL:
+                    raise
+                raise cannot_write(folder, error) from None
         put_in_place(folder)
     return Prepared(pathlib.Path(out), Tokenizer.load(folder), report_of(folder), done)
 

@@ -5,13 +5,11 @@ damaged later is found when it is read, for it holds a digest of every array (ch
 the one before is used.
 """
 
-import contextlib
-import logging as python_logging
+import gc
 import pathlib
 import re
 import shutil
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -22,7 +20,7 @@ from jax.experimental import multihost_utils
 from orbax.checkpoint import checkpoint_managers
 
 from bert.errors import InputError, RunError
-from bert.training import checkpoint_meta, digests, run_directory
+from bert.training import checkpoint_meta, digests, late_complaints, run_directory
 
 
 class Checkpoints:
@@ -34,6 +32,7 @@ class Checkpoints:
     """
 
     def __init__(self, directory: pathlib.Path, *, keep: int = 2):
+        late_complaints.drop()
         self.directory = pathlib.Path(directory).absolute()
         self._manager = ocp.CheckpointManager(
             self.directory,
@@ -51,12 +50,15 @@ class Checkpoints:
           step: number of finished optimizer steps.
           state: the training state, a tree of arrays.
           meta: what else a restart needs; must survive JSON.
+
+        Raises:
+          RunError: this checkpoint or the one before could not be written; a full disk, say.
         """
         if step in self._manager.all_steps():
             return
         whole = checkpoint_meta.complete(meta, state)
         args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(whole))
-        self._manager.save(step, args=args, force=True)
+        self._write(lambda: self._manager.save(step, args=args, force=True))
 
     def restore(self, target: Any) -> tuple[int, Any, dict[str, Any]] | None:
         """Step, state and meta of the newest checkpoint that can be read; None where there is none.
@@ -71,8 +73,7 @@ class Checkpoints:
         for step in sorted(self._manager.all_steps(), reverse=True):
             restored, problem = None, ""
             try:
-                with _without_late_complaints():
-                    restored = self._read(step, target)
+                restored = self._read(step, target)
             except InputError:
                 raise
             except Exception as error:  # whatever a damaged file makes Orbax and TensorStore raise
@@ -116,9 +117,32 @@ class Checkpoints:
         return self._manager.reached_preemption(step)
 
     def close(self) -> None:
-        """Waits until everything is on disk."""
-        self._manager.wait_until_finished()
-        self._manager.close()
+        """Waits until everything is on disk.
+
+        Raises:
+          RunError: the last checkpoint could not be written.
+        """
+        self._write(self._manager.wait_until_finished)
+        self._write(self._manager.close)
+
+    def _write(self, work: Callable[[], object]) -> None:
+        """Does what writes files, or waits for them."""
+        why = ""
+        try:
+            work()
+        except Exception as error:  # of a thread of Orbax: what the system refused, as TensorStore words it
+            if not isinstance(error, OSError) and not re.search("os_error_code|RESOURCE_EXHAUSTED", str(error)):
+                raise
+            found = re.findall(r"([^:]+?) \[os_error_code", str(error))
+            why = (error.strerror if isinstance(error, OSError) else found[-1].strip() if found else "") or str(error)
+        if why:  # outside, so that nothing holds on to Orbax's tasks: at the end of the process they would complain
+            gc.collect()
+            newest = run_directory.steps(self.directory)[-1:]
+            kept = f"checkpoint {newest[0]} is whole" if newest else "none is finished"
+            raise RunError(
+                f"{self.directory}: a checkpoint cannot be written ({why}); {kept}; make room, then run the "
+                "same command again"
+            )
 
 
 def _listed(unreadable: dict[int, str]) -> str:
@@ -129,31 +153,6 @@ def _first_line(error: Exception) -> str:
     """The beginning of a message, without the objects that Python prints into it."""
     line = (str(error).strip().splitlines() or [""])[0]
     return re.split(r"[<\[{]", line)[0].strip(" :,")[:120] or type(error).__name__
-
-
-@contextlib.contextmanager
-def _without_late_complaints() -> Iterator[None]:
-    """One array that fails ends Orbax's event loop; each of the others then complains that it is closed.
-
-    Those complaints, dozens of tracebacks from TensorStore's threads and from asyncio, come after the one error that
-    tells something. They are dropped, also after a failure, for they may come late.
-    """
-    before, asyncio_log = sys.unraisablehook, python_logging.getLogger("asyncio")
-
-    def hook(complaint: Any) -> None:
-        unfinished = getattr(complaint.object, "__name__", "").startswith(("_read_array", "_write_array"))
-        if not unfinished and str(complaint.exc_value) != "Event loop is closed":
-            before(complaint)
-
-    sys.unraisablehook = hook
-    asyncio_log.addFilter(_is_no_late_complaint)
-    yield
-    sys.unraisablehook = before
-    asyncio_log.removeFilter(_is_no_late_complaint)
-
-
-def _is_no_late_complaint(record: python_logging.LogRecord) -> bool:
-    return "exception was never retrieved" not in record.getMessage()
 
 
 def _in_all_processes(value: bool) -> bool:
@@ -215,14 +214,14 @@ def newest_params(directory: pathlib.Path, only: int | None = None) -> tuple[int
     Raises:
       InputError: where there is none.
     """
+    late_complaints.drop()
     directory = pathlib.Path(directory).absolute()
     unreadable: dict[int, str] = {}
     for step in run_directory.steps(directory)[::-1]:
         if only not in (None, step):
             continue
         try:
-            with _without_late_complaints():
-                params = _read_params(directory / str(step))
+            params = _read_params(directory / str(step))
         except MemoryError:
             raise
         except Exception as error:  # whatever a damaged file makes Orbax and TensorStore raise

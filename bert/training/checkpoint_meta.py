@@ -30,7 +30,8 @@ def complete(content: Mapping[str, Any], state: Any) -> dict[str, Any]:
     """The object to write for a state on its devices; every process must call it."""
     found = digests.of_devices(state)
     arrays = {name: {"shape": shape, "digest": found[name]} for name, shape in digests.shapes(state).items()}
-    whole = {**content, _ARRAYS: arrays}
+    # A copy: Orbax writes it later, in a thread, when the loop has gone on and added to its sums.
+    whole = json.loads(json.dumps({**content, _ARRAYS: arrays}))
     return {**whole, _CHECKSUM: _checksum(whole)}
 
 

@@ -68,7 +68,13 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
 
 
 def steps(checkpoints: pathlib.Path) -> list[int]:
-    """Steps of the checkpoints in a folder, the newest last: folders whose names are numbers as we write them."""
+    """Steps of the checkpoints in a folder, the newest last: folders whose names are numbers as we write them.
+
+    Raises:
+      InputError: it is no folder.
+    """
+    if checkpoints.exists() and not checkpoints.is_dir():
+        raise InputError(f"{checkpoints}: is a file where a folder belongs; move it away")
     names = [entry.name for entry in checkpoints.iterdir() if entry.is_dir()] if checkpoints.is_dir() else []
     return sorted(int(name) for name in names if re.fullmatch("0|[1-9][0-9]{0,17}", name))
 

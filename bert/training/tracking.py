@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pathlib
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from tqdm import tqdm
 
 from bert.errors import InputError, cannot_write
 from bert.training import run_directory
+
+_SECONDS_TO_FLUSH = 120  # as tensorboardX has it; it waits for the disk
 
 
 class MetricsFile:
@@ -36,8 +39,6 @@ class MetricsFile:
         self._active = jax.process_index() == 0
         if not self._active:
             return
-        from tensorboardX import SummaryWriter  # slow to import, and only process 0 needs it
-
         self._path = path = workdir / run_directory.METRICS
         try:
             workdir.mkdir(parents=True, exist_ok=True)
@@ -50,7 +51,7 @@ class MetricsFile:
             raise cannot_write(path, error) from None
         board = workdir / run_directory.BOARD
         try:
-            self._board = SummaryWriter(str(board), purge_step=step + 1)
+            self._board = _Board(board, step + 1)
         except OSError as error:
             self._file.close()
             raise cannot_write(board, error) from None
@@ -63,16 +64,55 @@ class MetricsFile:
         try:
             self._file.write(json.dumps({"step": step, "split": split} | values, allow_nan=False) + "\n")
             self._file.flush()
+            known = {f"{split}/{name}": value for name, value in values.items() if value is not None}
+            self._board.write(step, known)
         except OSError as error:
             raise cannot_write(self._path, error) from None
-        for name, value in values.items():
-            if value is not None:
-                self._board.add_scalar(f"{split}/{name}", value, step)
 
     def close(self) -> None:
-        if self._active:
-            self._file.close()
-            self._board.close()
+        """Raises RunError where what was written last does not fit on the disk."""
+        if not self._active:
+            return
+        failed = None
+        for file in (self._file, self._board):
+            try:
+                file.close()
+            except OSError as error:
+                failed = error
+        if failed:
+            raise cannot_write(self._path, failed)
+
+
+class _Board:
+    """TensorBoard's events, written by the caller, who is told of a failure.
+
+    SummaryWriter's thread dies of a full disk, with tracebacks, and then its queue fills and blocks the run.
+    """
+
+    def __init__(self, directory: pathlib.Path, first_step: int):
+        from tensorboardX import record_writer, summary  # slow to import, and only process 0 needs it
+        from tensorboardX.proto import event_pb2
+
+        directory.mkdir(parents=True, exist_ok=True)
+        self._event, self._scalar = event_pb2.Event, summary.scalar
+        name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}"
+        self._file, self._flushed = record_writer.RecordWriter(str(directory / name)), time.monotonic()
+        self._add(file_version="brain.Event:2")
+        # TensorBoard drops what it has seen of this step and later ones.
+        self._add(step=first_step, session_log=event_pb2.SessionLog(status=event_pb2.SessionLog.START))
+
+    def write(self, step: int, values: dict[str, float]) -> None:
+        for name, value in values.items():
+            self._add(step=step, summary=self._scalar(name, value))
+        if time.monotonic() - self._flushed > _SECONDS_TO_FLUSH:
+            self._file.flush()
+            self._flushed = time.monotonic()
+
+    def _add(self, **fields: Any) -> None:
+        self._file.write(self._event(wall_time=time.time(), **fields).SerializeToString())
+
+    def close(self) -> None:
+        self._file.close()
 
 
 def read_log(path: pathlib.Path) -> Iterator[tuple[bytes, dict[str, Any] | None]]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
-from bert.errors import InputError, RunError
+from bert.errors import InputError, RunError, cannot_write
 from bert.training import arithmetic, evaluate, run_directory, sharding, tracking
 from bert.training.best import Best, Choice
 from bert.training.evaluate import Metrics
@@ -159,7 +159,10 @@ class _Loop:
         from bert.training.checkpoint import Checkpoints
 
         directory = self.run.workdir / run_directory.CHECKPOINTS
-        made = Checkpoints(directory, keep=self.run.settings.keep_checkpoints)
+        try:
+            made = Checkpoints(directory, keep=self.run.settings.keep_checkpoints)
+        except OSError as error:
+            raise cannot_write(directory, error) from None
         self._stack.callback(made.close)
         return made
 

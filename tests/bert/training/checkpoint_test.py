@@ -1,7 +1,9 @@
 """Checkpoints: damage in any file is found when one is read, and the one before is used."""
 
+import gc
 import json
 import pathlib
+import resource
 import shutil
 
 import jax
@@ -81,6 +83,37 @@ def test_a_state_comes_back_as_it_was_saved(saved):
     step, params = newest_params(saved)
     np.testing.assert_array_equal(params["kernel"], state(6)["params"]["kernel"])
     assert best_step(saved) == 6
+
+
+def test_sums_are_saved_as_they_were(tmp_path):
+    """The file is written in a thread, while the loop adds the next step to the same dictionary."""
+    checkpoints, totals = Checkpoints(tmp_path / "checkpoints"), {"tokens": 5.0}
+    checkpoints.save(2, state(2), {"totals": totals, "best": None})
+    totals["tokens"] = 7.0
+    checkpoints.close()
+    assert restore(tmp_path / "checkpoints")[2]["totals"] == {"tokens": 5.0}
+
+
+def save_and_close(checkpoints: Checkpoints, step: int) -> None:
+    checkpoints.save(step, state(step), {"totals": {}, "best": None})
+    checkpoints.close()
+
+
+def test_a_write_that_fails_is_one_line_and_the_next_start_clears_it_away(tmp_path, capfd):
+    """Files of at most 2 kB stand for a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    save_and_close(checkpoints, 2)
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
+    try:
+        with pytest.raises(RunError, match=r"checkpoints: .*\(File too large\); checkpoint 2 is whole; make room"):
+            save_and_close(checkpoints, 4)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    gc.collect()
+    assert "Traceback" not in capfd.readouterr().err
+    assert_is(restore(tmp_path / "checkpoints"), 2)
 
 
 @pytest.mark.parametrize("where", ["arrays", "meta/metadata", "state/_METADATA", "empty", "without meta"])

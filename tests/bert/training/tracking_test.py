@@ -1,9 +1,11 @@
 """Run logs: exactly one line a report whatever was killed, arithmetic counts, times for people."""
 
 import json
+import resource
 
 import pytest
 
+from bert.errors import InputError, RunError
 from bert.training import tracking
 
 
@@ -46,3 +48,50 @@ def test_nothing_timed_has_no_rate():
     progress.restart(5)
     assert set(progress.rates(5).values()) == {None}
     assert progress.told(5, progress.rates(5)) == {}
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"step": 1, "split": "\xff"}', b"7", b"[1]", b'{"step": "1"}', b"[" * 100_000, b"\r"]
+)
+def test_a_log_with_a_line_that_cannot_be_read_is_kept_aside(tmp_path, caplog, line):
+    """The lines that can be read stay; nothing of the user's is lost."""
+    row = b'{"step": 1, "split": "train"}\n'
+    (tmp_path / "metrics.jsonl").write_bytes(row + line + b"\n" + row)
+    tracking.MetricsFile(tmp_path, 1).close()
+    assert (tmp_path / "metrics.jsonl").read_bytes() == row + row
+    assert (tmp_path / "metrics.jsonl.damaged").read_bytes() == row + line + b"\n" + row
+    assert "metrics.jsonl:2" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "tensorboard"])
+def test_what_stands_in_the_way_is_named(tmp_path, name):
+    """A folder in the place of the log, a file in that of the folder of events; neither is removed."""
+    if name == "tensorboard":
+        (tmp_path / name).write_text("mine")
+    else:
+        (tmp_path / name).mkdir()
+    with pytest.raises(InputError, match=f"{name}: .*move (it )?away"):
+        tracking.MetricsFile(tmp_path, 0)
+    assert (tmp_path / name).exists()
+
+
+def write(metrics: tracking.MetricsFile, steps: int) -> None:
+    for step in range(steps):
+        metrics.write(step, "train", {"loss": 1.0})
+
+
+def test_a_full_disk_is_one_line(tmp_path):
+    """Files of at most 500 bytes stand for it. The half line goes at the next start."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    metrics = tracking.MetricsFile(tmp_path, 0)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, hard))
+    try:
+        with pytest.raises(RunError, match=r"metrics.jsonl: cannot be written \(File too large\); make room"):
+            write(metrics, 100)
+        with pytest.raises(RunError, match="make room"):
+            metrics.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    tracking.MetricsFile(tmp_path, 4).close()
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows] == [0, 1, 2, 3, 4]

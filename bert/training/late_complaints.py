@@ -1,0 +1,30 @@
+"""Drops what Orbax's threads print after the one error that tells something.
+
+One array that fails, to be read or written, ends Orbax's event loop; each of the others then complains that it is
+closed: dozens of tracebacks from TensorStore's threads and from asyncio, some of them much later.
+"""
+
+import logging
+import sys
+from typing import Any
+
+
+def drop() -> None:
+    """From now on, to the end of the process; a second call changes nothing."""
+    before = sys.unraisablehook
+    if getattr(before, "drops_late_complaints", False):
+        return
+
+    def hook(complaint: Any) -> None:
+        code = getattr(complaint.object, "cr_code", None)
+        of_orbax = code is not None and "orbax" in code.co_filename
+        if not of_orbax and str(complaint.exc_value) != "Event loop is closed":
+            before(complaint)
+
+    hook.drops_late_complaints = True  # type: ignore[attr-defined]
+    sys.unraisablehook = hook
+    logging.getLogger("asyncio").addFilter(_is_no_late_complaint)
+
+
+def _is_no_late_complaint(record: logging.LogRecord) -> bool:
+    return "exception was never retrieved" not in record.getMessage()

@@ -1,0 +1,376 @@
+"""Damage to what lies on disk: named in one line, set aside, or harmless with the same bits in the end."""
+
+import contextlib
+import gc
+import json
+import pathlib
+import random
+import resource
+import shutil
+import subprocess
+from collections.abc import Callable
+
+import jax
+import numpy as np
+import pytest
+
+from bert.data.batches import Batches
+from bert.errors import InputError, RunError
+from bert.text.manifest import check_checksums_beside
+from bert.text.prepare import PrepareSettings, prepare
+from bert.text.store import SPLITS, Store
+from bert.training import run_directory
+from bert.training.checkpoint import newest_params
+from launch import pretrain
+
+pytestmark = [
+    pytest.mark.usefixtures("one_device"),
+    # TensorStore's threads complain, now and then before anything listens, that Orbax closed its event loop.
+    pytest.mark.filterwarnings("ignore:Exception ignored in. None:pytest.PytestUnraisableExceptionWarning"),
+]
+STEPS = 6
+
+
+def command(data: pathlib.Path, workdir: pathlib.Path) -> list[str]:
+    return [
+        "pretrain",
+        "--config=configs/pretrain.py:tiny",
+        *(f"--config.total_steps={STEPS}", "--config.batch_size=8", "--config.max_length=32"),
+        *("--config.model.max_position_embeddings=64", "--config.model.hidden_size=32", "--config.model.num_layers=1"),
+        *("--config.optimizer.warmup_steps=2", "--config.optimizer.schedule=constant", "--config.allocator=system"),
+        *("--config.log_every=1", "--config.evaluate_every=3", "--config.save_every=2"),
+        f"--config.data={data}",
+        f"--workdir={workdir}",
+    ]
+
+
+@pytest.fixture(scope="module")
+def whole(prepared, tmp_path_factory) -> bytes:
+    """The weights that a run gives which nothing disturbs."""
+    workdir = tmp_path_factory.mktemp("whole") / "run"
+    pretrain.run(command(prepared, workdir))
+    return (workdir / "model" / "model.safetensors").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def stopped(prepared, tmp_path_factory) -> pathlib.Path:
+    """The same run, killed in step 6: checkpoints 2 and 4, five lines of training in the log."""
+    workdir, make = tmp_path_factory.mktemp("stopped") / "run", Batches.__call__
+
+    def killed(self, index, rows=slice(None)):
+        if index == STEPS - 1:
+            raise ConnectionAbortedError
+        return make(self, index, rows)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Batches, "__call__", killed)
+        with pytest.raises(ConnectionAbortedError):
+            pretrain.run(command(prepared, workdir))
+    return workdir
+
+
+# --- damage -----------------------------------------------------------------------------------------------------
+
+
+def put(name: str, content: str | bytes) -> Callable[[pathlib.Path], None]:
+    """A file of this content, whatever stood there."""
+
+    def damage(run: pathlib.Path) -> None:
+        gone(name)(run)
+        (run / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    return damage
+
+
+def folder(name: str, inside: str = "") -> Callable[[pathlib.Path], None]:
+    """A folder, with a file in it or none, whatever stood there."""
+
+    def damage(run: pathlib.Path) -> None:
+        gone(name)(run)
+        (run / name).mkdir(parents=True)
+        if inside:
+            (run / name / inside).write_text("mine")
+
+    return damage
+
+
+def gone(name: str) -> Callable[[pathlib.Path], None]:
+    def damage(run: pathlib.Path) -> None:
+        if (run / name).is_dir():
+            shutil.rmtree(run / name)
+        else:
+            (run / name).unlink(missing_ok=True)
+
+    return damage
+
+
+def line(content: bytes) -> Callable[[pathlib.Path], None]:
+    """A line in the middle of the log."""
+
+    def damage(run: pathlib.Path) -> None:
+        lines = (run / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+        (run / "metrics.jsonl").write_bytes(b"".join([*lines[:2], content + b"\n", *lines[2:]]))
+
+    return damage
+
+
+def setting(name: str, *value) -> Callable[[pathlib.Path], None]:
+    """Another value in config.json, or none."""
+
+    def damage(run: pathlib.Path) -> None:
+        values = json.loads((run / "config.json").read_text())
+        values.pop(name)
+        (run / "config.json").write_text(json.dumps(values | ({name: value[0]} if value else {})))
+
+    return damage
+
+
+def encoder(**changes) -> Callable[[pathlib.Path], None]:
+    def damage(run: pathlib.Path) -> None:
+        values = json.loads((run / "config.json").read_text())
+        (run / "config.json").write_text(json.dumps(values | {"encoder": values["encoder"] | changes}))
+
+    return damage
+
+
+def cut(name: str) -> Callable[[pathlib.Path], None]:
+    def damage(run: pathlib.Path) -> None:
+        (run / name).write_bytes((run / name).read_bytes()[:-20])
+
+    return damage
+
+
+META = "checkpoints/4/meta/metadata"
+REFUSED = {
+    "settings: a list": put("config.json", "[]"),
+    "settings: empty": put("config.json", "{}"),
+    "settings: null": put("config.json", "null"),
+    "settings: no byte": put("config.json", b""),
+    "settings: cut": cut("config.json"),
+    "settings: not UTF-8": put("config.json", b'{"seed": "\xff"}'),
+    "settings: 10,000 levels": put("config.json", "[" * 10_000 + "]" * 10_000),
+    "settings: 10,000 levels in an object": put("config.json", '{"encoder": ' * 10_000 + "1" + "}" * 10_000),
+    "settings: a folder": folder("config.json"),
+    "settings: gone": gone("config.json"),
+    "settings: no encoder": setting("encoder"),
+    "settings: encoder null": setting("encoder", None),
+    "settings: encoder a list": setting("encoder", []),
+    "settings: encoder empty": setting("encoder", {}),
+    "settings: encoder unlike the checkpoint": encoder(num_hidden_layers=2),
+    "settings: width unlike the checkpoint": encoder(hidden_size=64),
+    "settings: width a text": encoder(hidden_size="32"),
+    "settings: width a billion billions": encoder(hidden_size=10**18, num_attention_heads=1),
+    "settings: a billion layers": encoder(num_hidden_layers=10**9),
+    "settings: activation a list": encoder(hidden_act=["gelu"]),
+    "settings: data a number": setting("data_sha256", 7),
+    "settings: another seed": setting("seed", "0"),
+    "log: a folder": folder("metrics.jsonl"),
+    "board: a file": put("tensorboard", "mine"),
+    "lock: a folder": folder("lock"),
+    "checkpoints: a file": put("checkpoints", "mine"),
+    "model: a file": put("model", "mine"),
+    "model: somebody's files": folder("model", "thesis.tex"),
+}
+HARMLESS = {
+    "settings: a byte order mark": lambda run: (run / "config.json").write_text(
+        "\ufeff" + (run / "config.json").read_text()
+    ),
+    "log: a bad byte": line(b'{"step": 1, "split": "\xff"}'),
+    "log: a number": line(b"7"),
+    "log: a list": line(b"[1]"),
+    "log: no step": line(b'{"split": "train"}'),
+    "log: a step in words": line(b'{"step": "one", "split": "train"}'),
+    "log: no split": line(b'{"step": 1}'),
+    "log: 100,000 levels": line(b"[" * 100_000),
+    "log: gone": gone("metrics.jsonl"),
+    "log: empty": put("metrics.jsonl", ""),
+    "log: cut": cut("metrics.jsonl"),
+    "board: gone": gone("tensorboard"),
+    "lock: gone": gone("lock"),
+    "tokenizer: gone": gone("tokenizer.json"),
+    "tokenizer: not JSON": put("tokenizer.json", "{"),
+    "checkpoints: an empty one": folder("checkpoints/99999"),
+    "checkpoints: a foreign one": folder("checkpoints/99999", "notes"),
+    "checkpoints: other names": folder("checkpoints/best", "notes"),
+    "checkpoints: a name in other digits": folder("checkpoints/\u0663"),
+    "checkpoints: a file with a number": put("checkpoints/12", "mine"),
+    "checkpoints: all gone": gone("checkpoints"),
+    "checkpoint: empty": folder("checkpoints/4"),
+    "checkpoint: without arrays": gone("checkpoints/4/state"),
+    "checkpoint: a file for arrays": put("checkpoints/4/state", "mine"),
+    "meta: gone": gone(META),
+    "meta: a folder": folder(META),
+    "meta: empty object": put(META, "{}"),
+    "meta: a list": put(META, "[]"),
+    "meta: null sums": put(META, '{"totals": null, "best": null}'),
+    "meta: sums of texts": put(META, '{"totals": {"tokens": "many"}, "best": null}'),
+    "meta: best a text": put(META, '{"totals": {}, "best": "mine"}'),
+    "meta: best of other fields": put(META, '{"totals": {}, "best": {"steps": 4}}'),
+    "meta: 10,000 levels": put(META, "[" * 10_000),
+    "meta: cut": cut(META),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*REFUSED, *HARMLESS])
+def test_a_damaged_run_directory(stopped, whole, prepared, tmp_path, name):
+    """The stopped run is copied, damaged and started again."""
+    workdir = shutil.copytree(stopped, tmp_path / "run")
+    (REFUSED | HARMLESS)[name](workdir)
+    if name in REFUSED:
+        with pytest.raises((InputError, RunError)) as error:
+            pretrain.run(command(prepared, workdir))
+        assert "\n" not in str(error.value)
+        assert str(tmp_path) in str(error.value)
+    else:
+        pretrain.run(command(prepared, workdir))
+        assert (workdir / "model" / "model.safetensors").read_bytes() == whole
+        steps = [json.loads(row)["step"] for row in (workdir / "metrics.jsonl").read_text().splitlines()]
+        assert steps == sorted(steps)
+        assert steps[-1] == STEPS
+
+
+def flipped(path: pathlib.Path, rng: random.Random) -> None:
+    content = bytearray(path.read_bytes())
+    bit = rng.randrange(8 * len(content))
+    content[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(content)
+
+
+def files_in(folder: pathlib.Path) -> list[pathlib.Path]:
+    return sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
+
+
+@pytest.mark.slow
+def test_sixty_flipped_bits_of_a_checkpoint(stopped, whole, prepared, tmp_path, capfd):
+    """In all files of the newest one in turn, twice as often in those with arrays; the run ends with the same bits."""
+    rng, newest, aside = random.Random(0), pathlib.Path("checkpoints", "4"), 0
+    files = files_in(stopped / newest)
+    files += [path for path in files if "d" in path.parts]
+    for number in range(60):
+        workdir = shutil.copytree(stopped, tmp_path / str(number))
+        flipped(workdir / newest / files[number % len(files)], rng)
+        step, params = newest_params(workdir / "checkpoints")
+        assert_equal(params, newest_params(stopped / "checkpoints")[1] if step == 4 else before_it(stopped, tmp_path))
+        pretrain.run(command(prepared, workdir))
+        assert (workdir / "model" / "model.safetensors").read_bytes() == whole, files[number % len(files)]
+        aside += (workdir / "checkpoints.damaged" / "4").is_dir()
+        shutil.rmtree(workdir)
+    assert aside > 20
+    gc.collect()  # what is left of Orbax's tasks would complain now
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def before_it(stopped: pathlib.Path, tmp_path: pathlib.Path):
+    """Parameters of the checkpoint before the newest."""
+    if not (tmp_path / "before").exists():
+        shutil.copytree(stopped / "checkpoints" / "2", tmp_path / "before" / "2")
+    return newest_params(tmp_path / "before")[1]
+
+
+def assert_equal(one, other) -> None:
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.slow
+def test_sixty_flipped_bits_of_a_prepared_folder(prepared, tmp_path):
+    """In all files in turn: named, or all that a run reads is as it was; prepared again, the folder is whole."""
+    rng, files, named = random.Random(1), files_in(prepared), 0
+    want = read_all(prepared)
+    settings = PrepareSettings(
+        corpus=str(prepared.parent / "a.txt"), vocab=str(prepared.parent / "vocab.txt"), validation_share=0.1
+    )
+    for number in range(60):
+        folder, name = shutil.copytree(prepared, tmp_path / str(number)), files[number % len(files)]
+        flipped(folder / name, rng)
+        try:
+            assert read_all(folder) == want
+        except InputError as error:
+            assert str(folder) in str(error)  # noqa: PT017
+            named += 1
+            if name.name != "manifest.json":
+                assert str(folder / name) in str(error)  # noqa: PT017
+                assert not prepare(folder, settings).was_finished
+            else:
+                prepare(folder, settings, overwrite=True)
+            assert read_all(folder) == want
+        shutil.rmtree(folder)
+    assert named > 50
+
+
+def read_all(folder: pathlib.Path) -> list:
+    """What a run reads of a prepared folder."""
+    found: list = []
+    for split in SPLITS:
+        store = Store.open(folder, split)
+        check_checksums_beside(folder, store.manifest).result()
+        arrays = [array.tobytes() for shard in store.shards for array in shard[1:4]]
+        found += [store.fingerprint, store.tokenizer.fingerprint, store.has_word_boundaries, arrays]
+    return found
+
+
+@contextlib.contextmanager
+def no_room(kind: str, kilobytes: int, folder: pathlib.Path):
+    """A file system of that size at the folder, which is large at the end; or files of that size at most."""
+    if kind == "files":
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (kilobytes << 10, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        return
+    yield
+    subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path, request):
+    """Makes a file system of so many kilobytes at a folder; the test skips where that is not allowed."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def mount(kilobytes: int) -> pathlib.Path:
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", folder], check=False)
+        if done.returncode:
+            pytest.skip("needs the right to mount a file system")
+        request.addfinalizer(lambda: subprocess.run(["umount", "-l", folder], check=True))
+        return folder
+
+    return mount
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "kilobytes"), [("disk", 16), ("disk", 200), ("disk", 500), ("files", 20), ("files", 40), ("files", 90)]
+)
+def test_a_full_disk(whole, prepared, tmp_path, capfd, caplog, small_disk, kind, kilobytes):
+    """One line, what was finished stays, and with more room the run ends with the same bits."""
+    folder = small_disk(kilobytes) if kind == "disk" else tmp_path
+    workdir = folder / "run"
+    with no_room(kind, kilobytes, folder):
+        with pytest.raises(RunError, match=r"No space left|too large") as error:
+            pretrain.run(command(prepared, workdir))
+        assert "\n" not in str(error.value)
+        gc.collect()  # what is left of Orbax's tasks would complain now
+    assert "Traceback" not in capfd.readouterr().err
+    finished = run_directory.newest_step(workdir)
+    caplog.set_level("INFO", logger="absl")
+    pretrain.run(command(prepared, workdir))
+    assert (workdir / "model" / "model.safetensors").read_bytes() == whole
+    assert not finished or f"checkpoints/{finished}" in caplog.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kilobytes", [4, 8, 16])
+def test_a_full_disk_while_text_is_prepared(prepared, small_disk, kilobytes):
+    """Nothing is left that looks finished, and with more room the folder has the same bytes."""
+    folder = small_disk(kilobytes)
+    corpus, vocab = prepared.parent / "a.txt", prepared.parent / "vocab.txt"
+    settings = PrepareSettings(corpus=str(corpus), vocab=str(vocab), validation_share=0.1)
+    with no_room("disk", kilobytes, folder), pytest.raises(RunError, match="No space left"):
+        prepare(folder / "out", settings)
+    assert not (folder / "out").exists()
+    prepare(folder / "out", settings)
+    assert read_all(folder / "out") == read_all(prepared)
