@@ -151,7 +151,8 @@ class BertConfig:
         if missing:
             raise InputError(f"{source}: {', '.join(missing)} missing; a BERT configuration names them")
         fields = {ours: values[theirs] for ours, theirs in _JSON_NAMES.items() if values.get(theirs) is not None}
-        fields.setdefault("intermediate_size", 4 * fields["hidden_size"])
+        if isinstance(fields["hidden_size"], int):  # else refused below
+            fields.setdefault("intermediate_size", 4 * fields["hidden_size"])
         try:
             return cls(**fields)
         except InputError as error:

@@ -129,6 +129,22 @@ def test_a_finished_run_without_its_log_says_which_scores_are_lost(copied, words
     assert contents(copied / "model") == before
 
 
+@pytest.mark.parametrize("lost", ["labels", "extra", "encoder", "tokenizer.json", "vocab.txt and tokenizer.json"])
+def test_a_run_that_lost_what_it_was_started_with_is_refused(copied, words, lost):
+    """Neither other names of classes nor another tokenizer takes its place."""
+    if "json" in lost:
+        for name in lost.split(" and "):
+            (copied / name).unlink()
+        if lost == "tokenizer.json":  # what is left gives another tokenizer
+            (copied / "vocab.txt").write_text((copied / "vocab.txt").read_text().replace("movie", "movies"))
+    else:
+        values = json.loads((copied / "config.json").read_text())
+        values.pop(lost)
+        (copied / "config.json").write_text(json.dumps(values))
+    with pytest.raises(InputError, match=lost.split(" and ")[-1]):
+        run(*words, f"--workdir={copied}")
+
+
 def test_a_run_without_an_evaluation_so_far_gives_its_newest_checkpoint(words, tmp_path):
     """There, nothing was chosen: the newest weights are the model."""
     run(*words, "--config.validation_share=0", f"--workdir={tmp_path / 'run'}")

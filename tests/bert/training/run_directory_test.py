@@ -33,6 +33,17 @@ def test_the_same_settings_go_on_and_every_value_is_on_disk(tmp_path, tokenizer)
     assert Tokenizer.load(tmp_path / "run").fingerprint == tokenizer.fingerprint
 
 
+def test_a_run_of_an_earlier_version_goes_on(tmp_path, tokenizer):
+    """Its settings have no checksum of the tokenizer; from now on they do, and another tokenizer is refused."""
+    open_run(tmp_path, tokenizer)
+    (tmp_path / "config.json").write_text(json.dumps({**SETTINGS, "probes": ["a", "b"]}))
+    assert run_directory.read_tokenizer(tmp_path).fingerprint == tokenizer.fingerprint
+    assert open_run(tmp_path, tokenizer)
+    Tokenizer.from_vocab([*VOCABULARY, "more"], source="a test").save(tmp_path)
+    with pytest.raises(InputError, match=r"tokenizer\.json, .* damaged"):
+        run_directory.read_tokenizer(tmp_path)
+
+
 def test_other_settings_are_refused_with_both_values(tmp_path, tokenizer):
     """A changed seed would silently train something else; a longer run and another mesh may go on."""
     open_run(tmp_path / "run", tokenizer)
