@@ -80,27 +80,27 @@ class Checkpoints:
                 _raise_unless_damaged(error, self.directory / str(step))
                 problem = _first_line(error)
             if _in_all_processes(restored is not None) and restored is not None:
-                # Only now: where nothing can be read, everything stays as it is.
-                for other, why in unreadable.items():
-                    logging.warning("checkpoint %d cannot be read and is set aside: %s", other, why)
-                    self._set_aside(other)
-                return step, *restored
+                state, meta = restored
+                # All processes compute the digests, so only when none of them has failed.
+                problem = checkpoint_meta.damage(digests.of_devices(state) if meta.arrays else {}, meta.arrays)
+                if not problem:
+                    # Only now: where nothing can be read, everything stays as it is.
+                    for other, why in unreadable.items():
+                        logging.warning("checkpoint %d cannot be read and is set aside: %s", other, why)
+                        self._set_aside(other)
+                    return step, state, meta.content
             unreadable[step] = problem or "another process cannot read it"
         if unreadable:
             why = _listed(unreadable)
             raise RunError(f"{self.directory}: no checkpoint can be read ({why}); start anew in another folder")
         return None
 
-    def _read(self, step: int, target: Any) -> tuple[Any, dict[str, Any]]:
+    def _read(self, step: int, target: Any) -> tuple[Any, checkpoint_meta.Meta]:
         """State and meta of one checkpoint; raises whatever a damaged file brings about."""
-        directory = self.directory / str(step)
-        meta = checkpoint_meta.read(directory)
-        _refuse_other_shapes(directory, meta, target)
+        meta = checkpoint_meta.read(self.directory / str(step))
+        _refuse_other_shapes(self.directory / str(step), meta, target)
         args = ocp.args.Composite(state=ocp.args.StandardRestore(target))
-        state = self._manager.restore(step, args=args)["state"]
-        if meta.arrays is not None:
-            checkpoint_meta.check_digests(digests.of_devices(state), meta.arrays)
-        return state, meta.content
+        return self._manager.restore(step, args=args)["state"], meta
 
     def _set_aside(self, step: int) -> None:
         aside = self.directory.with_name(self.directory.name + ".damaged")
@@ -247,9 +247,8 @@ def _read_params(step_directory: pathlib.Path) -> dict[str, Any]:
     empty = jax.tree.map(lambda _: 0, item)
     args = ocp.args.PyTreeRestore(item=empty, partial_restore=True, restore_args=as_numpy)
     restored = checkpointer.restore(path, args=args)
-    if meta.arrays is not None:
-        found = digests.of_host({"params": restored["params"]})
-        checkpoint_meta.check_digests(found, meta.arrays)
-        if lost := [name for name in meta.arrays if name.startswith("params/") and name not in found]:
-            raise ValueError(f"array {lost[0]} is missing")
+    found = digests.of_host({"params": restored["params"]}) if meta.arrays else {}
+    lost = [name for name in meta.arrays or () if name.startswith("params/") and name not in found]
+    if problem := checkpoint_meta.damage(found, meta.arrays) or (lost and f"array {lost[0]} is missing"):
+        raise ValueError(problem)
     return restored["params"]

@@ -55,11 +55,10 @@ def read(step_directory: pathlib.Path) -> Meta:
     return Meta(values, None)
 
 
-def check_digests(found: Mapping[str, str], arrays: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raises ValueError naming the first array that did not come back as it was saved."""
-    for name, digest in found.items():
-        if arrays.get(name, {}).get("digest") != digest:
-            raise ValueError(f"array {name} differs from its digest")
+def damage(found: Mapping[str, str], arrays: Mapping[str, Mapping[str, Any]] | None) -> str:
+    """Which array did not come back as it was saved, in words; empty where all did, or nothing was noted."""
+    wrong = [name for name, digest in found.items() if arrays and arrays.get(name, {}).get("digest") != digest]
+    return f"array {wrong[0]} differs from its digest" if wrong else ""
 
 
 def _checksum(values: Mapping[str, Any]) -> str:
