@@ -5,18 +5,23 @@ hostile one ends in one line: no wait for a pipe, no memory without bound, no va
 values must be is decided by the callers.
 """
 
+import itertools
 import json
 import math
 import pathlib
 import re
+import reprlib
 import stat
 import sys
 from typing import Any
 
 from bert.errors import InputError
 
-LIMIT = 1 << 26  # bytes; the largest tokenizer.json of a BERT (501,153 entries in 109 languages) has about 10 MB
+LIMIT = 1 << 25  # bytes; half a million vocabulary entries at some 25 bytes each take 12 MB
 DEPTH = 64  # settings and tokenizers need less than 10
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel = 1  # what is nested deeper could make a line of any length
 
 
 def read_text(path: pathlib.Path, *, limit: int = LIMIT) -> str:
@@ -46,13 +51,16 @@ def read_text(path: pathlib.Path, *, limit: int = LIMIT) -> str:
         raise InputError(f"{path}:{line}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
 
 
-def read_object(path: pathlib.Path, *, limit: int = LIMIT, finite: bool = True) -> dict[str, Any]:
+def read_object(
+    path: pathlib.Path, *, limit: int = LIMIT, finite: bool = True, half_characters: bool = False
+) -> dict[str, Any]:
     """The JSON object in a file.
 
     Args:
       path: a regular file in UTF-8, with or without a byte order mark.
       limit: the most bytes it may have.
       finite: refuse NaN, Infinity and numbers too large for a float, which Python's `json` reads and writes.
+      half_characters: let halves of surrogate pairs pass.
 
     Raises:
       FileNotFoundError: no such file.
@@ -72,10 +80,15 @@ def read_object(path: pathlib.Path, *, limit: int = LIMIT, finite: bool = True) 
     if not isinstance(value, dict):
         raise InputError(f"{path}: holds a {type(value).__name__}, not an object with names and values")
     _check_inside(value, path, finite)
-    half = re.search(r"\\u[dD][89a-fA-F]", text)
+    half = None if half_characters else re.search(r"\\u[dD][89a-fA-F]", text)
     if half and re.search("[\ud800-\udfff]", json.dumps(value, ensure_ascii=False)):
         raise InputError(f"{path}: a text holds half a surrogate pair ({half[0]}..), which is no character; correct it")
     return value
+
+
+def short_repr(value: Any) -> str:
+    """The `repr` of a value from a file as messages show it: a line without control characters, cut where long."""
+    return _SHORT.repr(value)
 
 
 def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -84,7 +97,7 @@ def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names: set[str] = set()
         twice = next(name for name, _ in pairs if name in names or names.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"the name {twice[:80]!r} stands twice in one object")
+        raise ValueError(f"the name {short_repr(twice)} stands twice in one object")
     return found
 
 
@@ -101,10 +114,14 @@ def _check_inside(value: dict[str, Any], path: pathlib.Path, finite: bool) -> No
     """Refuses deep nesting and integers beyond any float; by levels, for recursion has the limit that it looks for."""
     level: list[Any] = [value]
     for _ in range(DEPTH):
-        inner = [item for outer in level for item in (outer.values() if isinstance(outer, dict) else outer)]
-        if finite and any(isinstance(item, int) and item.bit_length() > sys.float_info.max_exp - 1 for item in inner):
+        boxes = (outer.values() if isinstance(outer, dict) else outer for outer in level)
+        inner = list(itertools.chain.from_iterable(boxes))
+        integers = [item for item in inner if type(item) is int] if finite else []
+        if integers and max(max(integers), -min(integers)).bit_length() >= sys.float_info.max_exp:
             raise InputError(f"{path}: holds an integer larger than any float; correct the file")
-        level = [item for item in inner if isinstance(item, dict | list)]
+        level = (
+            [item for item in inner if isinstance(item, dict | list)] if {dict, list} & set(map(type, inner)) else []
+        )
         if not level:
             return
     raise InputError(f"{path}: nested deeper than {DEPTH} levels; the file is damaged")
