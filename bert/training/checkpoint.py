@@ -19,7 +19,7 @@ from absl import logging
 from jax.experimental import multihost_utils
 from orbax.checkpoint import checkpoint_managers
 
-from bert.errors import InputError, RunError
+from bert.errors import InputError, RunError, cannot_write
 from bert.training import checkpoint_meta, digests, late_complaints, run_directory
 
 
@@ -105,9 +105,12 @@ class Checkpoints:
     def _set_aside(self, step: int) -> None:
         aside = self.directory.with_name(self.directory.name + ".damaged")
         if jax.process_index() == 0:
-            aside.mkdir(exist_ok=True)
-            shutil.rmtree(aside / str(step), ignore_errors=True)
-            (self.directory / str(step)).rename(aside / str(step))
+            try:
+                aside.mkdir(exist_ok=True)
+                shutil.rmtree(aside / str(step), ignore_errors=True)
+                (self.directory / str(step)).rename(aside / str(step))
+            except OSError as error:
+                raise cannot_write(aside, error) from None
         if jax.process_count() > 1:
             multihost_utils.sync_global_devices(f"checkpoint {step} set aside")
         self._manager.reload()
@@ -134,7 +137,7 @@ class Checkpoints:
             if not isinstance(error, OSError) and not re.search("os_error_code|RESOURCE_EXHAUSTED", str(error)):
                 raise
             found = re.findall(r"([^:]+?) \[os_error_code", str(error))
-            why = (error.strerror if isinstance(error, OSError) else found[-1].strip() if found else "") or str(error)
+            why = found[-1].strip() if found else getattr(error, "strerror", None) or _first_line(error)
         if why:  # outside, so that nothing holds on to Orbax's tasks: at the end of the process they would complain
             gc.collect()
             newest = run_directory.steps(self.directory)[-1:]
@@ -225,6 +228,8 @@ def newest_params(directory: pathlib.Path, only: int | None = None) -> tuple[int
         except MemoryError:
             raise
         except Exception as error:  # whatever a damaged file makes Orbax and TensorStore raise
+            if not (directory / str(step)).exists():  # a run at work has saved newer ones meanwhile, and deleted it
+                return newest_params(directory, only)
             unreadable[step] = _first_line(error)
             continue
         for other, why in unreadable.items():

@@ -174,7 +174,13 @@ class _Loop:
         return step == self._first_step + 1
 
     def start(self, init_params: dict | None) -> TrainState:
-        restored = self.checkpoints.restore(self._target) if run_directory.has_checkpoints(self.run.workdir) else None
+        begun = run_directory.has_checkpoints(self.run.workdir)
+        restored = self.checkpoints.restore(self._target) if begun else None
+        if begun and restored is None:  # a new start would forget what the run was started from
+            raise RunError(
+                f"{self.run.workdir}: no checkpoint is left but damaged ones, which were set aside; start anew in "
+                "another folder"
+            )
         if restored:
             step, state, meta = restored
         else:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError, RunError
+from bert.training import checkpoint
 from bert.training.checkpoint import Checkpoints, best_step, newest_params
 
 # TensorStore's threads complain, now and then before anything listens, that Orbax closed its event loop.
@@ -174,3 +175,17 @@ def test_where_all_are_damaged_nothing_is_moved(copied):
     assert (copied / "6").is_dir()
     with pytest.raises(InputError, match="no finished checkpoint"):
         newest_params(copied / "nowhere")
+
+
+def test_a_load_while_a_run_saves_reads_the_newer_checkpoint(copied, monkeypatch):
+    """The newest one is deleted while it is read, for two more were saved."""
+    read = checkpoint._read_params
+
+    def rotated(path):
+        if path.name == "6":
+            (copied / "4").rename(copied / "8")
+            shutil.rmtree(path)
+        return read(path)
+
+    monkeypatch.setattr(checkpoint, "_read_params", rotated)
+    assert newest_params(copied)[0] == 8

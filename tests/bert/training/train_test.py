@@ -134,6 +134,13 @@ def test_checkpoints_that_are_all_damaged_are_an_error_and_not_a_new_start(finis
     assert lines(finished)[-1]["step"] == 6
 
 
+def test_a_run_whose_checkpoints_were_all_set_aside_does_not_begin_anew(finished):
+    """Its first weights may have come from elsewhere; drawn ones must not take their place."""
+    (finished / "checkpoints").rename(finished / "checkpoints.damaged")
+    with pytest.raises(RunError, match="no checkpoint is left but damaged ones"):
+        fit(tiny.run(finished, total_steps=8))
+
+
 def test_a_checkpoint_of_another_model_is_refused_and_kept(finished):
     """A run directory of a smaller model: one line that says so, and the checkpoint stays where it is."""
     with pytest.raises(InputError, match="saved by a run with other parameters"):
