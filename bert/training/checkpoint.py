@@ -20,7 +20,7 @@ from jax.experimental import multihost_utils
 from orbax.checkpoint import checkpoint_managers
 
 from bert.errors import InputError, RunError, cannot_write
-from bert.training import checkpoint_meta, digests, late_complaints, run_directory
+from bert.training import array_digests, checkpoint_meta, late_complaints, run_directory
 
 
 class Checkpoints:
@@ -82,7 +82,7 @@ class Checkpoints:
             if _in_all_processes(restored is not None) and restored is not None:
                 state, meta = restored
                 # All processes compute the digests, so only when none of them has failed.
-                problem = checkpoint_meta.damage(digests.of_devices(state) if meta.arrays else {}, meta.arrays)
+                problem = checkpoint_meta.damage(array_digests.of_devices(state) if meta.arrays else {}, meta.arrays)
                 if not problem:
                     # Only now: where nothing can be read, everything stays as it is.
                     for other, why in unreadable.items():
@@ -175,7 +175,7 @@ def _raise_unless_damaged(error: Exception, step_directory: pathlib.Path) -> Non
 def _refuse_other_shapes(step_directory: pathlib.Path, meta: checkpoint_meta.Meta, target: Any) -> None:
     """Raises InputError where the checkpoint is one of another model or optimizer."""
     if meta.arrays is not None:
-        other = {name: array["shape"] for name, array in meta.arrays.items()} != digests.shapes(target)
+        other = {name: array["shape"] for name, array in meta.arrays.items()} != array_digests.shapes(target)
     else:
         try:
             saved = _shapes(ocp.PyTreeCheckpointer().metadata(step_directory / "state").item_metadata.tree)
@@ -252,7 +252,7 @@ def _read_params(step_directory: pathlib.Path) -> dict[str, Any]:
     empty = jax.tree.map(lambda _: 0, item)
     args = ocp.args.PyTreeRestore(item=empty, partial_restore=True, restore_args=as_numpy)
     restored = checkpointer.restore(path, args=args)
-    found = digests.of_host({"params": restored["params"]}) if meta.arrays else {}
+    found = array_digests.of_host({"params": restored["params"]}) if meta.arrays else {}
     lost = [name for name in meta.arrays or () if name.startswith("params/") and name not in found]
     if problem := checkpoint_meta.damage(found, meta.arrays) or (lost and f"array {lost[0]} is missing"):
         raise ValueError(problem)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from bert import json_files
 from bert.errors import InputError
-from bert.training import digests
+from bert.training import array_digests
 from bert.training.best import Best
 
 _ARRAYS, _CHECKSUM = "arrays", "sha256"
@@ -28,8 +28,8 @@ class Meta(NamedTuple):
 
 def complete(content: Mapping[str, Any], state: Any) -> dict[str, Any]:
     """The object to write for a state on its devices; every process must call it."""
-    found = digests.of_devices(state)
-    arrays = {name: {"shape": shape, "digest": found[name]} for name, shape in digests.shapes(state).items()}
+    found = array_digests.of_devices(state)
+    arrays = {name: {"shape": shape, "digest": found[name]} for name, shape in array_digests.shapes(state).items()}
     # A copy: Orbax writes it later, in a thread, when the loop has gone on and added to its sums.
     whole = json.loads(json.dumps({**content, _ARRAYS: arrays}))
     return {**whole, _CHECKSUM: _checksum(whole)}

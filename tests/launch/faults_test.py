@@ -1,13 +1,10 @@
 """Damage to what lies on disk: named in one line, set aside, or harmless with the same bits in the end."""
 
-import contextlib
 import gc
 import json
 import pathlib
 import random
-import resource
 import shutil
-import subprocess
 from collections.abc import Callable
 
 import jax
@@ -19,29 +16,15 @@ from bert.errors import InputError, RunError
 from bert.text.manifest import check_checksums_beside
 from bert.text.prepare import PrepareSettings, prepare
 from bert.text.store import SPLITS, Store
-from bert.training import run_directory
 from bert.training.checkpoint import newest_params
 from launch import pretrain
+from tests.launch.short_run import STEPS, command
 
 pytestmark = [
     pytest.mark.usefixtures("one_device"),
     # TensorStore's threads complain, now and then before anything listens, that Orbax closed its event loop.
     pytest.mark.filterwarnings("ignore:Exception ignored in. None:pytest.PytestUnraisableExceptionWarning"),
 ]
-STEPS = 6
-
-
-def command(data: pathlib.Path, workdir: pathlib.Path) -> list[str]:
-    return [
-        "pretrain",
-        "--config=configs/pretrain.py:tiny",
-        *(f"--config.total_steps={STEPS}", "--config.batch_size=8", "--config.max_length=32"),
-        *("--config.model.max_position_embeddings=64", "--config.model.hidden_size=32", "--config.model.num_layers=1"),
-        *("--config.optimizer.warmup_steps=2", "--config.optimizer.schedule=constant", "--config.allocator=system"),
-        *("--config.log_every=1", "--config.evaluate_every=3", "--config.save_every=2"),
-        f"--config.data={data}",
-        f"--workdir={workdir}",
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -308,69 +291,3 @@ def read_all(folder: pathlib.Path) -> list:
         arrays = [array.tobytes() for shard in store.shards for array in shard[1:4]]
         found += [store.fingerprint, store.tokenizer.fingerprint, store.has_word_boundaries, arrays]
     return found
-
-
-@contextlib.contextmanager
-def no_room(kind: str, kilobytes: int, folder: pathlib.Path):
-    """A file system of that size at the folder, which is large at the end; or files of that size at most."""
-    if kind == "files":
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (kilobytes << 10, hard))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        return
-    yield
-    subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True)
-
-
-@pytest.fixture
-def small_disk(tmp_path, request):
-    """Makes a file system of so many kilobytes at a folder; the test skips where that is not allowed."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-
-    def mount(kilobytes: int) -> pathlib.Path:
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", folder], check=False)
-        if done.returncode:
-            pytest.skip("needs the right to mount a file system")
-        request.addfinalizer(lambda: subprocess.run(["umount", "-l", folder], check=True))
-        return folder
-
-    return mount
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "kilobytes"), [("disk", 16), ("disk", 200), ("disk", 500), ("files", 20), ("files", 40), ("files", 90)]
-)
-def test_a_full_disk(whole, prepared, tmp_path, capfd, caplog, small_disk, kind, kilobytes):
-    """One line, what was finished stays, and with more room the run ends with the same bits."""
-    folder = small_disk(kilobytes) if kind == "disk" else tmp_path
-    workdir = folder / "run"
-    with no_room(kind, kilobytes, folder):
-        with pytest.raises(RunError, match=r"No space left|too large") as error:
-            pretrain.run(command(prepared, workdir))
-        assert "\n" not in str(error.value)
-        gc.collect()  # what is left of Orbax's tasks would complain now
-    assert "Traceback" not in capfd.readouterr().err
-    finished = run_directory.newest_step(workdir)
-    caplog.set_level("INFO", logger="absl")
-    pretrain.run(command(prepared, workdir))
-    assert (workdir / "model" / "model.safetensors").read_bytes() == whole
-    assert not finished or f"checkpoints/{finished}" in caplog.text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kilobytes", [4, 8, 16])
-def test_a_full_disk_while_text_is_prepared(prepared, small_disk, kilobytes):
-    """Nothing is left that looks finished, and with more room the folder has the same bytes."""
-    folder = small_disk(kilobytes)
-    corpus, vocab = prepared.parent / "a.txt", prepared.parent / "vocab.txt"
-    settings = PrepareSettings(corpus=str(corpus), vocab=str(vocab), validation_share=0.1)
-    with no_room("disk", kilobytes, folder), pytest.raises(RunError, match="No space left"):
-        prepare(folder / "out", settings)
-    assert not (folder / "out").exists()
-    prepare(folder / "out", settings)
-    assert read_all(folder / "out") == read_all(prepared)

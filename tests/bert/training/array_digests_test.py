@@ -7,7 +7,7 @@ import pytest
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from bert.training import digests, sharding
+from bert.training import array_digests, sharding
 
 RNG = np.random.default_rng(0)
 TREE = {
@@ -20,26 +20,26 @@ TREE = {
 
 
 def test_devices_and_host_agree_on_any_mesh():
-    want = digests.of_host(TREE)
+    want = array_digests.of_host(TREE)
     assert set(want) == set(TREE)
     assert len(set(want.values())) == len(TREE)
-    assert digests.of_devices(TREE) == want
+    assert array_digests.of_devices(TREE) == want
     for mode, devices in (("dp", 8), ("fsdp", 8), ("tp", 2)):
         mesh = sharding.make_mesh(mode, 1 if mode == "dp" else 2, jax.devices()[:devices])
         with jax.set_mesh(mesh):
             for spec in (P(), P(None, "data"), P(None, "data", "model"), P(None, None, ("model", "data"))):
                 placed = jax.device_put(TREE["kernel"], NamedSharding(mesh, spec))
-                assert digests.of_devices({"kernel": placed}) == {"kernel": want["kernel"]}
+                assert array_digests.of_devices({"kernel": placed}) == {"kernel": want["kernel"]}
 
 
 @pytest.mark.parametrize("name", ["kernel", "half", "step"])
 def test_every_flipped_bit_changes_both_halves(name):
     array = np.atleast_1d(TREE[name])
-    want = digests.of_host({"x": array})["x"]
+    want = array_digests.of_host({"x": array})["x"]
     for bit in range(array.nbytes * 8):
         changed = bytearray(array.tobytes())
         changed[bit // 8] ^= 1 << bit % 8
-        found = digests.of_host({"x": np.frombuffer(changed, array.dtype).reshape(array.shape)})["x"]
+        found = array_digests.of_host({"x": np.frombuffer(changed, array.dtype).reshape(array.shape)})["x"]
         assert found[:8] != want[:8]
         assert found[8:] != want[8:]
 
@@ -57,4 +57,4 @@ def test_damage_of_many_words_changes_them(damage):
             array[512:1024] = 0
         case "shifted":
             array = np.roll(array, 1)
-    assert digests.of_host({"long": array}) != digests.of_host({"long": TREE["long"]})
+    assert array_digests.of_host({"long": array}) != array_digests.of_host({"long": TREE["long"]})
