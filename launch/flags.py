@@ -156,7 +156,9 @@ def _quiet_loader():
 
 
 def _read(argv: list[str], config_file: str | None, options: Mapping[str, str]):
-    """(flag values, leftover words); every complaint of absl and ml_collections is told in our words."""
+    """(flag values, leftover words); every complaint of absl and ml_collections becomes one of our messages."""
+    if config_file != "":
+        _check_settings(argv, _settings_of_files(argv, config_file))
     values = absl_flags.FlagValues()
     for name, text in options.items():
         absl_flags.DEFINE_string(name, None, text, flag_values=values)
@@ -172,11 +174,40 @@ def _read(argv: list[str], config_file: str | None, options: Mapping[str, str]):
         raise InputError(f"unknown option --{error.flagname}{_nearest(error.flagname, known, '--')}") from None
     except absl_flags.Error as error:
         raise InputError(_in_one_line(str(error))) from None
-    except AttributeError:
-        raise _unknown_setting(argv, config_file) from None
-    if config_file != "":
-        _refuse_whole_sections(argv, values["config"].value)
     return values, rest
+
+
+def _settings_of_files(argv: Sequence[str], config_file: str | None) -> ConfigDict:
+    """The settings as the config file has them, without those of the command line."""
+    only_files = [argv[0], *(word for word in argv[1:] if re.match(r"--?config=", word))]
+    values = absl_flags.FlagValues()
+    try:
+        with _quiet_loader():
+            config_flags.DEFINE_config_file("config", config_file, flag_values=values, sys_argv=only_files)
+            values(only_files)
+    except absl_flags.Error as error:
+        raise InputError(_in_one_line(str(error))) from None
+    except Exception as error:  # whatever the code of another file raises
+        raise InputError(
+            f"--config={_config_path(argv, config_file)}: not a Python file with settings "
+            f"({type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else 'no message'}); "
+            "copy one of configs/ and change that"
+        ) from None
+    return values["config"].value
+
+
+def _check_settings(argv: Sequence[str], config: ConfigDict) -> None:
+    """Refuses settings of the command line that the config does not have, whole sections, and missing values."""
+    known = list(flatten(config))
+    sections = {name.rsplit(".", depth)[0] for name in known for depth in range(1, name.count(".") + 1)}
+    for name, value in _overrides(argv):
+        if name in sections:  # it would drop every default of the section without a word
+            raise InputError(f"config.{name} is a section; set its fields one by one: --config.{name}.FIELD=VALUE")
+        if name not in known:
+            raise InputError(f"unknown setting config.{name}{_nearest(name, known, prefix='config.')}")
+        section, _, field = name.rpartition(".")
+        if value is None and (config[section] if section else config).get_type(field) is not bool:
+            raise InputError(f"--config.{name} has no value, and it is no true/false setting; write --config.{name}=VALUE")
 
 
 def _in_one_line(text: str) -> str:
@@ -194,31 +225,10 @@ def overridden(argv: Sequence[str]) -> set[str]:
     return {name for name, _ in _overrides([argv[0], *_config_first(argv[1:])])}
 
 
-def _overrides(argv: Sequence[str]) -> list[tuple[str, str]]:
-    found = (re.match(r"--?(?:no)?config\.([\w.]+)(?:=(.*))?$", word, re.DOTALL) for word in argv[1:])
-    return [(match[1], match[2] or "") for match in found if match]
-
-
-def _unknown_setting(argv: list[str], config_file: str | None) -> InputError:
-    """The error for the first override that the config file does not have."""
-    only_files = [argv[0], *(word for word in argv[1:] if re.match(r"--?config=", word))]
-    values = absl_flags.FlagValues()
-    with _quiet_loader():
-        config_flags.DEFINE_config_file("config", config_file, flag_values=values, sys_argv=only_files)
-        values(only_files)
-    known = list(flatten(values["config"].value))
-    for name, _ in _overrides(argv):
-        if name not in known and not any(other.startswith(name + ".") for other in known):
-            return InputError(f"unknown setting config.{name}{_nearest(name, known, prefix='config.')}")
-    return InputError(f"a setting on the command line is not in the config; known: {', '.join(known)}")
-
-
-def _refuse_whole_sections(argv: Sequence[str], config: ConfigDict) -> None:
-    """``--config.train='{...}'`` would drop every default of the section without a word."""
-    sections = {name.rsplit(".", depth)[0] for name in flatten(config) for depth in range(1, name.count(".") + 1)}
-    for name, _ in _overrides(argv):
-        if name in sections:
-            raise InputError(f"config.{name} is a section; set its fields one by one: --config.{name}.FIELD=VALUE")
+def _overrides(argv: Sequence[str]) -> list[tuple[str, str | None]]:
+    """(name, value) of each setting of a command line; None where a word has no value."""
+    matches = (re.match(r"--?(?:no)?config\.([^=]*)(?:=(.*))?$", word, re.DOTALL) for word in argv[1:])
+    return [(match[1], match[2]) for match in matches if match]
 
 
 def _nearest(name: str, known: Sequence[str], prefix: str = "") -> str:

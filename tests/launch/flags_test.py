@@ -24,9 +24,11 @@ def get_config(size="small"):
 
 
 @pytest.fixture
-def parse(tmp_path):
+def parse(tmp_path, monkeypatch):
     path = tmp_path / "x.py"
     path.write_text(CONFIG)
+    # ml_collections loads each file into this module, where names of the file before would stay.
+    monkeypatch.delitem(sys.modules, "config_config", raising=False)
 
     def one(*words, config_file=str(path), **settings):
         settings = {"options": {"out": "folder to write", "model": "model directory"}, **settings}
@@ -72,6 +74,12 @@ def test_settings_that_may_be_left_open(parse, words, cased):
         ),
         (["--config.batch_size=3"], r"unknown setting config.batch_size; did you mean config.data.batch_size\?$"),
         (["--config.zzz=3"], "unknown setting config.zzz; known: config.cased, config.data.batch_size, config.name"),
+        (["--config.dta.batch_size=3"], r"config.dta.batch_size.* config.data.batch_size"),
+        (["--config.steps.x=3"], r"config.steps.x.* config.steps\?"),
+        (["--config.name[0]=b"], r"config.name\[0\].* config.name\?"),
+        (["--config.=3"], "unknown setting config.; known"),
+        (["--config.steps", "--out=x"], "--config.steps has no value"),
+        (["--noconfig.steps"], "--config.steps has no value"),
         (["--config.steps=many"], "--config.steps=many: must be a whole number, in digits$"),
         (["--config.cased=maybe"], "--config.cased=maybe: must be True or False$"),
         (["--config.rate=abc"], "--config.rate=abc: must be a number$"),
@@ -89,6 +97,24 @@ def test_settings_that_may_be_left_open(parse, words, cased):
 def test_what_is_mistyped_is_told_in_one_line_with_the_nearest_name(parse, words, message):
     with pytest.raises(InputError, match=message) as caught:
         parse(*words)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "what"),
+    [
+        ("x.yaml", "steps: 3", "SyntaxError|AttributeError|NameError"),
+        ("x.json", '{"steps": true}', "NameError"),
+        ("x.txt", "steps = = 3", "SyntaxError"),
+        ("x.py", "def get_config():\n    return 1 / 0", "ZeroDivisionError"),
+        ("y.py", "import no_such_module", "ModuleNotFoundError"),
+        ("z.py", "steps = 3", "get_config"),
+    ],
+)
+def test_a_file_that_is_no_config(parse, tmp_path, name, text, what):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=f"{name}.*({what})") as caught:
+        parse(f"--config={tmp_path / name}", "--config.steps=3")
     assert "\n" not in str(caught.value)
 
 
