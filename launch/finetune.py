@@ -70,6 +70,10 @@ def run(argv: list[str]) -> None:
             "config.task belongs to the file of settings; choose another by --config=, such as configs/table.py, "
             "configs/squad.py or configs/tagging.py"
         )
+    task = config.get("task", "")
+    if task not in TASKS:
+        raise InputError(f"config.task is {task!r}; it must be one of {', '.join(TASKS)}, as in configs/table.py")
+    flags.check_fields(config, f"configs/{'table' if task == 'classification' else task}.py")
     check_settings(config)
     # Read before anything is set up or shown: what is wrong with the data is then the one line that is seen.
     job: Job = importlib.import_module(f"tasks.{config.task}").read(config)
@@ -109,8 +113,6 @@ def check_settings(config: ConfigDict) -> None:
     if config.max_length < 3:
         raise InputError(f"config.max_length is {config.max_length}; an example needs 3 tokens, with [CLS] and [SEP]")
     optim.OptimizerSettings(total_steps=1, **config.optimizer)  # refuses what it does not take
-    if config.task not in TASKS:
-        raise InputError(f"config.task is {config.task!r}; it must be one of {', '.join(TASKS)}")
 
 
 def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> Metrics:

@@ -89,6 +89,28 @@ def parse(
     return (values["config"].value if config_file != "" else ConfigDict()), chosen
 
 
+def check_fields(config: ConfigDict, like: str) -> None:
+    """Checks that a config file has the settings of the file ``like``, and no others, which nothing would read.
+
+    Args:
+      like: path from the checkout, such as "configs/pretrain.py".
+
+    Raises:
+      InputError: it is the file of another command, a copy of an older one, or misspells a name.
+    """
+    path = pathlib.Path(__file__).parents[1] / like
+    known, names = (list(flatten(one)) for one in (_settings_of_files(["", f"--config={path}"], None), config))
+    for name in names:
+        if name not in known:
+            near = _nearest(name, known, prefix="config.", otherwise="; remove it, or start from that file")
+            raise InputError(f"the config file sets config.{name}, which {like} does not have{near}")
+    lacking = [name for name in known if name not in names]
+    if lacking:
+        raise InputError(
+            f"the config file lacks config.{lacking[0]}, which {like} has; add it, or start from that file"
+        )
+
+
 def whole_number(options: Options, name: str, default: int) -> int:
     """The value of an option that is a whole number of at least 1.
 
@@ -207,7 +229,9 @@ def _check_settings(argv: Sequence[str], config: ConfigDict) -> None:
             raise InputError(f"unknown setting config.{name}{_nearest(name, known, prefix='config.')}")
         section, _, field = name.rpartition(".")
         if value is None and (config[section] if section else config).get_type(field) is not bool:
-            raise InputError(f"--config.{name} has no value, and it is no true/false setting; write --config.{name}=VALUE")
+            raise InputError(
+                f"--config.{name} has no value, and it is no true/false setting; write --config.{name}=VALUE"
+            )
 
 
 def _in_one_line(text: str) -> str:
@@ -231,14 +255,15 @@ def _overrides(argv: Sequence[str]) -> list[tuple[str, str | None]]:
     return [(match[1], match[2]) for match in matches if match]
 
 
-def _nearest(name: str, known: Sequence[str], prefix: str = "") -> str:
+def _nearest(name: str, known: Sequence[str], prefix: str = "", otherwise: str | None = None) -> str:
+    """The end of a message about an unknown name: the nearest known one, else ``otherwise``, else all of them."""
     short = {full.rsplit(".", 1)[-1]: full for full in known}
     close = difflib.get_close_matches(name, known, 1, 0.6) or [
         short[match] for match in difflib.get_close_matches(name.rsplit(".", 1)[-1], list(short), 1, 0.6)
     ]
     if close:
         return f"; did you mean {prefix}{close[0]}?"
-    return f"; known: {', '.join(prefix + other for other in known)}"
+    return otherwise or f"; known: {', '.join(prefix + other for other in known)}"
 
 
 def flatten(config: ConfigDict, prefix: str = "") -> dict[str, object]:

@@ -29,6 +29,7 @@ def run(argv: list[str]) -> Prepared:
         options={"out": "folder to write"},
         required=("out",),
     )
+    flags.check_fields(config, "configs/prepare.py")
     flags.show(config, options)
     fields = dict(config)
     workers, overwrite = fields.pop("workers") or pool.usable_cores(), fields.pop("overwrite")

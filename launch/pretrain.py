@@ -47,6 +47,7 @@ def run(argv: list[str]) -> None:
         options={"workdir": "folder of the run", **runtime.PROCESS_OPTIONS},
         required=("workdir",),
     )
+    flags.check_fields(config, "configs/pretrain.py")
     workdir = pathlib.Path(options.workdir)
     runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
     if not config.data:

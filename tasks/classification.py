@@ -15,6 +15,7 @@ from ml_collections import ConfigDict
 from bert.config import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
+from bert.extras import check_installed
 from bert.model import losses
 from bert.model.heads import SequenceHead
 from bert.model.layers import Array
@@ -161,6 +162,8 @@ def read(config: ConfigDict) -> Job:
     Raises:
       InputError: whatever is wrong with files, columns, labels or settings, by name.
     """
+    if config.baseline:
+        check_installed("sklearn", "scikit-learn", "baseline", "config.baseline")
     rate = dropout_rate(config)
     train, validation, text, known = sources.read(config)
     kind, labels = train.kind, train.labels

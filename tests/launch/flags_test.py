@@ -1,3 +1,4 @@
+import importlib
 import subprocess
 import sys
 
@@ -116,6 +117,29 @@ def test_a_file_that_is_no_config(parse, tmp_path, name, text, what):
     with pytest.raises(InputError, match=f"{name}.*({what})") as caught:
         parse(f"--config={tmp_path / name}", "--config.steps=3")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("command", "change", "place"),
+    [
+        ("pretrain", "config.optimizer.lerning_rate = 3e-4", "config.optimizer.lerning_rate.*optimizer.learning_rate"),
+        ("pretrain", "del config.allocator", "lacks config.allocator"),
+        ("pretrain", "config = tagging.get_config()", "configs/pretrain.py"),
+        ("prepare", "", "configs/prepare.py"),
+        ("finetune", "", "config.task"),
+        ("finetune", "config.task = 'tagging'", "configs/tagging.py"),
+    ],
+)
+def test_files_of_other_commands_and_misspelt_names_in_files(tmp_path, monkeypatch, command, change, place):
+    """A config file that lacks a setting, or has one that nothing reads, is refused by name."""
+    monkeypatch.delitem(sys.modules, "config_config", raising=False)
+    lines = ["config = pretrain.get_config()", change, "return config"]
+    text = "from configs import pretrain, tagging\n\ndef get_config():\n" + "".join(f"    {line}\n" for line in lines)
+    (tmp_path / "x.py").write_text(text)
+    folder = f"--{'out' if command == 'prepare' else 'workdir'}={tmp_path / 'new'}"
+    with pytest.raises(InputError, match=place):
+        importlib.import_module(f"launch.{command}").run([command, f"--config={tmp_path / 'x.py'}", folder])
+    assert not (tmp_path / "new").exists()
 
 
 def test_required_options_and_files(parse):
