@@ -39,6 +39,10 @@ _RULES = {
 }
 
 
+# Setting -> how the command that was parsed last spells it, such as "text" -> "--config.text"; for its messages.
+_spelled: dict[str, str] = {}
+
+
 class Options(dict):
     """The named options of a command, readable as attributes; None where an option was not given."""
 
@@ -86,7 +90,23 @@ def parse(
     for name in required:
         if not chosen[name]:
             raise InputError(f"--{name} is missing ({options[name]}); see --help")
-    return (values["config"].value if config_file != "" else ConfigDict()), chosen
+    config = values["config"].value if config_file != "" else ConfigDict()
+    _spelled.clear()
+    _spelled.update({name: f"--{name}" for name in options} | {name: f"--config.{name}" for name in flatten(config)})
+    return config, chosen
+
+
+def as_options(message: str) -> str:
+    """A message of the library, its advice on settings in the words of the command line.
+
+    "set text to a column" becomes "set --config.text to a column", or --text where that is an option.
+    """
+    if not _spelled:
+        return message
+    names = "|".join(re.escape(name) for name in sorted(_spelled, key=len, reverse=True))
+    verb, also, value = r"\b(?:set|raise|lower|leave)", r"(?:,|\bor|\band)", r"(?= to | empty\b)"
+    advice = rf"({verb} )({names})\b|({also} )({names}){value}"
+    return re.sub(advice, lambda match: (match[1] or match[3]) + _spelled[match[2] or match[4]], message)
 
 
 def check_fields(config: ConfigDict, like: str) -> None:
@@ -338,7 +358,7 @@ def main(run: Callable[[list[str]], object]) -> None:
         run(sys.argv)
         sys.stdout.flush()
     except InputError as error:
-        print(f"error: {printable(str(error))}", file=sys.stderr)
+        print(f"error: {printable(as_options(str(error)))}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         if not _output_is_read():

@@ -1,4 +1,7 @@
-"""Environments of the peers, each in a folder of its own, made on first use from a pinned list beside this file."""
+"""Environments of the peers, each in a folder of its own, made on first use from a pinned list beside this file.
+
+python -m launch.bench.environments        makes all of them, and installs PyTorch into this one, for the slow tests
+"""
 
 import pathlib
 import shutil
@@ -40,3 +43,9 @@ def install(python: pathlib.Path, packages: pathlib.Path) -> None:
             return
     said = done.stderr.strip().splitlines() or ["it said nothing"]
     raise RunError(f"{packages.name} cannot be installed into {python.parent.parent}: {said[-1].strip()}")
+
+
+if __name__ == "__main__":
+    install(pathlib.Path(sys.executable), pathlib.Path(__file__).with_name("torch.txt"))
+    for packages in sorted(pathlib.Path(__file__).parent.glob("*.txt")):
+        python_of(packages.stem)
