@@ -23,7 +23,16 @@ from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import bio_scores, votes
 from tasks.job import choice_of, dropout_rate, fingerprint_of, metric_names, read_parts, report_of, settings_of
-from tasks.reading.questions import Questions, QuestionSettings, asked_of, read_questions, split
+from tasks.reading.questions import (
+    Questions,
+    QuestionSettings,
+    asked_of,
+    for_scoring,
+    for_training,
+    placed,
+    read_questions,
+    split,
+)
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
 
@@ -49,7 +58,7 @@ class Job:
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint_of(self.train, self.validation, lambda row: row.content)
+        return fingerprint_of(self.train, self.validation and placed(self.validation), lambda row: row.content)
 
     def with_labels(self, labels: Sequence[str]) -> "Job":
         return dataclasses.replace(self, labels=tuple(labels))
@@ -109,8 +118,9 @@ def read(config: ConfigDict) -> Job:
     train, validation = read_parts(
         config, "questions", lambda path: read_questions(path, files, labelled="needed"), split
     )
+    train, validation = for_training(train), validation and for_scoring(validation)
     everyone = [*train.rows, *(validation.rows if validation else [])]
-    known = {annotation.annotator for row in everyone for annotation in row.annotations}
+    known = {gold.annotator for row in everyone for gold in row.golds}
     votes.check_names(voting, sorted(known))
     choice = choice_of(config, names, bio_scores.LOWER_IS_BETTER, validation)
     return Job(train, validation, reading, voting, names, choice, loss, files)

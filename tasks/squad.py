@@ -8,7 +8,7 @@ Source: Devlin et al. 2018, sections 4.2 and 4.3; google-research/bert ``run_squ
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -33,7 +33,17 @@ from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import span_metrics
 from tasks.job import choice_of, fingerprint_of, read_parts, report_of, settings_of
-from tasks.reading.questions import Question, Questions, QuestionSettings, asked_of, read_questions, split
+from tasks.reading.questions import (
+    Question,
+    Questions,
+    QuestionSettings,
+    asked_of,
+    for_scoring,
+    for_training,
+    placed,
+    read_questions,
+    split,
+)
 
 WITHOUT = ("null", "drop")
 NO_ANSWER = ("auto", "yes", "no")
@@ -91,7 +101,7 @@ class Job:
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint_of(self.train, self.validation, lambda row: row.content)
+        return fingerprint_of(self.train, self.validation and placed(self.validation), lambda row: row.content)
 
     def with_labels(self, labels: Sequence[str]) -> "Job":
         return self
@@ -133,7 +143,8 @@ def windows_with_answers(cut: Passages, rows: Sequence[Question], pieces_N: Sequ
     """The windows with ``start`` and ``end`` int32 [W], counted from [CLS], and ``target_weights``.
 
     A window that does not hold the whole answer has both at [CLS] ("null"), or is left out ("drop"); those of questions
-    that have none are kept. What became of the answers goes to the log.
+    that have none are kept. A question whose answer holds no piece of its passage is left out: it has an answer, and
+    none that can be learnt. What became of the answers goes to the log.
     """
     pieces_of = [_pieces_of(row, pieces) for row, pieces in zip(rows, pieces_N, strict=True)]
     start_W, end_W = np.zeros(len(cut.text_W), np.int32), np.zeros(len(cut.text_W), np.int32)
@@ -145,8 +156,8 @@ def windows_with_answers(cut: Passages, rows: Sequence[Question], pieces_N: Sequ
             before = cut.places_W[w] - cut.encoded.starts[w]
             start_W[w], end_W[w] = before + answer[0] - first, before + answer[1] - 1 - first
             seen.add(int(text))
-        missing += answer is not None and not holds
-        if answer is None or holds or without == "null":
+        missing += answer not in (None, _NOWHERE) and not holds
+        if answer is None or holds or (without == "null" and answer != _NOWHERE):
             kept.append(w)
     answered = sum(answer is not None for answer in pieces_of)
     if missing:
@@ -154,8 +165,8 @@ def windows_with_answers(cut: Passages, rows: Sequence[Question], pieces_N: Sequ
         logging.info("%d of %d windows do not hold the answer to their question: %s", missing, len(start_W), became)
     if answered > len(seen):
         logging.warning(
-            "%d of %d answers are whole in no window, %d of them without a piece of their own; for the others raise "
-            "max_length", answered - len(seen), answered, pieces_of.count(_NOWHERE),
+            "%d of %d answers are whole in no window, %d of them without a piece of their own, and left out; for the "
+            "others raise max_length", answered - len(seen), answered, pieces_of.count(_NOWHERE),
         )  # fmt: skip
     if not kept:
         raise InputError("no window holds an answer; raise config.max_length, or set windows_without_answer to null")
@@ -176,20 +187,24 @@ def score(
 ) -> Metrics:
     """The official scores, in percent; where a question may have no answer, with the threshold that is best for them.
 
+    Every question counts, by the texts of all its golds.
+
     Args:
       told: answers with their candidates, see `answer_spans.answers`; ids must differ.
       measure: f1 or exact, whichever the threshold is to make best.
     """
     answers = {row.id: golds(row) for row in rows}
     spans = {row.id: best_span(one) for row, one in zip(rows, told, strict=True)}
+    characters = span_metrics.by_characters({row.id: row.context for row in rows})
     if not reading.no_answer:
-        found = span_metrics.squad_scores(answers, spans, version="1.1")
+        version = version_of(answers.values(), reading)
+        found = span_metrics.squad_scores(answers, spans, version=version, characters=characters)
         return {name: found[name] for name in ("f1", "exact", "total")}
     odds = {
         row.id: np.inf if one["null_odds"] is None else one["null_odds"] for row, one in zip(rows, told, strict=True)
     }
-    threshold, _ = span_metrics.best_threshold(answers, spans, odds, measure)
-    found = span_metrics.squad_scores(answers, spans, odds, threshold)
+    threshold, _ = span_metrics.best_threshold(answers, spans, odds, measure, characters=characters)
+    found = span_metrics.squad_scores(answers, spans, odds, threshold, characters=characters)
     return {name: value for name, value in found.items() if not name.startswith("best_")} | {"threshold": threshold}
 
 
@@ -199,8 +214,14 @@ def best_span(told: Mapping[str, Any]) -> str:
 
 
 def golds(row: Question) -> list[str]:
-    """The annotators' answers; empty where none of them gave one."""
-    return [row.context[a:b] for _, spans in row.annotations for a, b in spans[:1]]
+    """The texts of the annotators' answers as they stand in the file, also where they have no position in the passage;
+    empty where nobody gave one."""
+    return [text for _, texts in row.golds for text in texts[:1]]
+
+
+def version_of(answers: Iterable[Sequence[str]], reading: SpanReading) -> str:
+    """Whose rules score these golds: those of SQuAD 2.0 where a question may have no answer, or an answer is ""."""
+    return "2.0" if reading.no_answer or not all(texts and all(texts) for texts in answers) else "1.1"
 
 
 def read(config: ConfigDict) -> Job:
@@ -217,7 +238,8 @@ def read(config: ConfigDict) -> Job:
     train, validation = read_parts(
         config, "questions", lambda path: read_questions(path, files, labelled="needed"), split
     )
-    unanswered = any(not golds(row) for part in (train, validation) if part for row in part.rows)
+    train, validation = for_training(train), validation and for_scoring(validation)
+    unanswered = any(not any(golds(row)) for part in (train, validation) if part for row in part.rows)
     no_answer = unanswered if config.no_answer == "auto" else config.no_answer == "yes"
     choice = choice_of(config, METRICS, (), validation)
     reading = dataclasses.replace(reading, no_answer=no_answer)

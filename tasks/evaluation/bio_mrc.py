@@ -42,6 +42,7 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
     ]
     values = {
         "source": found.report.source,
+        "rows": found.report.as_json() | {"spans": marked.report},
         "scores": metrics.as_json(scores),
         "annotators": annotators,
         "worst": worst,
@@ -50,7 +51,7 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
 
 
 def _row(row: Question, loss: float, told: Mapping[str, Any]) -> dict[str, Any]:
-    marked = {name: [row.context[a:b] for a, b in spans] for name, spans in row.annotations}
+    marked = {name: list(texts) for name, texts in row.golds}
     return {"place": row.place, "id": row.id, "loss": loss, "question": row.question, "marked": marked,
             "predicted": told["spans"]}  # fmt: skip
 

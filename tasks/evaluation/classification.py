@@ -78,6 +78,7 @@ def evaluate(model: LoadedModel, found: Examples, *, batch_size: int = 32, resam
     ]
     values: dict[str, Any] = {
         "source": found.report.source,
+        "rows": found.report.as_json(),
         "scores": metrics.as_json(scores, intervals),
         "worst": rows,
     }

@@ -27,20 +27,21 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
     told = answer_spans.read(model, asked_of(rows), reading, batch_size=batch_size)
     answers = {row.id: task.golds(row) for row in rows}
     said = {row.id: one["answer"] for row, one in zip(rows, told, strict=True)}
-    unanswered = reading.no_answer or not all(answers.values())
-    version = "2.0" if unanswered else "1.1"
-    found_scores = span_metrics.squad_scores(answers, said, version=version)
+    version = task.version_of(answers.values(), reading)
+    characters = span_metrics.by_characters({row.id: row.context for row in rows})
+    found_scores = span_metrics.squad_scores(answers, said, version=version, characters=characters)
     scores = {
         name: Score(value, None if value is not None else "no such question")
         for name, value in found_scores.items()
-        if not name.startswith("best_") and (unanswered or not name.startswith(("HasAns", "NoAns")))
+        if not name.startswith("best_") and (version == "2.0" or not name.startswith(("HasAns", "NoAns")))
     }
     if reading.no_answer:
         scores["threshold"] = Score(reading.threshold)
     worst: list[dict[str, Any]] = [
         {"place": row.place, "id": row.id, "question": row.question, "answers": golds, "predicted": one} | {"f1": f1}
         for row, one, golds in zip(rows, told, answers.values(), strict=True)
-        if (f1 := 100 * span_metrics.token_f1(one["answer"], golds, version)) < 100
+        if (f1 := 100 * span_metrics.question_scores(one["answer"], golds, version, characters=row.id in characters)[1])
+        < 100
     ]
     worst.sort(key=lambda row: (row["f1"], -(row["predicted"]["probability"])))  # surest of the wrong first
     text = [str(found.report), "", metrics.report_table(scores), "", "worst, the surest first:"]
@@ -50,7 +51,12 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
         f"{report.cut(row['predicted']['answer'] or 'none', 50)}"
         for row in worst[: report.SHOWN_WORST]
     ]
-    values = {"source": found.report.source, "scores": metrics.as_json(scores), "worst": worst[: report.KEPT_WORST]}
+    values = {
+        "source": found.report.source,
+        "rows": found.report.as_json(),
+        "scores": metrics.as_json(scores),
+        "worst": worst[: report.KEPT_WORST],
+    }
     return Evaluation("\n".join(text), values)
 
 

@@ -52,7 +52,12 @@ def evaluate(model: LoadedModel, found: TaggedRows, *, batch_size: int = 32) -> 
         for i in np.argsort(-wrong_N, kind="stable")[: report.KEPT_WORST]
         if wrong_N[i]
     ]
-    values = {"source": found.report.source, "scores": metrics.as_json(scores), "worst": worst}
+    values = {
+        "source": found.report.source,
+        "rows": found.report.as_json(),
+        "scores": metrics.as_json(scores),
+        "worst": worst,
+    }
     text = [str(found.report), "", metrics.report_table(scores)]
     if bio_tags.are_bio(model.labels):
         lines, values["annotators"] = report.annotators(tag_scores.beside_annotators(rows, predicted), "sentences")

@@ -50,6 +50,11 @@ class ReadReport:
         lost = "".join(f"; dropped {count:,}: {why} (first {place})" for why, (count, place) in self.dropped.items())
         return "\n".join([f"{self.source}: {self.read:,} rows read{kept}{lost}", *self.notes])
 
+    def as_json(self) -> dict[str, Any]:
+        """The same for programs."""
+        dropped = {why: {"rows": count, "first": place} for why, (count, place) in self.dropped.items()}
+        return {"read": self.read, "kept": self.kept, "dropped": dropped, "notes": list(self.notes)}
+
 
 class Part(NamedTuple):
     """One part of a split: the index of each of its rows, in their order, and its report."""

@@ -10,7 +10,7 @@ from bert.prediction.bio_spans import TAGS, BioReading
 from bert.text.alignment import Pieces
 from tasks import bio_scores
 from tasks.entity_metrics import entities
-from tasks.reading.questions import Annotation, Question
+from tasks.reading.questions import Annotation, Gold, Question
 
 READING = BioReading()
 
@@ -18,7 +18,8 @@ READING = BioReading()
 def question(context: str, **spans) -> Question:
     """Annotators by name, each with the spans that he marked."""
     annotations = tuple(Annotation(name, tuple(own)) for name, own in spans.items())
-    return Question("q", "Who?", context, annotations, "file:1", "g")
+    golds = tuple(Gold(name, tuple(context[a:b] for a, b in own)) for name, own in annotations)
+    return Question("q", "Who?", context, annotations, "file:1", "g", golds)
 
 
 def pieces_of(context: str) -> Pieces:
@@ -77,8 +78,8 @@ def test_what_became_of_the_spans_is_counted():
     ]  # fmt: skip
     assert (marked.spans, marked.widened, marked.lost) == (5, 2, 2)
     assert marked.report == (
-        "5 spans: 2 begin or end inside a piece and were widened to its border; 2 hold no piece of their own and were "
-        "left out"
+        "5 spans: 2 begin or end inside a piece and were widened to its border; 2 hold no piece of their own and have "
+        "no tag"
     )
     assert bio_scores.mark([question(context, c=[(0, 7)])], [pieces_of(context)]).report == ""
 

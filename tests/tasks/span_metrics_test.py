@@ -163,7 +163,7 @@ def test_several_spans_at_the_edges():
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: squad_scores({"a": ["x"]}, {}), "question 'a' has no prediction; .* \"\" for no answer"),
+        (lambda: squad_scores({"a": ["x"]}, {}, {"a": 0.5}), "question 'a' has no prediction; .* \"\" for no answer"),
         (lambda: squad_scores({"a": ["x"]}, {"a": 3}), "question 'a' has the prediction 3, which is no text"),
         (lambda: squad_scores({"a": "xyz"}, {"a": "x"}), "answers 'xyz' are one text; give a list"),
         (lambda: squad_scores({"a": ["x"]}, {"a": "x"}, {}), "'a' has the null odds None; give a number"),

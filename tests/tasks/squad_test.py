@@ -20,7 +20,7 @@ from bert.text.tokenizer import Tokenizer
 from configs import squad as recipe
 from tasks import squad
 from tasks.reading.examples import ReadReport
-from tasks.reading.questions import Annotation, Question, Questions, QuestionSettings
+from tasks.reading.questions import Annotation, Gold, Question, Questions, QuestionSettings
 from tasks.squad import StartAndEnd, windows_with_answers
 from tests.bert.prediction.table_model import GOLDEN
 
@@ -31,7 +31,8 @@ SMALL = SpanReading(max_length=24, window_step=6, max_question=8)
 def question(context, *spans, id="q", asked="Where?") -> Question:
     """Each of the spans, [start, end) or None, is one annotator's."""
     votes = tuple(Annotation(str(i), (span,) if span else ()) for i, span in enumerate(spans, 1))
-    return Question(id, asked, context, votes, f"file:{id}", id)
+    golds = tuple(Gold(name, tuple(context[a:b] for a, b in own)) for name, own in votes)
+    return Question(id, asked, context, votes, f"file:{id}", id, golds)
 
 
 def part(*rows) -> Questions:
@@ -84,9 +85,9 @@ def test_an_answer_in_no_window_is_counted_and_never_clipped(caplog):
     """One that is longer than the room, and one of characters that no piece holds."""
     rows = [question(LETTERS, (0, 231), id="long"), question("a \u200b b", (2, 3), id="invisible")]
     found, _, _ = encoded([*rows, question("a b c", (2, 3), id="short")], WIDE)
-    assert found.of_example["start"].tolist() == [0, 0, 0, 5]
-    assert found.of_example["end"].tolist() == [0, 0, 0, 5]
-    assert "2 of 3 answers are whole in no window, 1 of them without a piece of their own" in caplog.text
+    assert found.of_example["start"].tolist() == [0, 0, 5]  # the invisible one is not trained as "no answer"
+    assert found.of_example["end"].tolist() == [0, 0, 5]
+    assert "2 of 3 answers are whole in no window, 1 of them without a piece of their own, and left out" in caplog.text
     caplog.clear()
     found, _, _ = encoded([question(LETTERS, (0, 227))], WIDE)  # 114 tokens
     assert (found.of_example["start"].tolist(), found.of_example["end"].tolist()) == ([4, 0], [117, 0])
