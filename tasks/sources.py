@@ -67,12 +67,19 @@ def read(config: Mapping[str, Any]) -> Sources:
 
 
 def read_part(
-    config: Mapping[str, Any], data: str, kind: Kind, labels: Sequence[str], *, split: str = "", labelled: str
+    config: Mapping[str, Any],
+    data: str,
+    kind: Kind,
+    labels: Sequence[str],
+    *,
+    split: str = "",
+    labelled: str,
+    without_text: bool = False,
 ) -> Examples:
     """The examples of one file, or of one split of GLUE (``split``), with the labels of a model.
 
     Args:
-      labelled: as in `examples.make_examples`.
+      labelled, without_text: as in `examples.make_examples`.
     """
     if config["glue"]:
         task = known_task(config["glue"])
@@ -80,9 +87,10 @@ def read_part(
         table = glue.read(config["glue"], data, split)
         if labelled == "needed" and not has_column(table, "label"):
             raise InputError(f"{table.path}: these rows have no labels; use predict, or score another part (split)")
-        return examples.make_examples(table, columns, kind, labels, labelled=labelled)
+        return examples.make_examples(table, columns, kind, labels, labelled=labelled, without_text=without_text)
     table = read_table(data, table_settings(config))
-    return examples.make_examples(table, column_settings(config, kind), kind, labels, labelled=labelled)
+    columns = column_settings(config, kind)
+    return examples.make_examples(table, columns, kind, labels, labelled=labelled, without_text=without_text)
 
 
 def known_task(name: str) -> glue.GlueTask:

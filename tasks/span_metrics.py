@@ -115,7 +115,8 @@ def squad_scores(
       predictions: id -> text. Those of other questions are not looked at, so a part of a file can be scored. A question
         without one counts as wrong, and a warning says how many do.
       null_odds: id -> how much more likely "no answer" is than the best span, on any scale.
-      threshold: above it, the answer is ""; None: the predictions as they are.
+      threshold: above it, the answer is "", and counts as if it stood in predictions (the official script takes it for
+        wrong where all golds are empty in normal form); None: the predictions as they are.
       characters: ids of the questions whose characters are tokens, see `by_characters`.
 
     Raises:
@@ -137,7 +138,8 @@ def squad_scores(
     odds = {} if null_odds is None else _odds_of(answers, null_odds)
     limit = math.inf if threshold is None else threshold
     final = {
-        id: (float(not answers[id]),) * 2 if odds.get(id, -math.inf) > limit else scores for id, scores in raw.items()
+        id: question_scores("", answers[id], version) if odds.get(id, -math.inf) > limit else scores
+        for id, scores in raw.items()
     }
     parts = {
         "": list(answers),
@@ -184,7 +186,7 @@ def best_threshold(
     odds = _odds_of(answers, null_odds)
     odds_N = np.array([odds[id] for id in answers])
     order = np.argsort(odds_N, kind="stable")
-    null_N = np.array([float(not golds) for golds in answers.values()])
+    null_N = np.array([question_scores("", golds, version)[place] for golds in answers.values()])
     gains = np.concatenate([[0.0], np.cumsum((kept_N - null_N)[order])])
     candidates = _between(np.unique(odds_N[np.isfinite(odds_N)]))
     totals = null_N.sum() + gains[np.searchsorted(odds_N[order], candidates, side="right")]

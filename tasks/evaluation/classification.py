@@ -48,7 +48,7 @@ def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, sp
         )
     if labelled == "no" and not settings["label"]:
         settings = dict(settings) | {"label": "label"}  # not looked at
-    return sources.read_part(settings, data, reading.kind, labels, split=split, labelled=labelled)
+    return sources.read_part(settings, data, reading.kind, labels, split=split, labelled=labelled, without_text=True)
 
 
 def evaluate(model: LoadedModel, found: Examples, *, batch_size: int = 32, resamples: int = 1000) -> Evaluation:

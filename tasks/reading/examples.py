@@ -3,8 +3,8 @@
 Not here: reading files (tables.py), what a cell of labels means (labels.py), which labels there are (label_kinds.py),
 labels -> targets (targets.py).
 
-Which rows are kept. Where labels are needed, to train or to score: those with a label and with a text (of a pair, at
-least one); the others are counted by reason. Else all of them, in their order, for each must get its prediction.
+Which rows are kept. Where labels are needed: those with a label and, to train, with a text (of a pair, at least one);
+the others are counted by reason. Else all of them, in their order, for each must get its prediction.
 A whole column of -1 where -1 is no known label means "no labels" (as in the tests of GLUE).
 """
 
@@ -84,13 +84,20 @@ class Examples(NamedTuple):
 
 
 def make_examples(
-    table: Table, settings: ColumnSettings, kind: Kind, labels: Sequence[str], *, labelled: str = "needed"
+    table: Table,
+    settings: ColumnSettings,
+    kind: Kind,
+    labels: Sequence[str],
+    *,
+    labelled: str = "needed",
+    without_text: bool = False,
 ) -> Examples:
     """Examples with the labels of a model, whatever order the table has them in.
 
     Args:
       kind, labels: from find_labels on the training data, or from the model.
       labelled: "needed"; "if there": targets only where every row has a label; "no": labels are not looked at.
+      without_text: whether rows without a text are kept where labels are needed, for official scores count them.
 
     Raises:
       InputError: a column that is not there, a text that is none, an unknown label (with those known), NaN, bad shares,
@@ -109,9 +116,9 @@ def make_examples(
     }
     keep = np.ones(len(texts), bool)
     dropped = {}
-    for reason, is_so in reasons.items():
-        found = np.flatnonzero(keep & is_so)
-        if labelled == "needed" and len(found):
+    for reason in sorted(reasons, reverse=not without_text):  # a row that is dropped for its label is not told as kept
+        found = np.flatnonzero(keep & reasons[reason])
+        if labelled == "needed" and len(found) and not (without_text and reason == "no text"):
             dropped[reason] = (len(found), table.places[found[0]])
             keep[found] = False
         elif len(found) and (reason == "no text" or has_target.any()):

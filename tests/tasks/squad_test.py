@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pathlib
 
 import jax
 import jax.numpy as jnp
@@ -293,7 +294,7 @@ def job(train, held=None, reading=SMALL, without="null") -> squad.Job:
 def test_scores_of_a_run_are_those_of_the_model_that_it_saves():
     """The evaluator on parameters, and `answer_spans.read` on the model, over several windows."""
     rng = np.random.default_rng(0)
-    contexts = [" ".join(rng.choice(["the", "cat", "sat", "on", "mat"], 20)) for _ in range(12)]
+    contexts = [" ".join(rng.choice(["dog", "cat", "sat", "run", "mat"], 20)) for _ in range(12)]
     rows = [question(text, (0, 3) if i % 2 else None, id=str(i)) for i, text in enumerate(contexts)]
     model = bert.load(GOLDEN / "tiny_qa")
     made = job(part(*rows), part(*rows), dataclasses.replace(SMALL, no_answer=True))
@@ -301,7 +302,7 @@ def test_scores_of_a_run_are_those_of_the_model_that_it_saves():
     found = evaluate(model.params)
     model.extra = made.extra(found)
     told = model.predict([(row.question, row.context) for row in rows])
-    right = [one["answer"].lower() == "the" if i % 2 else one["answer"] == "" for i, one in enumerate(told)]
+    right = [one["answer"] == contexts[i][:3] if i % 2 else one["answer"] == "" for i, one in enumerate(told)]
     assert found["exact"] == pytest.approx(100 * np.mean(right))
     assert found["exact"] >= 50.0
     assert found["threshold"] == model.extra["squad"]["threshold"] != 0.0
@@ -362,6 +363,28 @@ def test_whether_a_question_may_have_no_answer(tmp_path, unanswered, told, may):
     assert len(made.train.rows) == len(made.validation.rows) == 2
     made = squad.read(config_of(tmp_path, validation_share=0.0, metric="exact"))
     assert made.choice is made.validation is None
+
+
+def test_positions_are_for_training_and_texts_for_validation(tmp_path):
+    """Of three questions one has no position; beside its text stands "", and still it is none without an answer."""
+    config = config_of(tmp_path, validation_share=0.0)
+    file = json.loads(pathlib.Path(config.data).read_text())
+    whole = squad.read(config_of(tmp_path, validation=config.data))
+    qas = [article["paragraphs"][0]["qas"][0] for article in file["data"]]
+    qas[0]["answers"] = [{"text": "", "answer_start": 0}, {"text": "cats", "answer_start": 4}]
+    path = tmp_path / "lost.json"
+    path.write_text(json.dumps(file))
+    made = squad.read(config_of(tmp_path, validation=str(path)))
+    assert (len(made.train.rows), len(made.validation.rows), made.reading.no_answer) == (4, 4, False)
+    assert [squad.golds(row) for row in made.validation.rows] == [["", "cats"], ["cat"], ["cat"], ["cat"]]
+    assert "validation: " in made.report
+    assert "could not be trained on (no position of an answer: not in the passage): 1 (first" in made.report
+    lost = squad.read(config_of(tmp_path, data=str(path), validation=config.data))
+    assert [row.id for row in lost.train.rows] == ["1", "2", "3"]
+    assert "dropped 1: no position of an answer: not in the passage (first" in lost.report
+    # Runs that were begun when these questions had no part in validation go on.
+    held = whole.validation._replace(rows=whole.validation.rows[1:])
+    assert made.fingerprint == dataclasses.replace(whole, validation=held).fingerprint != whole.fingerprint
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,74 @@ def test_files_without_unanswered_questions_have_the_scores_of_squad_1(run, mode
     assert "HasAns" in run.evaluate(model, run.write("dev.json", FILE)).text  # nothing may be silent about these
 
 
+def unplaced(*rows):
+    """(id, context, answers as (text, answer_start or None)) each."""
+    file = squad(*((id, context, []) for id, context, _ in rows))
+    for paragraph, (_, _, answers) in zip(file["data"][0]["paragraphs"], rows, strict=True):
+        paragraph["qas"][0]["answers"] = [{"text": text} | ({} if start is None else {"answer_start": start})
+                                          for text, start in answers]  # fmt: skip
+    return file
+
+
+def test_every_question_counts_by_the_texts_of_its_golds(run, model):
+    """Texts that are not verbatim, an empty one beside one that is not in the passage, and nothing left of "the"."""
+    rows = [
+        ("a", "paris is big", [("Paris", 0)]), ("b", "paris is big", [("Paris ,", 0)]),
+        ("c", "paris is big", [("", 0), ("it 's big", 6)]), ("d", "city is big", [("city", 9)]),
+    ]  # fmt: skip
+    found = run.evaluate(model, run.write("dev.json", unplaced(*rows)))
+    values = {name: score["value"] for name, score in found.values["scores"].items()}
+    assert (values["exact"], values["total"], values["HasAns_total"], values["NoAns_total"]) == (75.0, 4, 4, 0)
+    assert found.values["rows"]["kept"] == 4
+    assert [row["id"] for row in found.values["worst"]] == ["c"]
+    the = run.evaluate(model, run.write("dev.json", unplaced(("e", "the mat", [("the", 0)]), *rows)))
+    assert the.values["scores"]["exact"]["value"] == 80.0  # only "" is right, and said
+
+
+def test_answers_without_a_position_are_scored_and_told(run, model):
+    """Half of the questions have an answer that stands twice and no answer_start: a half is right, of 32."""
+    rows = [(f"w{i}", "the city and paris and the city", [("the city", None)]) for i in range(16)]
+    rows += [(f"r{i}", "in paris", [("paris", 3)]) for i in range(16)]
+    model.extra = dataclasses.replace(READING, no_answer=False).to_json()
+    path = run.write("dev.json", unplaced(*rows))
+    found = run.evaluate(model, path)
+    assert {name: score["value"] for name, score in found.values["scores"].items()} == {
+        "exact": 50.0, "f1": 50.0, "total": 32,
+    }  # fmt: skip
+    told = found.values["rows"]
+    assert (told["read"], told["kept"], told["dropped"]) == (32, 32, {})
+    (note,) = [note for note in told["notes"] if "could not be trained on" in note]
+    assert "more than once" in note
+    assert ": 16 (first " in note
+    assert note in found.text
+
+
+def test_passages_without_anything_to_see_are_scored(run, model):
+    """Nothing is right where there is nothing; a question of which nobody says anything is left out, and told."""
+    file = unplaced(("a", "\u200b ", []), ("b", "in paris", [("paris", 3)]), ("c", "in paris", []))
+    file["data"][0]["paragraphs"][2]["qas"][0]["answers"] = None
+    found = run.evaluate(model, run.write("dev.json", file)).values
+    assert (found["scores"]["exact"]["value"], found["scores"]["total"]["value"]) == (100.0, 2)
+    (reason,) = found["rows"]["dropped"]
+    assert (reason, found["rows"]["dropped"][reason]["rows"]) == ("no annotation", 1)
+
+
+def test_f1_of_a_language_without_blanks_counts_characters_and_says_so(run, model):
+    """Said is "paris", of which the Chinese gold has the letters among others; the English passage stays official."""
+    model.extra = dataclasses.replace(READING, no_answer=False).to_json()
+    chinese = "\u6211 \u5011 \u5728 paris \u7684 \u5bb6 \u88e1 \u5e02"
+    gold = chinese[6:13]  # paris and the character behind it
+    file = unplaced(
+        ("zh", chinese, [(gold.replace(" ", ""), None)]), ("en", "in paris \u5e02", [("paris\u5e02", None)])
+    )
+    found = run.evaluate(model, run.write("dev.json", file))
+    assert found.values["scores"]["f1"]["value"] == pytest.approx(100 * (2 / 3 + 0) / 2)
+    (note,) = [note for note in found.values["rows"]["notes"] if "characters as tokens" in note]
+    assert ": 1 (first " in note
+    assert note in found.text
+    assert "characters" not in run.evaluate(model, run.write("dev.json", FILE)).text
+
+
 def test_the_official_files_hold_every_question_in_the_files_order(run, model):
     """Also those with nothing to read; every number is one, as the official script wants it."""
     rows = [("empty", "", []), ("blank", "  ", []), ("zero", "\u200b", [])]
