@@ -60,6 +60,17 @@ def test_a_part_of_glue_without_labels_has_nothing_to_score(tmp_path):
         sources.read_part(settings, str(tmp_path), "class", ("0", "1"), split="test", labelled="needed")
 
 
+def test_rows_without_a_text_are_scored_and_those_without_a_label_are_told(commands):
+    """As official scripts count them; a row with neither is told once."""
+    run = commands("classification")
+    model = classifier("class", ("no", "yes"), [0.0, 1.0])
+    path = run.write("in.csv", "text,label\nthe cat,yes\n,no\n ,yes\nthe mat,\n,\n")
+    found = run.evaluate(model, path).values
+    assert (found["scores"]["n"]["value"], found["scores"]["accuracy"]["value"]) == (3, pytest.approx(2 / 3))
+    assert found["rows"]["dropped"] == {"no label": {"rows": 2, "first": f"{path}:5"}}
+    assert found["rows"]["notes"] == [f"2 rows have no text and are kept (first {path}:3)"]
+
+
 def test_rows_are_left_out_only_where_the_command_says_so(commands):
     """A model whose training file had such rows: predictions are still those of the file's rows, one each."""
     run = commands("classification")
