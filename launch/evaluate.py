@@ -17,7 +17,7 @@ from launch import flags
 OPTIONS = {
     "model": "model directory or run directory",
     "data": "file of the form that the model was trained on; of a GLUE task its folder",
-    "out": "JSON file to write: scores and the hundred worst rows",
+    "out": "JSON file to write: scores, which rows were read and left out, and the hundred worst",
     "split": "of a GLUE folder: validation (where not given), validation_mismatched, test",
     "batch_size": "rows computed at a time (32 where not given)",
 }

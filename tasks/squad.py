@@ -89,15 +89,8 @@ class Job:
 
     @property
     def report(self) -> str:
-        told = report_of(self.train, self.validation)
         rows = [row for part in (self.train, self.validation) if part for row in part.rows]
-        several = [row for row in rows if any(len(spans) > 1 for _, spans in row.annotations)]
-        if several:
-            told += (
-                f"\n{len(several):,} questions have several spans by one annotator, the first of which is the answer "
-                f"(first {several[0].place}); configs/bio_mrc.py finds all"
-            )
-        return told
+        return "\n".join([report_of(self.train, self.validation), *several_spans(rows)])
 
     @property
     def fingerprint(self) -> str:
@@ -217,6 +210,17 @@ def golds(row: Question) -> list[str]:
     """The texts of the annotators' answers as they stand in the file, also where they have no position in the passage;
     empty where nobody gave one."""
     return [text for _, texts in row.golds for text in texts[:1]]
+
+
+def several_spans(rows: Sequence[Question]) -> list[str]:
+    """A note on answers that are left out because `golds` has one a question and annotator; none where none is."""
+    several = [row for row in rows if any(len(texts) > 1 for _, texts in row.golds)]
+    if not several:
+        return []
+    return [
+        f"{len(several):,} questions have several spans by one annotator, the first of which is the answer "
+        f"(first {several[0].place}); configs/bio_mrc.py finds all"
+    ]
 
 
 def version_of(answers: Iterable[Sequence[str]], reading: SpanReading) -> str:

@@ -1,5 +1,6 @@
 """Start-and-end reading comprehension on files: official scores and prediction files, the questions answered worst."""
 
+import dataclasses
 import json
 import pathlib
 from collections.abc import Mapping
@@ -44,7 +45,8 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
         < 100
     ]
     worst.sort(key=lambda row: (row["f1"], -(row["predicted"]["probability"])))  # surest of the wrong first
-    text = [str(found.report), "", metrics.report_table(scores), "", "worst, the surest first:"]
+    read = dataclasses.replace(found.report, notes=(*found.report.notes, *task.several_spans(rows)))
+    text = [str(read), "", metrics.report_table(scores), "", "worst, the surest first:"]
     text += [
         f"{row['predicted']['probability']:8.3f}  {row['place']}  {report.cut(row['question'], 60)}  answers "
         f"{report.cut(' | '.join(dict.fromkeys(row['answers'])) or 'none', 50)}, predicted "
@@ -53,7 +55,7 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
     ]
     values = {
         "source": found.report.source,
-        "rows": found.report.as_json(),
+        "rows": read.as_json(),
         "scores": metrics.as_json(scores),
         "worst": worst[: report.KEPT_WORST],
     }

@@ -224,8 +224,11 @@ def _choose(found: list[Question], table: Table, settings: QuestionSettings, lab
     known = dict.fromkeys(gold.annotator for question in found for gold in question.golds)
     dropped, kept_with, rows = Tally(), Tally(), []
     groups: dict[str, str] = {}
-    for question in found:
-        question = _with_annotators(question, kept)
+    left_out = Tally()
+    for full in found:
+        question = _with_annotators(full, kept)
+        if len(question.golds) < len(full.golds):
+            left_out.add(f"questions of which annotators {settings.annotators} leaves golds out", question.place)
         why = question.untrainable
         if why == NO_DOCUMENT or (why and labelled == "needed" and not question.golds):
             dropped.add(why, question.place)
@@ -234,7 +237,7 @@ def _choose(found: list[Question], table: Table, settings: QuestionSettings, lab
             kept_with.add(f"{why}, but kept", question.place)
         # The same passage in both parts of a split would be a leak.
         rows.append(question._replace(group=question.group or groups.setdefault(question.context, question.id)))
-    notes = [*table.notes, *tally.notes(), *kept_with.notes()]
+    notes = [*table.notes, *tally.notes(), *left_out.notes(), *kept_with.notes()]
     unknown = [name for name in sorted(kept.names) if name not in known] if labelled != "no" else []
     absent = f"annotators {', '.join(unknown)}: no question has them; there are {listed(known, 10)}"
     if unknown:

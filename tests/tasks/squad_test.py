@@ -327,7 +327,7 @@ def test_other_data_has_another_fingerprint():
 
 def test_of_several_spans_of_one_annotator_the_report_says_that_the_first_counts():
     row = question("the cat sat", (4, 7), id="7")
-    several = row._replace(annotations=(Annotation("anna", ((4, 7), (8, 11))),))
+    several = row._replace(annotations=(Annotation("anna", ((4, 7), (8, 11))),), golds=(Gold("anna", ("cat", "sat")),))
     assert squad.golds(several) == ["cat"]
     said = job(part(row), part(several)).report.splitlines()[-1]
     assert said.startswith("1 questions have several spans by one annotator, the first of which is the answer (first ")

@@ -115,6 +115,21 @@ def test_answers_without_a_position_are_scored_and_told(run, model):
     assert note in found.text
 
 
+def test_golds_that_are_left_out_are_told(run, model):
+    """Those of annotators that training left out, and of several spans all but the first."""
+    spans = [{"annotator": "anna", "spans": [[3, 8], [13, 16]]}, {"annotator": "ben", "spans": [[0, 2]]}]
+    row = {"id": "a", "question": "Where?", "context": "in paris and mat", "annotations": spans}
+    model.extra["files"] = {"annotators": "anna"}
+    found = run.evaluate(model, run.write("dev.jsonl", json.dumps(row) + "\n"))
+    assert found.values["scores"]["exact"]["value"] == 100.0
+    notes = found.values["rows"]["notes"]
+    assert [sum(word in note for note in notes) for word in ("annotators anna leaves golds out: 1", "several")] == [
+        1,
+        1,
+    ]
+    assert all(note in found.text for note in notes)
+
+
 def test_passages_without_anything_to_see_are_scored(run, model):
     """Nothing is right where there is nothing; a question of which nobody says anything is left out, and told."""
     file = unplaced(("a", "\u200b ", []), ("b", "in paris", [("paris", 3)]), ("c", "in paris", []))
@@ -135,6 +150,7 @@ def test_f1_of_a_language_without_blanks_counts_characters_and_says_so(run, mode
     )
     found = run.evaluate(model, run.write("dev.json", file))
     assert found.values["scores"]["f1"]["value"] == pytest.approx(100 * (2 / 3 + 0) / 2)
+    assert {row["id"]: row["f1"] for row in found.values["worst"]} == {"zh": pytest.approx(200 / 3), "en": 0}
     (note,) = [note for note in found.values["rows"]["notes"] if "characters as tokens" in note]
     assert ": 1 (first " in note
     assert note in found.text
