@@ -23,11 +23,12 @@ from typing import Any
 import jax
 from ml_collections import ConfigDict
 
+from bert import files
 from bert.config import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
 from bert.inference import TASKS
-from bert.interop import export, sources, whole_directory
+from bert.interop import export, sources
 from bert.interop.parameters import Params
 from bert.model.heads import Model
 from bert.prediction.scores import Devices
@@ -267,10 +268,10 @@ def several_runs(config: ConfigDict, job: Job, workdir: pathlib.Path) -> None:
     valued = {seed: scores[name] for seed, scores in runs.items() if scores[name] is not None}
     best = (max if choice.larger else min)(valued, key=lambda seed: valued[seed]) if valued else config.seed
     show_seeds(runs, best)
-    with whole_directory.replacing((workdir / run_directory.MODEL).resolve()) as target:
+    with files.replacing((workdir / run_directory.MODEL).resolve()) as target:
         shutil.copytree(workdir / f"seed-{best}" / run_directory.MODEL, target, dirs_exist_ok=True)
     lines = [json.dumps({"seed": seed} | scores) for seed, scores in runs.items()]
-    (workdir / run_directory.METRICS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    files.write(workdir / run_directory.METRICS, "\n".join(lines) + "\n")
     show_scores(runs[best], job)
 
 

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 from absl import logging
 
+from bert import files
 from bert.config import BertConfig
 from bert.errors import InputError
-from bert.interop import accounting, labels, weight_files, whole_directory
+from bert.interop import accounting, labels, weight_files
 from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_json
 from bert.interop.programs import PROGRAMS
 from bert.interop.report import Report
@@ -87,4 +88,4 @@ def _read_tokenizer(folder: pathlib.Path, config: BertConfig) -> Tokenizer | Non
 
 def restore(directory: str | os.PathLike) -> None:
     """Brings back the older model directory where a process was killed just while it replaced it; else does nothing."""
-    whole_directory.restore(pathlib.Path(directory).resolve(), (CONFIG_FILE,))
+    files.settle(pathlib.Path(directory).resolve(), (CONFIG_FILE,))

@@ -17,7 +17,7 @@ from bert.text import pool
 from bert.text.corpus import Corpus
 from bert.text.digests import SeenDigests, fraction
 from bert.text.prepare_settings import PrepareSettings, given_tokenizer
-from bert.text.prepared_folder import is_finished, partial_folder, put_in_place, report_of, settle
+from bert.text.prepared_folder import is_finished, replacing, report_of, settle
 from bert.text.report import Report, group_sources
 from bert.text.store import SPLITS
 from bert.text.store_writer import StoreWriter, finish
@@ -51,7 +51,7 @@ def prepare(
 ) -> Prepared:
     """Writes a prepared folder, or finds it finished already.
 
-    Everything is written into OUT.partial, which becomes OUT when it is complete (prepared_folder.py).
+    Everything is written into a folder beside OUT, which becomes OUT when it is complete (prepared_folder.py).
 
     Args:
       out: the folder, or a link to it; new, empty, or one that an earlier call with the same settings finished.
@@ -72,10 +72,9 @@ def prepare(
     settle(folder)
     if is_finished(folder, noted, given, overwrite):
         return Prepared(pathlib.Path(out), Tokenizer.load(folder), report_of(folder), True)
-    with partial_folder(folder, noted, given) as (partial, done):
+    with replacing(folder, noted, given) as (new, done):
         if not done:
-            _write(partial, corpus, given, settings, noted, workers, progress)
-        put_in_place(folder)
+            _write(new, corpus, given, settings, noted, workers, progress)
     return Prepared(pathlib.Path(out), Tokenizer.load(folder), report_of(folder), done)
 
 

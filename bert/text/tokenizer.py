@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from absl import logging
 
+from bert import files
 from bert.errors import InputError
 from bert.text import tokenizer_files, wordpiece
 from bert.text.added_words import AddedWord, sort_out
@@ -145,16 +146,15 @@ class Tokenizer:
 
     def save(self, directory: str | pathlib.Path) -> None:
         """Writes tokenizer.json, vocab.txt and tokenizer_config.json; transformers' AutoTokenizer reads them equal."""
-        files = {
+        texts = {
             "tokenizer.json": self._keep.to_str(pretty=True),
             "vocab.txt": "\n".join(self.vocab) + "\n",
             tokenizer_files.CONFIG: tokenizer_files.config_text(
                 self.settings, self.model_max_length, [self.vocab[i] for i in self.special_ids[len(SPECIAL_TOKENS) :]]
             ),
         }
-        pathlib.Path(directory).mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            (pathlib.Path(directory) / name).write_text(text, encoding="utf-8", newline="\n")
+        for name, text in texts.items():
+            files.write(pathlib.Path(directory) / name, text)
 
     def add_protected(self, words: Sequence[str]) -> "Tokenizer":
         """A tokenizer that keeps these words whole; those not in the vocabulary get the next ids.

@@ -5,9 +5,9 @@ damaged later is found when it is read; it is set aside, and the one before is u
 """
 
 import contextlib
+import os
 import pathlib
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -92,8 +92,10 @@ class Checkpoints:
         aside = self.directory.with_name(self.directory.name + ".damaged")
         if jax.process_index() == 0:
             aside.mkdir(exist_ok=True)
-            shutil.rmtree(aside / str(step), ignore_errors=True)
-            (self.directory / str(step)).rename(aside / str(step))
+            place = aside / str(step)
+            while os.path.lexists(place):  # an earlier one of this step stays
+                place = place.with_name(f"{place.name}-again")
+            (self.directory / str(step)).rename(place)
         if jax.process_count() > 1:
             multihost_utils.sync_global_devices(f"checkpoint {step} set aside")
         self._manager.reload()

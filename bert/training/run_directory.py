@@ -20,7 +20,7 @@ import numpy as np
 from absl import logging
 from jax.experimental import multihost_utils
 
-from bert import locks
+from bert import files
 from bert.errors import InputError
 from bert.text.tokenizer import Tokenizer
 
@@ -34,7 +34,8 @@ CONFIG, CHECKPOINTS, MODEL, METRICS, BOARD, CACHE = (
 )
 # Between processes: paths (data_sha256 says whether the data are the same), and what changes no number.
 _MAY_DIFFER = ("data", "validation", "allocator")
-_BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that was killed before it wrote its settings
+_BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that was killed before it wrote its settings,
+_UNFINISHED = f".{CONFIG}.unfinished-"  # and how the name of a folder begins that one leaves while it writes them
 
 
 @contextlib.contextmanager
@@ -50,13 +51,13 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         try:
             busy = f"{workdir}: another run is at work in this folder; wait for it, or stop it"
-            stack.enter_context(locks.held(workdir / "lock", busy))
+            is_new = stack.enter_context(files.lock(workdir / "lock", busy))
         except OSError as error:
             raise InputError(f"{workdir}: cannot be a run directory ({error.strerror}); choose another") from None
         try:
             yield
         finally:
-            if not (workdir / CONFIG).exists():  # refused: leave no trace
+            if is_new and not (workdir / CONFIG).exists():  # refused: leave no trace
                 (workdir / "lock").unlink(missing_ok=True)
                 with contextlib.suppress(OSError):  # not empty
                     workdir.rmdir()
@@ -86,7 +87,8 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
     """
     path = workdir / CONFIG
     if not path.exists():
-        if workdir.exists() and any(entry.name not in _BEFORE_CONFIG for entry in workdir.iterdir()):
+        entries = workdir.iterdir() if workdir.exists() else ()
+        if any(e.name not in _BEFORE_CONFIG and not e.name.startswith(_UNFINISHED) for e in entries):
             raise InputError(f"{workdir}: holds files but no run ({CONFIG} is not there); choose another folder")
         return False
     before, now = read(workdir), _as_read(settings)
@@ -122,9 +124,7 @@ def write(workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokeniz
         multihost_utils.sync_global_devices("run directory checked")
     if jax.process_index() == 0:
         workdir.mkdir(parents=True, exist_ok=True)
-        aside = workdir / f"{CONFIG}.tmp"
-        aside.write_text(json.dumps(_as_read(settings), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        aside.replace(workdir / CONFIG)
+        files.write(workdir / CONFIG, files.json_text(_as_read(settings), indent=2))
         tokenizer.save(workdir)
 
 

@@ -14,6 +14,7 @@ import jax
 from absl import logging
 from tqdm import tqdm
 
+from bert import files
 from bert.training import run_directory
 
 
@@ -34,9 +35,7 @@ class MetricsFile:
         workdir.mkdir(parents=True, exist_ok=True)
         path = workdir / run_directory.METRICS
         kept = _lines_until(path, step) if path.exists() else []
-        aside = path.with_suffix(".jsonl.tmp")
-        aside.write_text("".join(kept), encoding="utf-8")
-        aside.replace(path)
+        files.write(path, "".join(kept))
         self._file = path.open("a", encoding="utf-8")
         self._board = SummaryWriter(str(workdir / run_directory.BOARD), purge_step=step + 1)
 

@@ -1,6 +1,5 @@
 """What the tasks' evaluations share: their result, settings from a model directory, files that appear when complete."""
 
-import contextlib
 import dataclasses
 import json
 import math
@@ -8,6 +7,7 @@ import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bert import files
 from bert.errors import InputError
 from bert.inference import LoadedModel
 from tasks.agreement import AnnotatorScores
@@ -81,15 +81,12 @@ def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None
     Raises:
       InputError: it cannot be written.
     """
-    aside = path.with_name(f".{path.name}.unfinished")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         # Half characters, which JSON can hold and UTF-8 cannot, may stand in any cell, id or name of the input.
-        aside.write_text(without_halves(text), encoding="utf-8", newline="")
-        aside.replace(path)
+        files.write(path, without_halves(text))
     except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink()
+        if isinstance(error, BrokenPipeError) and path.samefile("/dev/stdout"):  # such as head, which has read enough
+            raise
         raise InputError(f"{path}: cannot be written ({error.strerror}); choose another {option}") from None
 
 

@@ -232,7 +232,7 @@ def test_what_does_not_fit_is_refused(run, model):
         run.module.write_predictions(
             run.folder / "dev.json" / "x.json", model, run.read(model, path, "no")[1], {}, "jsonl", 32
         )
-    assert not list(run.folder.glob("**/*.unfinished"))
+    assert not list(run.folder.glob("**/.*.unfinished-*"))
 
 
 def test_a_model_that_others_trained_is_scored_and_predicts(run):
