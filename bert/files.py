@@ -72,7 +72,7 @@ def write(path: pathlib.Path, text: str) -> None:
     content, before = text.encode(), None
     with contextlib.suppress(FileNotFoundError):
         before = os.stat(path)
-    if before and (fd := next((fd for fd in (1, 2) if os.path.samestat(os.fstat(fd), before)), None)):
+    if fd := standard_stream(path):
         sys.stdout.flush()  # /dev/stdout may be a file that holds what was printed before
         with open(os.dup(fd), "wb") as stream:
             stream.write(content)
@@ -80,6 +80,13 @@ def write(path: pathlib.Path, text: str) -> None:
         path.write_bytes(content)
     else:
         _replace(pathlib.Path(os.path.realpath(path)), content, before)
+
+
+def standard_stream(path: pathlib.Path) -> int | None:
+    """1 or 2 where this is the process's standard output or error, which may be a file; else None."""
+    with contextlib.suppress(OSError):  # there is no such file, or the stream is closed
+        return next((fd for fd in (1, 2) if os.path.samestat(os.fstat(fd), os.stat(path))), None)
+    return None
 
 
 def _replace(target: pathlib.Path, content: bytes, before: os.stat_result | None) -> None:

@@ -26,7 +26,7 @@ from ml_collections import ConfigDict
 from bert import files
 from bert.config import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.inference import TASKS
 from bert.interop import export, sources
 from bert.interop.parameters import Params
@@ -94,7 +94,7 @@ def run(argv: list[str]) -> None:
         show_scores(best, job)
     else:
         several_runs(config, job, workdir)
-    runtime.say(f"wrote {workdir / run_directory.MODEL}/ (the model), {workdir / run_directory.METRICS}")
+    runtime.say(printable(f"wrote {workdir / run_directory.MODEL}/ (the model), {workdir / run_directory.METRICS}"))
 
 
 def check_settings(config: ConfigDict) -> None:
@@ -287,7 +287,7 @@ def show_seeds(runs: dict[int, Metrics], best: int) -> None:
         mean = f"{statistics.fmean(known):10.4f}" if known else f"{'':>10}"
         deviation = f"{statistics.stdev(known):10.4f}" if len(known) > 1 else f"{'':>10}"
         shown = "".join(_shown(name, one) for one in values)
-        print(f"{name:<{width}}" + shown + mean + deviation + _shown(name, runs[best][name]))
+        print(f"{printable(name):<{width}}" + shown + mean + deviation + _shown(name, runs[best][name]))
     print(f"best: seed {best}")
     constant = [str(seed) for seed, scores in runs.items() if scores.get(CONSTANT)]
     if constant:
@@ -303,7 +303,7 @@ def show_scores(best: Metrics, job: Job) -> None:
     print("\n" + f"{'validation':<{width}}{'model':>10}" + (f"{'baseline':>10}" if baseline else ""))
     for name, value in best.items():
         beside = _shown(name, baseline.get(name)) if baseline else ""
-        print(f"{name:<{width}}{_shown(name, value)}{beside}")
+        print(f"{printable(name):<{width}}{_shown(name, value)}{beside}")
     if baseline:
         print("baseline: TF-IDF and a linear model")
 

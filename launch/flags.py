@@ -27,8 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from absl import flags as absl_flags
 from ml_collections import ConfigDict, config_flags
 
-from bert.errors import InputError, RunError
-from bert.interop.report import printable
+from bert.errors import InputError, RunError, printable
 from launch import console
 
 # What Python says of a value of the wrong type -> the rule.
@@ -300,10 +299,10 @@ def flatten(config: ConfigDict, prefix: str = "") -> dict[str, object]:
 def show(config: ConfigDict, options: Options) -> None:
     """Prints every resolved setting, one a line, in a form that can be pasted back into a command line."""
     for name, value in flatten(config).items():
-        print(f"--config.{name} (not set)" if value is None else f"--config.{name}={value}")
+        print(printable(f"--config.{name} (not set)" if value is None else f"--config.{name}={value}"))
     for name, value in options.items():
         if name != "arguments" and value is not None:
-            print(f"--{name}={value}")
+            print(printable(f"--{name}={value}"))
     sys.stdout.flush()
 
 
@@ -353,6 +352,7 @@ def main(run: Callable[[list[str]], object]) -> None:
     Exit codes: 0 done, 1 a run that cannot go on, 2 bad input (both with one ``error:`` line), 130 stopped by Ctrl-C;
     1 without a line where who read the output has ended, such as head.
     """
+    console.plain_output()
     console.plain_logging()
     try:
         run(sys.argv)

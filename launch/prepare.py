@@ -13,7 +13,7 @@ from typing import TextIO
 
 from absl import logging
 
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.text import pool
 from bert.text.prepare import Prepared, PrepareSettings, prepare
 from launch import flags
@@ -36,7 +36,7 @@ def run(argv: list[str]) -> Prepared:
     if workers < 0:
         raise InputError(f"config.workers is {workers}; give a number of processes, or 0 for one on each core")
     started = time.monotonic()
-    with progress_line(sys.stderr) as progress:
+    with progress_line(sys.__stderr__ or sys.stderr) as progress:
         prepared = prepare(
             options.out, PrepareSettings(**fields), workers=workers, overwrite=overwrite, progress=progress
         )
@@ -49,7 +49,7 @@ def run(argv: list[str]) -> Prepared:
     else:
         seconds = time.monotonic() - started
         print(f"{seconds:.1f} s, {prepared.report.text_bytes / 1e6 / seconds:.2f} MB/s, {workers} worker(s)")
-    print(f"prepared text: {prepared.directory}")
+    print(printable(f"prepared text: {prepared.directory}"))
     return prepared
 
 

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from tasks.row_sums import PER_LABEL, check_arrays, draws, make_rows, predicted, present, row_losses, values_of, why
 
 _NAMES = {
@@ -219,7 +219,7 @@ def report_table(scores: Mapping[str, Score], intervals: Mapping[str, Interval] 
             if interval and interval.left_out:
                 text += f"   ({interval.left_out:,} of {interval.resamples:,} resamples left out)"
             text += f"   ({reason})" if reason else ""
-        lines.append(f"{name:<{width}}  {text}")
+        lines.append(printable(f"{name:<{width}}  {text}"))
     return "\n".join(lines)
 
 

@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from bert.errors import printable
+
 FEW_NAMES = 3  # files named in each line of the table
 
 
@@ -64,7 +66,7 @@ class Report:
             ("bytes of text", self.text_bytes, ""),
         )
         lines += [f"{name:<24}{count:>16,}  {remark}".rstrip() for name, count, remark in rows]
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
     def notices(self, validation_share: float) -> list[str]:
         """One line for each thing that somebody should know before training on this."""

@@ -18,7 +18,7 @@ import numpy as np
 from absl import logging
 
 from bert import files
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.text import tokenizer_files, wordpiece
 from bert.text.added_words import AddedWord, sort_out
 from bert.text.vocabulary import SPECIAL_TOKENS, check_vocab, read_vocab_file, upper_case_entries
@@ -188,7 +188,7 @@ class Tokenizer:
         return (
             f"vocabulary of {self.vocab_size:,}; lower-case: {told[self.lower_case]}; accents removed: "
             f"{told[self.strip_accents]}; words longer than {self.settings.max_word_chars} characters are "
-            f"{self.vocab[self.unk_id]}"
+            f"{printable(self.vocab[self.unk_id])}"
         )
 
     @functools.cached_property

@@ -15,7 +15,10 @@ from absl import logging
 from tqdm import tqdm
 
 from bert import files
+from bert.errors import printable
 from bert.training import run_directory
+
+_TERMINAL = sys.__stderr__  # the bar steers it; `sys.stderr` may escape what does
 
 
 class MetricsFile:
@@ -84,7 +87,9 @@ class Progress:
         self.peak: float | None = None
         self._on_terminal = sys.stderr.isatty()
         self._active = jax.process_index() == 0
-        self._bar = tqdm(total=total, initial=done, unit="step", disable=not (self._active and self._on_terminal))
+        self._bar = tqdm(
+            total=total, initial=done, unit="step", disable=not (self._active and self._on_terminal), file=_TERMINAL
+        )
         self.restart(done)
 
     def restart(self, step: int) -> None:
@@ -126,9 +131,9 @@ class Progress:
         if not self._active:
             return
         told = "  ".join(f"{name} {_short(value)}" for name, value in values.items() if value is not None)
-        line = f"step {step}/{self._total}  {label}  {told}"
+        line = printable(f"step {step}/{self._total}  {label}  {told}")
         if self._on_terminal:
-            tqdm.write(line, file=sys.stderr)
+            tqdm.write(line, file=_TERMINAL)
         else:
             logging.info("%s", line)
 

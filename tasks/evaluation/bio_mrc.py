@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bert.errors import printable
 from bert.inference import LoadedModel
 from bert.prediction import bio_spans
 from tasks import bio_scores, metrics, votes
@@ -36,7 +37,8 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
     text = [str(found.report), *([marked.report] if marked.report else []), "", metrics.report_table(scores), *lines]
     text += ["", "worst (nats):"]
     text += [
-        f"{row['loss']:8.3f}  {row['place']}  {report.cut(row['question'], 50)}  marked {_shown(row['marked'])}, "
+        printable(f"{row['loss']:8.3f}  {row['place']}  ")
+        + f"{report.cut(row['question'], 50)}  marked {_shown(row['marked'])}, "
         f"predicted {_shown([span['text'] for span in row['predicted']])}"
         for row in worst[: report.SHOWN_WORST]
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.inference import LoadedModel
 from bert.prediction.classification import answers, reading_of
 from tasks import metrics, sources
@@ -88,8 +88,8 @@ def evaluate(model: LoadedModel, found: Examples, *, batch_size: int = 32, resam
         values["confusion"] = {"labels": list(found.labels), "counts": counts_CC.tolist()}
         text += ["", confusion_table(counts_CC, found.labels)]
     text += ["", "worst rows:"] + [
-        f"{row['loss']:8.3f}  {row['place']}  truth {row['truth']}, predicted {_short(row['predicted'])}: "
-        f"{' | '.join(row['text'])[:80]}"
+        printable(f"{row['loss']:8.3f}  {row['place']}  truth {row['truth']}, predicted {_short(row['predicted'])}: ")
+        + report.cut(" | ".join(row["text"]))
         for row in rows[: report.SHOWN_WORST]
     ]
     return Evaluation("\n".join(text), values)
@@ -115,6 +115,7 @@ def confusion_table(counts_CC: np.ndarray, labels: Sequence[str], most: int = 12
     """Rows: true classes, columns: predicted ones; of many classes only the JSON file has all."""
     if len(labels) > most:
         return f"confusion matrix: {len(labels)} classes, in the JSON file"
+    labels = list(map(printable, labels))
     width = max(12, *(len(name) + 2 for name in labels))
     lines = ["truth \\ predicted".ljust(width + 6) + "".join(name.rjust(width) for name in labels)]
     lines += [

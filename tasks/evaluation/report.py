@@ -3,12 +3,13 @@
 import dataclasses
 import json
 import math
+import os
 import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bert import files
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.inference import LoadedModel
 from tasks.agreement import AnnotatorScores
 from tasks.reading.records import without_halves
@@ -63,7 +64,7 @@ def annotators(scores: AnnotatorScores, of: str) -> tuple[list[str], dict[str, A
     shown = [f"{name} {f1:.3f} ({count:,})" for name in most if (f1 := each[name].f1.value) is not None
              for count in [each[name].n_sentences]]  # fmt: skip
     more = f", and {len(each) - len(most):,} more" if len(each) > len(most) else ""
-    return ["", f"F1 with each annotator ({of}): {', '.join(shown)}{more}"], values
+    return ["", printable(f"F1 with each annotator ({of}): {', '.join(shown)}{more}")], values
 
 
 def check_format(format: str, formats: Iterable[str]) -> None:
@@ -90,6 +91,16 @@ def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None
         raise InputError(f"{path}: cannot be written ({error.strerror}); choose another {option}") from None
 
 
+def check_other_file(option: str, output: str | pathlib.Path, source: str) -> None:
+    """Refuses to write over the file that is read, or over one in the folder that is, by whatever name or link."""
+    if not os.path.isfile(output):  # nothing is there, or a pipe or device
+        return
+    folder = pathlib.Path(source)
+    read = [folder, *(folder.rglob("*") if folder.is_dir() else ())]
+    if any(path.exists() and path.samefile(output) for path in read):
+        raise InputError(f"{option}={output}: is the input, which it would replace; choose another name")
+
+
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
     """An object a line; NaN and infinity, which JSON does not have, become null."""
     return "".join(json.dumps(_finite(row), ensure_ascii=False, default=str, allow_nan=False) + "\n" for row in rows)
@@ -104,6 +115,6 @@ def _finite(value: Any) -> Any:
 
 
 def cut(text: str, most: int = 80) -> str:
-    """A text on one line of a report."""
-    line = " ".join(text.split())
+    """A text on one line of a report, without what would steer a terminal."""
+    line = printable(" ".join(text.split()))
     return line if len(line) <= most else f"{line[: most - 3]}..."

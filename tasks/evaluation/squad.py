@@ -6,6 +6,8 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from bert import files
+from bert.errors import printable
 from bert.inference import LoadedModel
 from bert.prediction import answer_spans
 from tasks import metrics, span_metrics
@@ -48,7 +50,8 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
     read = dataclasses.replace(found.report, notes=(*found.report.notes, *task.several_spans(rows)))
     text = [str(read), "", metrics.report_table(scores), "", "worst, the surest first:"]
     text += [
-        f"{row['predicted']['probability']:8.3f}  {row['place']}  {report.cut(row['question'], 60)}  answers "
+        printable(f"{row['predicted']['probability']:8.3f}  {row['place']}  ")
+        + f"{report.cut(row['question'], 60)}  answers "
         f"{report.cut(' | '.join(dict.fromkeys(row['answers'])) or 'none', 50)}, predicted "
         f"{report.cut(row['predicted']['answer'] or 'none', 50)}"
         for row in worst[: report.SHOWN_WORST]
@@ -87,18 +90,21 @@ def write_predictions(
         rows = ({"id": id} | {k: v for k, v in one.items() if k not in dropped} for id, one in by_id.items())
         report.write_whole(path, report.json_lines(rows))
         return [path]
-    files: dict[str, Any] = {"predictions": {id: one["answer"] for id, one in by_id.items()}}
-    files["nbest_predictions"] = {
+    values: dict[str, Any] = {"predictions": {id: one["answer"] for id, one in by_id.items()}}
+    values["nbest_predictions"] = {
         id: [{"text": c["answer"], "probability": c["probability"]} for c in one["candidates"]]
         for id, one in by_id.items()
     }
     if reading.no_answer:
         odds = {id: one["null_odds"] for id, one in by_id.items()}
-        files["null_odds"] = {id: _CERTAIN if value is None else value for id, value in odds.items()}
-    written = []
-    for kind, values in files.items():
+        values["null_odds"] = {id: _CERTAIN if value is None else value for id, value in odds.items()}
+    if path.is_fifo() or path.is_char_device() or files.standard_stream(path):  # beside these nothing can stand
+        values = {"predictions": values["predictions"]}
+    targets = {}
+    for kind in values:
         other = path.name.replace("predictions", kind) if "predictions" in path.name else f"{kind}_{path.name}"
-        target = path if kind == "predictions" else path.with_name(other)
-        report.write_whole(target, json.dumps(values, ensure_ascii=False, indent=1) + "\n")
-        written.append(target)
-    return written
+        targets[kind] = path if kind == "predictions" else path.with_name(other)
+        report.check_other_file("--output", targets[kind], found.report.source)
+    for kind, content in values.items():
+        report.write_whole(targets[kind], json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+    return list(targets.values())

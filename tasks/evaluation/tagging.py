@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.inference import LoadedModel
 from bert.prediction import bio_tags, tagging
 from tasks import metrics, tag_scores
@@ -66,7 +66,7 @@ def evaluate(model: LoadedModel, found: TaggedRows, *, batch_size: int = 32) -> 
     for row in worst[: report.SHOWN_WORST]:
         triples = zip(row["words"], row["tags"], row["predicted"], strict=True)
         shown = " ".join("/".join(triple) for triple in triples if triple[1] not in (triple[2], None))
-        text.append(f"{row['wrong']:6,}  {row['place']}  {report.cut(shown, 100)}")
+        text.append(printable(f"{row['wrong']:6,}  {row['place']}  {report.cut(shown, 100)}"))
     return Evaluation("\n".join(text), values)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.prediction.classification import Kind
 from tasks.reading import labels as cells
 from tasks.reading.label_kinds import KINDS, ColumnSettings, find_labels
@@ -48,7 +48,7 @@ class ReadReport:
     def __str__(self) -> str:
         kept = "".join(f", {count:,} {what}" for what, count in {"kept": self.kept, **self.elsewhere}.items())
         lost = "".join(f"; dropped {count:,}: {why} (first {place})" for why, (count, place) in self.dropped.items())
-        return "\n".join([f"{self.source}: {self.read:,} rows read{kept}{lost}", *self.notes])
+        return "\n".join(map(printable, [f"{self.source}: {self.read:,} rows read{kept}{lost}", *self.notes]))
 
     def as_json(self) -> dict[str, Any]:
         """The same for programs."""

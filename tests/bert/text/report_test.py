@@ -43,3 +43,10 @@ def test_files_read_in_the_same_way_are_one_line():
     )
     assert (second["files"], second["encoding"]) == (1, "cp1252")
     assert "a.txt, b.txt, c.txt, ..." in Report(sources=[first, second]).table()
+
+
+def test_a_name_makes_no_line_of_its_own():
+    note = {"bytes": 5, "encoding": "utf-8", "layout": "wrapped", "one document is": "the file", "documents": 2}
+    plain, odd = (Report(sources=group_sources({name: note})).table().splitlines() for name in ("a", "a\n\x1b[2J"))
+    assert len(odd) == len(plain)
+    assert r"a\n\x1b[2J" in odd[0]

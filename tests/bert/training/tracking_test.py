@@ -46,3 +46,10 @@ def test_nothing_timed_has_no_rate():
     progress.restart(5)
     assert set(progress.rates(5).values()) == {None}
     assert progress.told(5, progress.rates(5)) == {}
+
+
+def test_the_name_of_a_metric_makes_no_line_of_its_own(caplog):
+    """Those of labels are whatever the labels are."""
+    caplog.set_level("INFO", logger="absl")
+    tracking.Progress(20, 10, flops_per_token=1.0).report(10, "validation", {"f1:a\nb\x1b": 0.5})
+    assert r"validation  f1:a\nb\x1b 0.5000" in caplog.text

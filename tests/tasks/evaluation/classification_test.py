@@ -97,3 +97,16 @@ def test_a_model_whose_training_diverged_says_so(commands):
     with pytest.raises(InputError, match="its scores are not finite"):
         run.predict(model, run.write("in.csv", "text\nthe cat\n"), "out.csv", "csv")
     assert not (run.folder / "out").exists()
+
+
+def test_labels_make_no_lines_of_their_own_and_steer_no_terminal(commands):
+    """A line end or an escape code in a label: the report has the lines that it has with other labels."""
+    reports = []
+    for labels in (("one", "two"), ("o\nne", "t\x1b[31mwo")):
+        run, kinds = commands("classification"), ("class", "classes")
+        table = "text,label\nfilm,{}\nbook,{}\n".format(*(f'"{label}"' for label in labels))
+        texts = [run.evaluate(classifier(kind, labels, [1.0, 2.0]), run.write("a.csv", table)).text for kind in kinds]
+        reports.append("\n".join(texts))
+    plain, odd = reports
+    assert len(odd.splitlines()) == len(plain.splitlines())
+    assert all(line.isprintable() for line in odd.splitlines())
