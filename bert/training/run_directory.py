@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import pathlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -48,6 +49,8 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
     if jax.process_index() != 0:
         yield
         return
+    if re.search("[\ud800-\udfff]", str(workdir.absolute())):  # JAX and Orbax take no bytes for a name
+        raise InputError(f"{workdir}: its name is not UTF-8; choose another folder")
     with contextlib.ExitStack() as stack:
         try:
             busy = f"{workdir}: another run is at work in this folder; wait for it, or stop it"
