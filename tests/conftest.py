@@ -3,7 +3,7 @@
 import functools
 import os
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -33,6 +33,15 @@ def peak_measured_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arithmetic, "peak_flops", functools.cache(arithmetic.peak_flops))
         yield
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[pathlib.Path, int]]:
+    """A device to write to and the descriptor that reads it; no file can take its place, whatever a test does."""
+    reading, writing = os.openpty()
+    yield pathlib.Path(os.ttyname(writing)), reading
+    os.close(reading)
+    os.close(writing)
 
 
 @pytest.fixture
