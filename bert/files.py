@@ -44,17 +44,15 @@ def lock(path: pathlib.Path, busy: str) -> Iterator[bool]:
     is_new = not os.path.lexists(path)
     if not is_new and not stat.S_ISREG(path.lstat().st_mode):
         raise InputError(f"{path}: is not a plain file, so it cannot serve as a lock; move it away")
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        raise InputError(busy) from None
-    try:
-        yield is_new
-    finally:
-        fcntl.flock(handle, fcntl.LOCK_UN)  # processes that were forked meanwhile hold the file open, too
-        os.close(handle)
+    with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(busy) from None
+        try:
+            yield is_new
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)  # processes that were forked meanwhile hold the file open, too
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
@@ -84,9 +82,10 @@ def write(path: pathlib.Path, text: str) -> None:
 
 def standard_stream(path: pathlib.Path) -> int | None:
     """1 or 2 where this is the process's standard output or error, which may be a file; else None."""
-    with contextlib.suppress(OSError):  # there is no such file, or the stream is closed
+    try:
         return next((fd for fd in (1, 2) if os.path.samestat(os.fstat(fd), os.stat(path))), None)
-    return None
+    except OSError:  # there is no such file, or the stream is closed
+        return None
 
 
 def _replace(target: pathlib.Path, content: bytes, before: os.stat_result | None) -> None:
@@ -134,13 +133,10 @@ def _cannot_be_made(target: pathlib.Path, error: OSError) -> InputError:
 def replacing(target: pathlib.Path, *, finished: Finished | None = None, busy: str = "") -> Iterator[pathlib.Path]:
     """A folder to write into, which becomes ``target`` at the end, or goes where anything fails.
 
-    Args:
-      finished: whether a folder that could not be put in place is what the next call yields; it is empty otherwise.
-      busy: what a second writer is told; where it is empty there may be several, and the last one wins.
-
-    Raises:
-      InputError: it cannot be made or written; one that is raised within names the folder as it was to be called.
-      RunError: it is finished, but cannot be put in place.
+    ``finished``: whether a folder that could not be put in place is what the next call yields; it is empty otherwise.
+    ``busy``: what a second writer is told; where it is empty there may be several, and the last one wins.
+    Raises InputError where it cannot be made or written (one that is raised within names the folder as it was to be
+    called), RunError where it is finished, but cannot be put in place.
     """
     new = None
     try:
@@ -181,9 +177,10 @@ def _put_in_place(new: pathlib.Path, target: pathlib.Path) -> None:
 
 
 def settle(target: pathlib.Path, needed: Collection[str], *, clear: bool = False) -> None:
-    """Brings back the older folder where a process was killed between the two renames; InputError where it cannot.
+    """Brings back an older folder with the names ``needed`` where a process was killed between the two renames.
 
-    Only one with the names ``needed``. ``clear``: deletes what else killed processes left, but no new folder with them.
+    ``clear``: deletes what else killed processes left, but for new folders with these names.
+    Raises InputError where the file system does not let it.
     """
     for place, is_left in _workspaces(target):
         old, new = (all((place / part / name).is_file() for name in needed) for part in ("old", "new"))
@@ -210,28 +207,28 @@ def _names(target: pathlib.Path) -> tuple[str, bytes]:
 def _workspace(target: pathlib.Path, finished: Finished | None = None, busy: str = "") -> Iterator[pathlib.Path]:
     """A new workspace, with the ``finished`` folder of a killed process where there is one; all others are cleared."""
     absent = [parent for parent in target.parents if not parent.exists()]  # the nearest first
-    handle, place = None, target.with_name(_names(target)[0] + secrets.token_hex(8))
+    place = target.with_name(_names(target)[0] + secrets.token_hex(8))
     try:
         if absent:
             target.parent.mkdir(parents=True, exist_ok=True)
         place.mkdir()
-        handle = os.open(place / "mark", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        with contextlib.suppress(OSError):  # there are file systems without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        os.write(handle, _names(target)[1])
-        for other, is_left in _workspaces(target):
-            if other != place and not is_left and busy:
-                raise InputError(busy)
-            if is_left:
-                if finished and finished(other / "new") and not (place / "new").exists():
-                    (other / "new").rename(place / "new")
-                _clear(other, target)
-        yield place
+        with open(place / "mark", "xb", buffering=0) as mark:
+            with contextlib.suppress(OSError):  # there are file systems without locks
+                fcntl.flock(mark, fcntl.LOCK_EX)
+            mark.write(_names(target)[1])
+            try:
+                for other, is_left in _workspaces(target):
+                    if busy and not is_left and other != place:
+                        raise InputError(busy)
+                    if is_left and finished and finished(other / "new") and not (place / "new").exists():
+                        (other / "new").rename(place / "new")
+                    if is_left:
+                        _clear(other, target)
+                yield place
+            finally:
+                if not (finished and finished(place / "new")):
+                    _clear(place, target)
     finally:
-        if handle is not None:
-            if not (finished and finished(place / "new")):
-                _clear(place, target)
-            os.close(handle)
         for folder in (place, *absent):
             with contextlib.suppress(OSError):  # not empty, or gone already
                 folder.rmdir()
@@ -241,21 +238,17 @@ def _workspaces(target: pathlib.Path) -> Iterator[tuple[pathlib.Path, bool]]:
     """The workspaces of a target, and whether the writer is gone; then it is locked until the next one is asked for."""
     beginning, content = _names(target)
     for place in sorted(target.parent.glob(f"{glob.escape(beginning)}*")):
-        try:
-            if place.is_symlink() or (place / "mark").read_bytes() != content:
+        mark = place / "mark"
+        # Where there are no locks, nobody knows whether the writer is gone.
+        with contextlib.suppress(OSError), open(mark, "r+b" if os.access(mark, os.W_OK) else "rb") as file:
+            if place.is_symlink() or file.read() != content:
                 continue
-            handle = os.open(place / "mark", os.O_RDWR if os.access(place / "mark", os.W_OK) else os.O_RDONLY)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield place, True
-        except BlockingIOError:
-            yield place, False
-        except OSError:  # without locks nobody knows whether the writer is gone
-            continue
-        finally:
-            os.close(handle)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                is_left = True
+            except BlockingIOError:
+                is_left = False
+            yield place, is_left
 
 
 def _clear(place: pathlib.Path, target: pathlib.Path) -> None:

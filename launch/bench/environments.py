@@ -17,12 +17,14 @@ def python_of(name: str, folder: pathlib.Path = FOLDER) -> str:
     """The interpreter of the environment ``folder``/``name``; made anew where its list ``name``.txt has changed.
 
     Raises:
-      RunError: its packages cannot be installed, with the installer's last words.
+      RunError: its packages cannot be installed, with the installer's last words; or its folder is something else.
     """
     packages = pathlib.Path(__file__).with_name(f"{name}.txt")
     made, python = folder / name / "ready", folder / name / "bin" / "python"
     if not made.exists() or made.read_text() != packages.read_text():
         print(f"setting up {folder / name} (minutes, once)", file=sys.stderr, flush=True)
+        if (folder / name).exists() and not (folder / name / "pyvenv.cfg").exists():
+            raise RunError(f"{folder / name}: is no environment of Python; move it away")
         shutil.rmtree(folder / name, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", folder / name], check=True)
         install(python, packages)

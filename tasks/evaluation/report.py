@@ -86,7 +86,7 @@ def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None
         # Half characters, which JSON can hold and UTF-8 cannot, may stand in any cell, id or name of the input.
         files.write(path, without_halves(text))
     except OSError as error:
-        if isinstance(error, BrokenPipeError) and path.samefile("/dev/stdout"):  # such as head, which has read enough
+        if isinstance(error, BrokenPipeError) and files.standard_stream(path):  # such as head, which has read enough
             raise
         raise InputError(f"{path}: cannot be written ({error.strerror}); choose another {option}") from None
 

@@ -182,7 +182,7 @@ def test_a_reader_waits_for_the_second_rename(tmp_path):
     target = made(tmp_path / "out", "old")
     with files.replacing(target) as new:
         target.rename(new.with_name("old"))
-        timer = threading.Timer(0.1, made, (target, "new"))
+        timer = threading.Timer(0.1, made(tmp_path / "newer", "new").rename, (target,))
         timer.start()
         files.settle(target, "ab")
         assert contents(target) == {"a": "new", "b": "new"}

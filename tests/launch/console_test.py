@@ -1,13 +1,15 @@
 """What reaches the terminal: texts of others never steer it, and a name never makes a line of its own."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
 import pytest
 
 from launch import console
-from tests.conftest import CHECKOUT
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 
 COMMAND = r"""
 import pathlib, sys, warnings

@@ -8,7 +8,8 @@ import pytest
 
 from bert.errors import InputError
 from launch import evaluate, predict
-from tests.conftest import CHECKOUT
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 
 GOLDEN = CHECKOUT / "tests" / "golden"
 CLASSIFIER, READER = GOLDEN / "tiny_seqcls", GOLDEN / "tiny_qa"
