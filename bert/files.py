@@ -109,8 +109,9 @@ def _replace(target: pathlib.Path, content: bytes, before: os.stat_result | None
 def check_replaceable(target: pathlib.Path, ours: Collection[str]) -> None:
     """Raises InputError for a file, a folder with anything but files ``ours``, and a place where none can be made."""
     try:
-        if target.exists() and not target.is_dir():
-            raise InputError(f"{target}: is a file; choose a directory")
+        if os.path.lexists(target) and not target.is_dir():
+            what = "is a link to itself" if target.is_symlink() else "is a file"
+            raise InputError(f"{target}: {what}; choose a directory")
         if os.path.ismount(target):  # it could be neither renamed nor removed
             raise InputError(f"{target}: is a mount point, which cannot be replaced; choose a directory inside it")
         entries = target.iterdir() if target.exists() else ()

@@ -63,7 +63,7 @@ def save_model_directory(
         above 2 GB.
     """
     check_choices(format, dtype)
-    target = _resolved(directory)
+    target = pathlib.Path(os.path.realpath(directory))
     hugging_face.restore(target)
     check_replaceable(target, format, dtype)
     params = jax.tree.map(np.asarray, params)
@@ -179,7 +179,7 @@ def check_replaceable(directory: str | os.PathLike, format: str = "huggingface",
       InputError: it is a file, holds other files than a model directory's, was not written here, or cannot be made; or
         it holds weights, and what is to be written is no model to load, or a rounded one.
     """
-    target = _resolved(directory)
+    target = pathlib.Path(os.path.realpath(directory))
     try:
         names = {entry.name for entry in target.iterdir()} if target.is_dir() else set()
     except OSError as error:
@@ -226,10 +226,3 @@ def _dtype_of(directory: pathlib.Path) -> str | None:
         return read_json(directory / CONFIG_FILE).get("dtype")
     except InputError:  # what cannot be read tells nothing
         return None
-
-
-def _resolved(directory: str | os.PathLike) -> pathlib.Path:
-    try:
-        return pathlib.Path(directory).resolve()
-    except (OSError, RuntimeError) as error:  # a link to itself
-        raise InputError(f"{directory}: cannot be followed ({error}); choose another directory") from None

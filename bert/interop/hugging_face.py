@@ -88,4 +88,4 @@ def _read_tokenizer(folder: pathlib.Path, config: BertConfig) -> Tokenizer | Non
 
 def restore(directory: str | os.PathLike) -> None:
     """Brings back the older model directory where a process was killed just while it replaced it; else does nothing."""
-    files.settle(pathlib.Path(directory).resolve(), (CONFIG_FILE,))
+    files.settle(pathlib.Path(os.path.realpath(directory)), (CONFIG_FILE,))

@@ -8,6 +8,7 @@ and the bytes with it.
 import collections
 import dataclasses
 import hashlib
+import os
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -63,7 +64,7 @@ def prepare(
         nothing can take the place of; no text.
       RunError: all is written, but the file system refuses to put it in place; or a worker was killed.
     """
-    folder = pathlib.Path(out).resolve()
+    folder = pathlib.Path(os.path.realpath(out))
     corpus = Corpus(settings.corpus, settings.reading(), workers=workers)
     given = given_tokenizer(settings) if settings.vocab else None
     longest = given.settings.max_word_chars if given else settings.max_word_chars or MAX_WORD_CHARS

@@ -218,6 +218,9 @@ def test_what_may_not_be_replaced(tmp_path, monkeypatch):
     for target, ours, message in ((folder / "a", "ab", "is a file"), (folder, "a", r"holds other files \(b\)")):
         with pytest.raises(InputError, match=message):
             files.check_replaceable(target, ours)
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(InputError, match="link to itself"):
+        files.check_replaceable(tmp_path / "loop", "")
     (folder / "c").symlink_to(tmp_path)
     files.check_replaceable(folder, "abc")
     (folder / "d").mkdir()
