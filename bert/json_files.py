@@ -1,0 +1,110 @@
+"""Small files read with bounds: texts, and the JSON object that a file holds.
+
+Files beside weights and data (config.json, tokenizer.json, manifests, run settings) are read here, so that a damaged or
+hostile one ends in one line: no wait for a pipe, no memory without bound, no value that JSON does not have. What the
+values must be is decided by the callers.
+"""
+
+import json
+import math
+import pathlib
+import re
+import stat
+import sys
+from typing import Any
+
+from bert.errors import InputError
+
+LIMIT = 1 << 26  # bytes; the largest tokenizer.json of a BERT (501,153 entries in 109 languages) has about 10 MB
+DEPTH = 64  # settings and tokenizers need less than 10
+
+
+def read_text(path: pathlib.Path, *, limit: int = LIMIT) -> str:
+    """The text of a UTF-8 file, without a byte order mark.
+
+    Raises:
+      FileNotFoundError: no such file.
+      InputError: no regular file (a folder, a pipe, a device), more than ``limit`` bytes, no permission, not UTF-8.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
+            raise InputError(f"{path}: no regular file but a folder, pipe or device; give a file")
+        with open(path, "rb") as handle:
+            raw = handle.read(limit + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
+    if len(raw) > limit:
+        raise InputError(
+            f"{path}: larger than {limit:,} bytes, the most that is read of such a file; it is another file"
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}:{line}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
+
+
+def read_object(path: pathlib.Path, *, limit: int = LIMIT, finite: bool = True) -> dict[str, Any]:
+    """The JSON object in a file.
+
+    Args:
+      path: a regular file in UTF-8, with or without a byte order mark.
+      limit: the most bytes it may have.
+      finite: refuse NaN, Infinity and numbers too large for a float, which Python's `json` reads and writes.
+
+    Raises:
+      FileNotFoundError: no such file.
+      InputError: what `read_text` refuses, not JSON, no object, nested deeper than `DEPTH`, a name that stands twice in
+        an object, half a surrogate pair (which no file and no terminal takes), or a number that is not finite.
+    """
+    text = read_text(path, limit=limit)
+    constant, number = (_refused, _finite) if finite else (None, None)
+    try:
+        value = json.loads(text, object_pairs_hook=object_once, parse_constant=constant, parse_float=number)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg}); the file is damaged or was edited") from None
+    except ValueError as error:
+        raise InputError(f"{path}: {error}; correct the file") from None
+    except RecursionError:
+        raise InputError(f"{path}: nested deeper than {DEPTH} levels; the file is damaged") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: holds a {type(value).__name__}, not an object with names and values")
+    _check_inside(value, path, finite)
+    half = re.search(r"\\u[dD][89a-fA-F]", text)
+    if half and re.search("[\ud800-\udfff]", json.dumps(value, ensure_ascii=False)):
+        raise InputError(f"{path}: a text holds half a surrogate pair ({half[0]}..), which is no character; correct it")
+    return value
+
+
+def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For `json`: an object of these pairs. Raises ValueError where a name stands twice, which JSON would let pass."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names: set[str] = set()
+        twice = next(name for name, _ in pairs if name in names or names.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"the name {twice[:80]!r} stands twice in one object")
+    return found
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    return number if math.isfinite(number) else _refused(digits)
+
+
+def _refused(number: str) -> float:
+    raise ValueError(f"{number[:80]} is no finite number")
+
+
+def _check_inside(value: dict[str, Any], path: pathlib.Path, finite: bool) -> None:
+    """Refuses deep nesting and integers beyond any float; by levels, for recursion has the limit that it looks for."""
+    level: list[Any] = [value]
+    for _ in range(DEPTH):
+        inner = [item for outer in level for item in (outer.values() if isinstance(outer, dict) else outer)]
+        if finite and any(isinstance(item, int) and item.bit_length() > sys.float_info.max_exp - 1 for item in inner):
+            raise InputError(f"{path}: holds an integer larger than any float; correct the file")
+        level = [item for item in inner if isinstance(item, dict | list)]
+        if not level:
+            return
+    raise InputError(f"{path}: nested deeper than {DEPTH} levels; the file is damaged")
