@@ -46,13 +46,16 @@ def read_text(path: pathlib.Path, *, limit: int = LIMIT) -> str:
         raise InputError(f"{path}:{line}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
 
 
-def read_object(path: pathlib.Path, *, limit: int = LIMIT, finite: bool = True) -> dict[str, Any]:
+def read_object(
+    path: pathlib.Path, *, limit: int = LIMIT, finite: bool = True, half_characters: bool = False
+) -> dict[str, Any]:
     """The JSON object in a file.
 
     Args:
       path: a regular file in UTF-8, with or without a byte order mark.
       limit: the most bytes it may have.
       finite: refuse NaN, Infinity and numbers too large for a float, which Python's `json` reads and writes.
+      half_characters: let halves of surrogate pairs pass.
 
     Raises:
       FileNotFoundError: no such file.
@@ -72,7 +75,7 @@ def read_object(path: pathlib.Path, *, limit: int = LIMIT, finite: bool = True) 
     if not isinstance(value, dict):
         raise InputError(f"{path}: holds a {type(value).__name__}, not an object with names and values")
     _check_inside(value, path, finite)
-    half = re.search(r"\\u[dD][89a-fA-F]", text)
+    half = None if half_characters else re.search(r"\\u[dD][89a-fA-F]", text)
     if half and re.search("[\ud800-\udfff]", json.dumps(value, ensure_ascii=False)):
         raise InputError(f"{path}: a text holds half a surrogate pair ({half[0]}..), which is no character; correct it")
     return value

@@ -76,7 +76,7 @@ def save_model_directory(
             programs.writer(format)(aside / PROGRAMS[format], config, params)
         else:
             tensors = _as_dtype(parameters.from_params(params, config), dtype, target)
-            weight_files.write(aside, tensors, largest_file)
+            weight_files.write(aside, tensors, largest_file, hugging_face.settings_without_shape(config))
         # The library makes a file that only its owner can read; a model directory is to be shared as the user wants.
         for file in aside.iterdir():
             shutil.copymode(aside / CONFIG_FILE, file)
