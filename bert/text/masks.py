@@ -67,6 +67,8 @@ class FilledMasks:
         done, filled = 0, ""
         for (start, end), best in zip(self.offsets, best_P, strict=True):
             piece = self.tokenizer.vocab[best]
-            filled += self.text[done:start] + (piece[2:] if self.tokenizer.continues_word_V[best] else piece)
+            filled += self.text[done:start] + (
+                piece.removeprefix(self.tokenizer.settings.prefix) if self.tokenizer.continues_word_V[best] else piece
+            )
             done = end
         return filled + self.text[done:]

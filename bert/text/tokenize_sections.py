@@ -9,7 +9,7 @@ import numpy as np
 
 from bert.text.layout import split_sentences
 from bert.text.store import token_dtype
-from bert.text.tokenizer import Tokenizer
+from bert.text.tokenizer import Encoding, Tokenizer
 
 MAX_KNOWN = 1 << 18  # words remembered, about 40 MB
 MAX_WORD = 32  # characters; longer ones (all text in scripts without blanks) hardly ever come again
@@ -56,12 +56,17 @@ class WordCache:
         self._special_in_text = special_in_text
         self._dtype = token_dtype(tokenizer.vocab_size)
         self._known: dict[str, bytes] = {}
-        # A protected "new york" does look across a blank.
-        self._whole = any(word.split() != [word] for word in tokenizer.settings.added_words())
+        # A protected "new york" does look across a blank, and so may other rules than BERT's.
+        self._whole = bool(tokenizer.settings.components) or any(
+            word.split() != [word] for word in tokenizer.settings.added_words()
+        )
 
     def parts(self, sentences: Sequence[str]) -> list[list[bytes]]:
         """For each sentence (single blanks between words) the ids of each word; a word may have none."""
-        words = [[sentence] if self._whole else sentence.split(" ") for sentence in sentences]
+        if self._whole:
+            encodings = self._tokenizer.encode_batch(sentences, special_in_text=self._special_in_text)
+            return [self._by_words(*pair) for pair in zip(sentences, encodings, strict=True)]
+        words = [sentence.split(" ") for sentence in sentences]
         new = list(set(itertools.chain.from_iterable(words)).difference(self._known))
         for word, ids in zip(new, self._tokenizer.encode_ids(new, special_in_text=self._special_in_text), strict=True):
             self._known[word] = np.array(ids, self._dtype).tobytes()
@@ -72,6 +77,17 @@ class WordCache:
         if len(self._known) > MAX_KNOWN:
             self._known.clear()
         return found
+
+    def _by_words(self, sentence: str, encoding: Encoding) -> list[bytes]:
+        """The ids of a sentence by its words; a token of several words belongs to the first of them."""
+        words: list[list[int]] = [[] for _ in sentence.split(" ")]
+        word = 0
+        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+            covered = sentence[start:end]
+            first = start + len(covered) - len(covered.lstrip(" "))
+            word = max(word, sentence.count(" ", 0, first) if covered.strip(" ") else word)
+            words[word].append(token)
+        return [np.array(ids, self._dtype).tobytes() for ids in words]
 
 
 class _Worker(NamedTuple):

@@ -3,11 +3,13 @@
 Source: google-research/bert, tokenization.py (`BasicTokenizer`, `WordpieceTokenizer`).
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import Tokenizer as Backend
@@ -17,6 +19,8 @@ from bert.text.added_words import AddedWord, protected_word, special_word
 from bert.text.vocabulary import SPECIAL_TOKENS
 
 MAX_WORD_CHARS = 100  # where nothing is said; tokenizers' default, Google's is 200
+PREFIX = "##"  # of entries that continue a word
+_LATER = ("added", "pieces", "clean_text", "prefix", "components")  # settings that the first fingerprints did not have
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +35,11 @@ class TokenizerSettings:
     protected: tuple[str, ...] = ()  # words that are never split
     added: tuple[AddedWord, ...] = ()  # the same with rules of their own; a special token only if its rules are unusual
     pieces: int | None = None  # entries that words are cut into, the first ones; the rest are only added words
+    clean_text: bool = True  # control characters are removed, white space becomes blanks
+    prefix: str = PREFIX
+    # (field of tokenizer.json, its JSON) for a normalizer, pre_tokenizer or decoder that is not BERT's. Beside such a
+    # normalizer the switches above only tell what it does.
+    components: tuple[tuple[str, str], ...] = ()
 
     def added_words(self) -> dict[str, AddedWord]:
         """All that is looked for before words are cut, by its text; special tokens are among them."""
@@ -48,7 +57,6 @@ def build(vocab: Sequence[str], settings: TokenizerSettings, *, split_special: b
     ids = {entry: index for index, entry in enumerate(vocab)}
     special = dict(settings.special_tokens)
     made = _bare({entry: ids[entry] for entry in vocab[: settings.pieces]}, settings)
-    made.decoder = decoders.WordPiece(prefix="##", cleanup=True)
     cls_token, sep_token = special["cls"], special["sep"]
     made.post_processor = processors.TemplateProcessing(
         single=[cls_token, "$A", sep_token],
@@ -56,11 +64,13 @@ def build(vocab: Sequence[str], settings: TokenizerSettings, *, split_special: b
         special_tokens=[(cls_token, ids[cls_token]), (sep_token, ids[sep_token])],
     )
     # In the order of their ids, for the library numbers those that are no entries in the order in which they come.
+    words = []
     for word in sorted(settings.added_words().values(), key=lambda word: ids[word.content]):
         fields = dataclasses.asdict(word)
         if split_special:
             fields["special"] = word.content in special.values()
-        made.add_tokens([AddedToken(**fields)])
+        words.append(AddedToken(**fields))
+    made.add_tokens(words)  # at once: the library prepares its search anew after each call
     made.encode_special_tokens = split_special
     return made
 
@@ -68,23 +78,74 @@ def build(vocab: Sequence[str], settings: TokenizerSettings, *, split_special: b
 def _bare(ids: dict[str, int], settings: TokenizerSettings) -> Backend:
     """Normalization, words and pieces alone; special tokens mean nothing yet."""
     unknown = dict(settings.special_tokens)["unk"]
-    made = Backend(models.WordPiece(ids, unk_token=unknown, max_input_chars_per_word=settings.max_word_chars))
+    model = models.WordPiece(
+        ids,
+        unk_token=unknown,
+        max_input_chars_per_word=settings.max_word_chars,
+        continuing_subword_prefix=settings.prefix,
+    )
+    made = Backend(model)
     made.normalizer = normalizers.BertNormalizer(
-        clean_text=True,
+        clean_text=settings.clean_text,
         handle_chinese_chars=settings.split_chinese,
         strip_accents=settings.strip_accents,
         lowercase=settings.lower_case,
     )
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.decoder = decoders.WordPiece(prefix=settings.prefix, cleanup=True)
+    for field, text in settings.components:
+        setattr(made, field, getattr(_of_field(field, json.loads(text)), field))
     return made
+
+
+def read_field(field: str, value: Any) -> Any:
+    """A field of a tokenizer.json as the library understands it: what the file leaves out is filled in.
+
+    Raises:
+      InputError: the library refuses it; the message is the library's alone.
+    """
+    with library_errors("{}"):
+        return json.loads(_of_field(field, value).to_str())[field]
+
+
+def letter_rules(normalizer: Any) -> tuple[bool, bool]:
+    """(whether it lower-cases, whether it removes accents) of the "normalizer" of a tokenizer.json."""
+    with library_errors("{}"):
+        made = _of_field("normalizer", normalizer).normalizer
+        small, plain = (text if made is None else made.normalize_str(text) for text in ("A", "\u00e9"))
+    return small == "a", plain == "e"
+
+
+@contextlib.contextmanager
+def library_errors(message: str) -> Iterator[None]:
+    """Raises InputError with the message, {} being the library's own, where the library fails.
+
+    Rust's panics (a pattern that takes too many steps) derive from BaseException, so that no `except Exception` sees
+    them.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        lines = str(error).splitlines() or [type(error).__name__]
+        raise InputError(message.format(lines[0])) from None
+
+
+def _of_field(field: str, value: Any) -> Backend:
+    """A tokenizer without entries that has this field of a tokenizer.json."""
+    model = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": PREFIX,
+             "max_input_chars_per_word": MAX_WORD_CHARS, "vocab": {}}  # fmt: skip
+    return Backend.from_str(json.dumps({"version": "1.0", "model": model, field: value}))
 
 
 def fingerprint(vocab: Sequence[str], settings: TokenizerSettings) -> str:
     """SHA-256 over all that decides ids."""
     fields = dataclasses.asdict(settings)
-    for name in ("added", "pieces"):  # text prepared before there were such settings keeps its fingerprint
-        if not fields[name]:
-            del fields[name]
+    for field in dataclasses.fields(settings):
+        # Text prepared before there were such settings keeps its fingerprint.
+        if field.name in _LATER and fields[field.name] == field.default:
+            del fields[field.name]
     parts = json.dumps([vocab, fields], ensure_ascii=False)
     return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
 
