@@ -123,6 +123,7 @@ class Tokenizer:
             *(lower_case, accents, split_chinese, max_word_chars, tuple(special.items()), protected, unusual, pieces),
             *(clean_text, prefix, tuple(components)),
         )
+        wordpiece.check_added_words(settings, source)
         return cls(entries, settings, model_max_length)
 
     @classmethod
@@ -177,6 +178,9 @@ class Tokenizer:
         """A tokenizer that keeps these words whole; those not in the vocabulary get the next ids.
 
         The longest match wins. Letter case is treated as in all other text: with lower-casing, "Graft" is "graft".
+
+        Raises:
+          InputError: two words that are one after lower-casing.
         """
         new = {word for word in words if word not in dict(self.settings.special_tokens).values()}
         if not new:
@@ -186,6 +190,7 @@ class Tokenizer:
         protected = tuple(sorted({*self.settings.protected, *new}, key=ids.__getitem__))
         added = tuple(word for word in self.settings.added if word.content not in new)
         settings = dataclasses.replace(self.settings, protected=protected, added=added)
+        wordpiece.check_added_words(settings, "protected words")
         return Tokenizer(vocab, settings, self.model_max_length)
 
     @property

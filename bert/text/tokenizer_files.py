@@ -81,10 +81,11 @@ def config_text(settings: TokenizerSettings, model_max_length: int, more_special
     usual = (settings.max_word_chars, settings.clean_text, settings.prefix) == (MAX_WORD_CHARS, True, PREFIX)
     usual = usual and not settings.components
     general = {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
+    switches = {theirs: getattr(settings, ours) for ours, theirs in _SWITCHES.items()}
     values = {
         "tokenizer_class": "BertTokenizer" if usual else "PreTrainedTokenizerFast",
         **({} if usual else general),
-        **{theirs: getattr(settings, ours) for ours, theirs in _SWITCHES.items()},
+        **({} if "normalizer" in dict(settings.components) else switches),
         "model_max_length": model_max_length,
         **{f"{name}_token": token for name, token in settings.special_tokens},
         **({_LISTS[0]: more_special} if more_special else {}),
@@ -93,12 +94,12 @@ def config_text(settings: TokenizerSettings, model_max_length: int, more_special
 
 
 def _tokenizer_class(folder: pathlib.Path, config: Mapping[str, Any]) -> str:
-    """The class that transformers takes for a folder, without its "Fast"; "" where no file names one."""
+    """The class that transformers takes for a folder; "" where no file names one."""
     name, source = config.get("tokenizer_class"), CONFIG
     if name is None:
         model, source = _object_in(folder / "config.json", finite=False) or {}, "config.json"
         name = model.get("tokenizer_class") or (BERT_CLASSES[0] if model.get("model_type") else "")
-    return _checked(name, "tokenizer_class", str(folder / source), _is(str), "a text").removesuffix("Fast")
+    return _checked(name, "tokenizer_class", str(folder / source), _is(str), "a text")
 
 
 def _read_vocab_txt(folder: pathlib.Path, kind: str) -> list[str]:

@@ -38,11 +38,14 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 }
 
 
-# Classes of transformers 5 that have BERT's own rules and their switches, and those that take all from tokenizer.json;
-# without "Fast". "": no file names one.
-BERT_CLASSES = ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "ConvBertTokenizer", "MobileBertTokenizer",
-                "SqueezeBertTokenizer", "LayoutLMTokenizer", "LxmertTokenizer")  # fmt: skip
-GENERAL_CLASSES = ("", "PreTrainedTokenizer", "TokenizersBackend")
+# Classes of transformers 5 that have BERT's own rules and their switches, and those that take all from tokenizer.json
+# ("": no file names one).
+BERT_CLASSES = tuple(
+    f"{model}Tokenizer{fast}"
+    for model in ("Bert", "DistilBert", "Electra", "ConvBert", "MobileBert", "SqueezeBert", "LayoutLM", "Lxmert")
+    for fast in ("", "Fast")
+)
+GENERAL_CLASSES = ("", "PreTrainedTokenizer", "PreTrainedTokenizerFast", "TokenizersBackend")
 # Names in the files, by ours.
 _NAMES = {"lower_case": "lowercase", "strip_accents": "strip_accents", "split_chinese": "handle_chinese_chars",
           "clean_text": "clean_text", "max_word_chars": "max_input_chars_per_word",
@@ -236,8 +239,8 @@ def _filled(value: Any, name: str, source: str) -> dict[str, Any]:
     kind = value.get("type", "WordPiece" if name == "model" else None)
     if kind not in _TYPES[name]:
         raise InputError(
-            f"{source}: not a BERT tokenizer ({name} {reprlib.repr(kind)}); the type must be {' or '.join(_TYPES[name])}: "
-            "train one so, or give the vocabulary as vocab.txt without this file"
+            f"{source}: not a BERT tokenizer ({name} {reprlib.repr(kind)}); the type must be "
+            f"{' or '.join(_TYPES[name])}: train one so, or give the vocabulary as vocab.txt without this file"
         )
     parts = value.get({"normalizer": "normalizers", "pre_tokenizer": "pretokenizers"}.get(name, ""))
     if kind == "Sequence" and isinstance(parts, list):

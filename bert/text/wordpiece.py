@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import json
 import re
+import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -75,6 +76,28 @@ def build(vocab: Sequence[str], settings: TokenizerSettings, *, split_special: b
     return made
 
 
+def check_added_words(settings: TokenizerSettings, source: str) -> None:
+    """Refuses added words that are one word after normalization: the library gives it one of their ids by chance.
+
+    Raises:
+      InputError: two such words, by name; ``source`` is where they are from.
+    """
+    normalized = [word.content for word in settings.added_words().values() if word.normalized]
+    if len(normalized) < 2:
+        return
+    normalizer = _bare({}, settings).normalizer
+    before: dict[str, str] = {}
+    for content in normalized:
+        with library_errors(f"{source}: an added token cannot be normalized ({{}}); remove it"):
+            form = content if normalizer is None else normalizer.normalize_str(content)
+        if form in before:
+            raise InputError(
+                f"{source}: the added tokens {reprlib.repr(before[form])} and {reprlib.repr(content)} are one word once "
+                "normalized (lower-cased, say), so that it would get an id by chance; remove one of them"
+            )
+        before[form] = content
+
+
 def _bare(ids: dict[str, int], settings: TokenizerSettings) -> Backend:
     """Normalization, words and pieces alone; special tokens mean nothing yet."""
     unknown = dict(settings.special_tokens)["unk"]
@@ -129,7 +152,7 @@ def library_errors(message: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         lines = str(error).splitlines() or [type(error).__name__]
-        raise InputError(message.format(lines[0])) from None
+        raise InputError(message.replace("{}", lines[0])) from None
 
 
 def _of_field(field: str, value: Any) -> Backend:
