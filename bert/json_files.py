@@ -9,6 +9,7 @@ import json
 import math
 import pathlib
 import re
+import reprlib
 import stat
 import sys
 from typing import Any
@@ -17,6 +18,9 @@ from bert.errors import InputError
 
 LIMIT = 1 << 26  # bytes; the largest tokenizer.json of a BERT (501,153 entries in 109 languages) has about 10 MB
 DEPTH = 64  # settings and tokenizers need less than 10
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel = 1  # what is nested deeper could make a line of any length
 
 
 def read_text(path: pathlib.Path, *, limit: int = LIMIT) -> str:
@@ -81,13 +85,18 @@ def read_object(
     return value
 
 
+def short_repr(value: Any) -> str:
+    """The `repr` of a value from a file as messages show it: on one line, without control characters, cut where long."""
+    return _SHORT.repr(value)
+
+
 def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """For `json`: an object of these pairs. Raises ValueError where a name stands twice, which JSON would let pass."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names: set[str] = set()
         twice = next(name for name, _ in pairs if name in names or names.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"the name {twice[:80]!r} stands twice in one object")
+        raise ValueError(f"the name {short_repr(twice)} stands twice in one object")
     return found
 
 

@@ -11,7 +11,6 @@ import dataclasses
 import functools
 import pathlib
 import re
-import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from absl import logging
 
 from bert import files
 from bert.errors import InputError, printable
+from bert.json_files import short_repr
 from bert.text import tokenizer_files, wordpiece
 from bert.text.added_words import AddedWord, sort_out
 from bert.text.vocabulary import SPECIAL_TOKENS, check_vocab, read_vocab_file, upper_case_entries
@@ -113,7 +113,7 @@ class Tokenizer:
             logging.warning(
                 "%s: lower-casing is on, so %d of %d entries can never be met (such as %s); cased vocabularies need "
                 "lower_case=False",
-                *(source, len(upper), len(entries), ", ".join(map(reprlib.repr, upper[:3]))),
+                *(source, len(upper), len(entries), ", ".join(map(short_repr, upper[:3]))),
             )
         accents = lower_case if strip_accents is None else strip_accents
         protected, unusual = sort_out(sorted(words.values(), key=lambda word: ids[word.content]), special.values())
@@ -208,7 +208,7 @@ class Tokenizer:
     def summary(self) -> str:
         """One line for people: the vocabulary's size and what is done to text before it is looked up."""
         told = {True: "yes", False: "no"}
-        others = "".join(f"; {name} {reprlib.repr(rule)}" for name, rule in self.settings.components)
+        others = "".join(f"; {name} {short_repr(rule)}" for name, rule in self.settings.components)
         return (
             f"vocabulary of {self.vocab_size:,}; lower-case: {told[self.lower_case]}; accents removed: "
             f"{told[self.strip_accents]}; words longer than {self.settings.max_word_chars} characters are "

@@ -7,12 +7,11 @@ Source: the formats of `tokenizers` and transformers. Where files disagree, the 
 
 import json
 import pathlib
-import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from bert.errors import InputError
-from bert.json_files import read_object
+from bert.json_files import read_object, short_repr
 from bert.text.added_words import AddedWord, read_added_word, special_word
 from bert.text.tokenizer_rules import BERT_CLASSES, GENERAL_CLASSES, check_frame, decide, decide_case, read_rules
 from bert.text.vocabulary import SPECIAL_TOKENS, read_vocab_file
@@ -111,7 +110,7 @@ def _read_vocab_txt(folder: pathlib.Path, kind: str) -> list[str]:
         ) from None
     if kind not in (*BERT_CLASSES, *GENERAL_CLASSES):
         raise InputError(
-            f"{folder}: tokenizer_class is {reprlib.repr(kind)}, whose rules are not in vocab.txt; export it as "
+            f"{folder}: tokenizer_class is {short_repr(kind)}, whose rules are not in vocab.txt; export it as "
             f"tokenizer.json, or name BertTokenizer in {CONFIG} if BERT's own rules are meant"
         )
     return vocab
@@ -123,7 +122,7 @@ def _read_entries(content: Mapping[str, Any], added: _Added, source: str) -> dic
     wrong = next((entry for entry, index in vocab.items() if type(index) is not int or index < 0), None)
     if wrong is not None:
         raise InputError(
-            f"{source}: the entry {reprlib.repr(wrong)} has the id {reprlib.repr(vocab[wrong])}; it must be a number"
+            f"{source}: the entry {short_repr(wrong)} has the id {short_repr(vocab[wrong])}; it must be a number"
         )
     for token in _checked(content.get("added_tokens") or [], "added_tokens", source, _is(list), "a list"):
         _add(added, read_added_word(token, source), token.get("id") if isinstance(token, dict) else None, source)
@@ -174,8 +173,7 @@ def _add(added: _Added, word: AddedWord, index: Any, source: str) -> None:
         index = int(index)  # the names of a JSON object are texts
     if type(index) is not int:
         raise InputError(
-            f"{source}: the added token {reprlib.repr(word.content)} has the id {reprlib.repr(index)}; it must be "
-            "a number"
+            f"{source}: the added token {short_repr(word.content)} has the id {short_repr(index)}; it must be a number"
         )
     added.ids[word.content] = index
     added.words[word.content] = word
@@ -197,7 +195,7 @@ def _with_ids(vocab: Mapping[str, int] | list[str], added: _Added, source: str) 
     for expected, entry in enumerate(entries):
         if ids[entry] != expected:
             raise InputError(
-                f"{source}: {reprlib.repr(entry)} has id {reprlib.repr(ids[entry])} where {expected} comes next; ids "
+                f"{source}: {short_repr(entry)} has id {short_repr(ids[entry])} where {expected} comes next; ids "
                 "must have no gap"
             )
     words = sorted(added.words.values(), key=lambda word: ids.get(word.content, len(ids)))
@@ -220,7 +218,7 @@ def _counts(value: Any) -> bool:
 
 def _checked(value: Any, name: str, source: str, fits: Callable[[Any], bool], rule: str) -> Any:
     if not fits(value):
-        raise InputError(f"{source}: {name} is {reprlib.repr(value)}; it must be {rule}")
+        raise InputError(f"{source}: {name} is {short_repr(value)}; it must be {rule}")
     return value
 
 

@@ -6,13 +6,13 @@ Source: the format of `tokenizers`, whose defaults are taken for what a file lea
 """
 
 import json
-import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from absl import logging
 
 from bert.errors import InputError
+from bert.json_files import short_repr
 from bert.text.vocabulary import SPECIAL_TOKENS, upper_case_entries
 from bert.text.wordpiece import MAX_WORD_CHARS, PREFIX, letter_rules, read_field
 
@@ -81,7 +81,7 @@ def read_rules(content: Mapping[str, Any], source: str) -> Rules:
     prefix, longest = model["continuing_subword_prefix"], model["max_input_chars_per_word"]
     if not prefix or any(character.isalnum() for character in prefix):
         raise InputError(
-            f"{source}: continuing_subword_prefix is {reprlib.repr(prefix)}; it must be a mark without letters and "
+            f"{source}: continuing_subword_prefix is {short_repr(prefix)}; it must be a mark without letters and "
             "digits, for it tells which entries continue a word: rename the entries, or train the vocabulary with ##"
         )
     if longest < 1:
@@ -146,13 +146,13 @@ def decide(
         logging.warning(
             "%s counts: what tokenizer_config.json says otherwise of %s is not used, as in transformers with "
             "tokenizer_class %s; name BertTokenizer there if it is to count",
-            *(source, ", ".join(unused), reprlib.repr(kind)),
+            *(source, ", ".join(unused), short_repr(kind)),
         )
     if kind not in GENERAL_CLASSES:
         logging.warning(
             "%s counts: tokenizer_class is %s, and what else that class does is not known here",
             source,
-            reprlib.repr(kind),
+            short_repr(kind),
         )
     return found
 
@@ -164,7 +164,7 @@ def decide_case(entries: Sequence[str], source: str) -> bool:
         logging.warning(
             "%s has entries in upper case (such as %s), so texts keep their letter case; transformers lower-cases them "
             "unless tokenizer_config.json has a do_lower_case: write one there",
-            *(source, reprlib.repr(cased[0])),
+            *(source, short_repr(cased[0])),
         )
     return not cased
 
@@ -187,7 +187,7 @@ def check_frame(rules: Rules, special: Mapping[str, str], entries: Sequence[str]
         and not _frames_as_bert(rules.post_processor, (cls, entries.index(cls)), (sep, entries.index(sep)))
     ):
         raise InputError(
-            f"{source}: post_processor is {reprlib.repr(rules.post_processor)}; BERT's is {cls!r} A {sep!r} B {sep!r} "
+            f"{source}: post_processor is {short_repr(rules.post_processor)}; BERT's is {cls!r} A {sep!r} B {sep!r} "
             "with the ids of the vocabulary, B and what follows being segment 1: write it so, or null"
         )
 
@@ -227,7 +227,7 @@ def _read(name: str, value: Any, source: str) -> Any:
         return read_field(name, value)
     except InputError as error:
         raise InputError(
-            f"{source}: {name} is {reprlib.repr(value)}, which `tokenizers` refuses ({error}); correct it, or remove "
+            f"{source}: {name} is {short_repr(value)}, which `tokenizers` refuses ({error}); correct it, or remove "
             "the file and give the vocabulary as vocab.txt"
         ) from None
 
@@ -235,11 +235,11 @@ def _read(name: str, value: Any, source: str) -> Any:
 def _filled(value: Any, name: str, source: str) -> dict[str, Any]:
     """The value with what it may leave out, its type and those of its parts checked."""
     if not isinstance(value, dict):
-        raise InputError(f"{source}: {name} is {reprlib.repr(value)}; it must be an object")
+        raise InputError(f"{source}: {name} is {short_repr(value)}; it must be an object")
     kind = value.get("type", "WordPiece" if name == "model" else None)
     if kind not in _TYPES[name]:
         raise InputError(
-            f"{source}: not a BERT tokenizer ({name} {reprlib.repr(kind)}); the type must be "
+            f"{source}: not a BERT tokenizer ({name} {short_repr(kind)}); the type must be "
             f"{' or '.join(_TYPES[name])}: train one so, or give the vocabulary as vocab.txt without this file"
         )
     parts = value.get({"normalizer": "normalizers", "pre_tokenizer": "pretokenizers"}.get(name, ""))
@@ -251,5 +251,5 @@ def _filled(value: Any, name: str, source: str) -> dict[str, Any]:
     for key, default in usual.items():
         item = filled[key]
         if item is not default and not isinstance(item, bool if default is None else type(default)):
-            raise InputError(f"{source}: {key} is {reprlib.repr(item)}; it must be {_SORTS[type(default)]}")
+            raise InputError(f"{source}: {key} is {short_repr(item)}; it must be {_SORTS[type(default)]}")
     return filled

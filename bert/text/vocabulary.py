@@ -7,11 +7,10 @@ Source: google-research/bert, tokenization.py, `load_vocab`.
 
 import pathlib
 import re
-import reprlib
 from collections.abc import Mapping, Sequence
 
 from bert.errors import InputError
-from bert.json_files import read_text
+from bert.json_files import read_text, short_repr
 
 # The names in the released vocabularies, in the order in which a vocabulary trained here starts.
 SPECIAL_TOKENS = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
@@ -44,18 +43,18 @@ def check_vocab(entries: Sequence[str], special_tokens: Mapping[str, str], sourc
     for index, entry in enumerate(entries):
         if not isinstance(entry, str) or not entry:
             raise InputError(
-                f"{source}, line {index + 1}: {reprlib.repr(entry)} is no entry; each must be a text that is not empty"
+                f"{source}, line {index + 1}: {short_repr(entry)} is no entry; each must be a text that is not empty"
             )
         if entry in ids:
             raise InputError(
-                f"{source}, line {index + 1}: {reprlib.repr(entry)} stands in line {ids[entry] + 1} already; "
+                f"{source}, line {index + 1}: {short_repr(entry)} stands in line {ids[entry] + 1} already; "
                 "each entry must be there once, for its line number is its id"
             )
         ids[entry] = index
     missing = [token for token in special_tokens.values() if token not in ids]
     if missing:
         raise InputError(
-            f"{source}: {', '.join(map(reprlib.repr, missing))} missing among {len(ids)} entries; add a line for each, "
+            f"{source}: {', '.join(map(short_repr, missing))} missing among {len(ids)} entries; add a line for each, "
             "or name those in use in tokenizer_config.json (pad_token, unk_token, ...) beside it and give the folder"
         )
     return ids

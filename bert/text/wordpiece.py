@@ -8,7 +8,6 @@ import dataclasses
 import hashlib
 import json
 import re
-import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 
 from bert.errors import InputError
+from bert.json_files import short_repr
 from bert.text.added_words import AddedWord, protected_word, special_word
 from bert.text.vocabulary import SPECIAL_TOKENS
 
@@ -92,8 +92,8 @@ def check_added_words(settings: TokenizerSettings, source: str) -> None:
             form = content if normalizer is None else normalizer.normalize_str(content)
         if form in before:
             raise InputError(
-                f"{source}: the added tokens {reprlib.repr(before[form])} and {reprlib.repr(content)} are one word once "
-                "normalized (lower-cased, say), so that it would get an id by chance; remove one of them"
+                f"{source}: the added tokens {short_repr(before[form])} and {short_repr(content)} are one word when "
+                "normalized (lower-cased, say), which gets an id by chance; set normalized to false, or leave one out"
             )
         before[form] = content
 
@@ -152,7 +152,8 @@ def library_errors(message: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         lines = str(error).splitlines() or [type(error).__name__]
-        raise InputError(message.replace("{}", lines[0])) from None
+        shown = repr(lines[0][:200])[1:-1]  # it may quote the file
+        raise InputError(message.replace("{}", shown)) from None
 
 
 def _of_field(field: str, value: Any) -> Backend:
