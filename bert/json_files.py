@@ -86,7 +86,7 @@ def read_object(
 
 
 def short_repr(value: Any) -> str:
-    """The `repr` of a value from a file as messages show it: on one line, without control characters, cut where long."""
+    """The `repr` of a value from a file as messages show it: a line without control characters, cut where long."""
     return _SHORT.repr(value)
 
 

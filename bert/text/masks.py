@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 
 from bert.errors import InputError
+from bert.json_files import short_repr
 from bert.text.tokenizer import Encoding, Tokenizer
 
 
@@ -20,7 +21,7 @@ def find_masks(encoding: Encoding, tokenizer: Tokenizer, limit: int) -> list[int
     Raises:
       InputError: there is none, or one is beyond the positions.
     """
-    token = tokenizer.vocab[tokenizer.mask_id]
+    token = short_repr(tokenizer.vocab[tokenizer.mask_id])[1:-1]
     found = [i for i, piece in enumerate(encoding.ids) if piece == tokenizer.mask_id]
     if not found:
         raise InputError(f"the text has no {token}; write {token} where a word is to be filled in")

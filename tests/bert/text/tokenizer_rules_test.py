@@ -8,13 +8,16 @@ import pytest
 import tokenizers
 
 from bert.errors import InputError
-from bert.text.tokenize_sections import WordCache
+from bert.text.layout import SENTENCES
+from bert.text.masks import FilledMasks
+from bert.text.tokenize_sections import WordCache, start_tokenizing, tokenize_sections
 from bert.text.tokenizer import Tokenizer
 from tests.bert.text.builders import SPECIAL
 
 LETTERS = "abcABC012,.-()=#@é\u0301Éß中国アग\u0947कкЖπςⅸﬁ\U0001f600|\u00a0\u200b\t\x07\ufffd"
 WORDS = ["ab", "ba", "Ab", "abc", "b.c", "12", "中国", "c1", "new york", "ss", "fi"]
 SPLIT = {"type": "Split", "pattern": {"Regex": "[a-z]|\\d+"}, "behavior": "Isolated", "invert": False}
+TRUNCATION = {"max_length": 3, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
 WHITESPACE = {"type": "WhitespaceSplit"}
 NORMALIZERS = [
     *({"type": kind} for kind in ("Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "StripAccents")),
@@ -156,3 +159,152 @@ def test_any_rules_give_the_librarys_ids_or_one_line(tmp_path, count):
             assert_ids_of_the_library(ours, file, rng, tmp_path / "saved")
         assert not line or (line.startswith(f"{tmp_path}/tokenizer.json: ") and "\n" not in line)
     assert count / 5 < read < count
+
+
+def write(folder, **changes):
+    """A tokenizer.json with BERT's rules but for these fields; those of the model as "model.unk_token"."""
+    file = plain_file(changes.get("model.continuing_subword_prefix", "##"))
+    for name, value in changes.items():
+        place, _, field = name.rpartition(".")
+        (file[place] if place else file)[field] = value
+    (folder / "tokenizer.json").write_text(json.dumps(file))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "pieces"),
+    [
+        ({"pre_tokenizer": WHITESPACE}, "b.c c1", ["b.c", "c1"]),
+        ({}, "b.c c1", ["b", ".", "c", "c1"]),
+        ({"pre_tokenizer": {"type": "CharDelimiterSplit", "delimiter": "|"}}, "ab|new york", ["ab", "new york"]),
+        ({"pre_tokenizer": {"type": "Digits", "individual_digits": True}}, "12", ["1", "2"]),
+        ({"pre_tokenizer": None}, "new york", ["new york"]),
+        ({"model.continuing_subword_prefix": "@@"}, "abba", ["ab", "@@ba"]),
+        ({"model.unk_token": "<unk>"}, "\u4e8c", ["<unk>"]),
+        ({"model.max_input_chars_per_word": 3}, "abba", ["[UNK]"]),
+        ({"normalizer.clean_text": False}, "a\x07", ["a", "##\x07"]),
+        ({"normalizer": {"type": "NFKC"}}, "\ufb01", ["fi"]),
+        (
+            {"truncation": {"max_length": 1, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}},
+            "a b",
+            ["a", "b"],
+        ),
+    ],
+)
+def test_each_rule_decides_the_pieces(tmp_path, changes, text, pieces):
+    write(tmp_path, **changes)
+    ours = Tokenizer.load(tmp_path)
+    assert [ours.vocab[i] for i in ours.encode(text).ids] == pieces
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model.continuing_subword_prefix": ""}, ["continuing_subword_prefix", "''"]),
+        ({"model.continuing_subword_prefix": "a"}, ["continuing_subword_prefix", "'a'"]),
+        ({"model.max_input_chars_per_word": 2**70}, ["max_input_chars_per_word", "1180591620717411303424"]),
+        ({"model.unk_token": 7}, ["unk_token", "7"]),
+        ({"model.type": "BPE"}, ["model", "'BPE'"]),
+        ({"model": []}, ["model", "[]"]),
+        ({"model.vocab": {"a": 1.5}}, ["'a'", "1.5"]),
+        ({"pre_tokenizer": {"type": "ByteLevel"}}, ["pre_tokenizer", "'ByteLevel'"]),
+        ({"pre_tokenizer": {"type": "CharDelimiterSplit", "delimiter": "||"}}, ["pre_tokenizer", "||"]),
+        ({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(("}, "behavior": "Removed", "invert": False}},
+         ["pre_tokenizer", "parenthesis"]),
+        ({"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}}, ["normalizer", "'Precompiled'"]),
+        ({"normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "x"}]}}, ["'Prepend'"]),
+        ({"normalizer.lowercase": "yes"}, ["lowercase", "'yes'"]),
+        ({"decoder": {"type": "ByteLevel"}}, ["decoder", "'ByteLevel'"]),
+        ({"post_processor": {"type": "RobertaProcessing"}}, ["post_processor", "'RobertaProcessing'"]),
+        ({"post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 9], "cls": ["[CLS]", 2]}}, ["post_processor"]),
+        ({"post_processor.single": []}, ["post_processor"]),
+        ({"truncation": 7}, ["truncation", "7"]),
+        ({"padding": {"strategy": "?"}}, ["padding", "?"]),
+        ({"version": "2.0"}, ["version", "2.0"]),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_followed_is_refused_by_field_and_value(tmp_path, changes, words):
+    write(tmp_path, **changes)
+    with pytest.raises(InputError) as caught:
+        Tokenizer.load(tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path / 'tokenizer.json'}: ")
+    assert all(word in str(caught.value) for word in words), caught.value
+    assert "\n" not in str(caught.value)
+
+
+def test_pieces_continue_a_word_by_the_prefix_of_the_file(tmp_path):
+    """Whole words are masked, and masks are filled, by the mark of the vocabulary."""
+    write(tmp_path, **{"model.continuing_subword_prefix": "@@"})
+    ours = Tokenizer.load(tmp_path)
+    found = ours.encode("abba ab")
+    assert ours.continues_word_V[found.ids].tolist() == [False, True, False]
+    assert ours.decode(found.ids) == "abba ab"
+    logits = np.eye(ours.vocab_size, dtype=np.float32)[[found.ids[1]]]
+    assert FilledMasks("ab[MASK]", [(2, 8)], logits, ours).filled() == "abba"
+
+
+def test_words_of_a_sentence_with_rules_of_its_own(tmp_path):
+    """Boundaries of words between blanks are found where a rule looks across blanks."""
+    write(tmp_path, pre_tokenizer={"type": "CharDelimiterSplit", "delimiter": "|"})
+    start_tokenizing(Tokenizer.load(tmp_path), "en", False, True)
+    for text, continues in (("ab|ba ab|ba", [False, True, False]), ("ab|ba|new york|ab", [False, True, True, False])):
+        assert tokenize_sections([(text, SENTENCES)]).continues.tolist() == continues, text
+
+
+def test_a_pattern_that_takes_too_long_ends_in_a_line(tmp_path):
+    write(tmp_path, pre_tokenizer={**SPLIT, "pattern": {"Regex": "^(a+)+$"}})
+    ours = Tokenizer.load(tmp_path)
+    for encode in (ours.encode_ids, ours.encode_batch):
+        assert len(encode(["ab"])) == 1
+        with pytest.raises(InputError, match="pattern"):
+            encode(["a" * 40 + "!"])
+
+
+def test_added_words_that_become_one_are_refused(tmp_path):
+    """The library would give "ab" one of the two ids, another one in each process."""
+    file = write(tmp_path)
+    rules = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": False}
+    words = [{"id": file["model"]["vocab"][word], "content": word, **rules} for word in ("ab", "Ab")]
+    write(tmp_path, added_tokens=file["added_tokens"] + words)
+    with pytest.raises(InputError, match=r"tokenizer\.json: .*'ab'.*'Ab'"):
+        Tokenizer.load(tmp_path)
+    write(tmp_path, added_tokens=file["added_tokens"] + [words[0], {**words[1], "normalized": False}])
+    ours = Tokenizer.load(tmp_path)
+    assert [ours.vocab[i] for i in ours.encode("ab Ab").ids] == ["ab", "Ab"]
+    with pytest.raises(InputError, match=r"'graft'.*'Graft'"):
+        ours.add_protected(["graft", "Graft"])
+
+
+@pytest.mark.parametrize(
+    ("config", "rules", "word"),
+    [
+        ({"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": False}, {}, "lowercase"),
+        ({"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "<unk>"}, {}, "unk_token"),
+        ({"tokenizer_class": "PreTrainedTokenizerFast"}, {"post_processor": None}, "post_processor"),
+        ({"tokenizer_class": "BertTokenizer"}, {"pre_tokenizer": WHITESPACE}, "pre_tokenizer"),
+        ({"tokenizer_class": "BertTokenizer"}, {"normalizer.lowercase": False}, "lowercase"),
+        ({"tokenizer_class": "BertTokenizer"}, {"model.max_input_chars_per_word": 200}, "max_input_chars_per_word"),
+        ({"tokenizer_class": "RobertaTokenizer"}, {}, "RobertaTokenizer"),
+        ({"tokenizer_class": "BertTokenizer"}, {}, None),
+        ({"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": True}, {}, None),
+        ({"tokenizer_class": "BertTokenizer", "do_lower_case": False}, {}, None),
+    ],
+)
+def test_contradictions_that_transformers_decides_otherwise_are_logged(tmp_path, caplog, config, rules, word):
+    """One line with the file and what it is about; none where the files agree."""
+    write(tmp_path, **rules)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    Tokenizer.load(tmp_path)
+    lines = [line for line in caplog.messages if "can never be met" not in line]
+    assert len(lines) == (word is not None)
+    assert not lines or (str(tmp_path) in lines[0] and word in lines[0])
+
+
+def test_a_vocabulary_without_a_do_lower_case_and_one_of_another_class(tmp_path, caplog):
+    (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL, "a", "Ab"]))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer"}))
+    assert not Tokenizer.load(tmp_path).lower_case
+    assert "do_lower_case" in caplog.text
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertJapaneseTokenizer"}))
+    with pytest.raises(InputError, match="tokenizer_class is 'BertJapaneseTokenizer'"):
+        Tokenizer.load(tmp_path)
