@@ -5,6 +5,7 @@ hostile one ends in one line: no wait for a pipe, no memory without bound, no va
 values must be is decided by the callers.
 """
 
+import itertools
 import json
 import math
 import pathlib
@@ -113,10 +114,14 @@ def _check_inside(value: dict[str, Any], path: pathlib.Path, finite: bool) -> No
     """Refuses deep nesting and integers beyond any float; by levels, for recursion has the limit that it looks for."""
     level: list[Any] = [value]
     for _ in range(DEPTH):
-        inner = [item for outer in level for item in (outer.values() if isinstance(outer, dict) else outer)]
-        if finite and any(isinstance(item, int) and item.bit_length() > sys.float_info.max_exp - 1 for item in inner):
+        boxes = (outer.values() if isinstance(outer, dict) else outer for outer in level)
+        inner = list(itertools.chain.from_iterable(boxes))
+        integers = [item for item in inner if type(item) is int] if finite else []
+        if integers and max(max(integers), -min(integers)).bit_length() >= sys.float_info.max_exp:
             raise InputError(f"{path}: holds an integer larger than any float; correct the file")
-        level = [item for item in inner if isinstance(item, dict | list)]
+        level = (
+            [item for item in inner if isinstance(item, dict | list)] if {dict, list} & set(map(type, inner)) else []
+        )
         if not level:
             return
     raise InputError(f"{path}: nested deeper than {DEPTH} levels; the file is damaged")

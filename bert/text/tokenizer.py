@@ -2,9 +2,9 @@
 
 The pieces are those of google-research/bert, tokenization.py, except where the `tokenizers` library differs from it:
 words of 101 to 200 characters are unknown (`max_word_chars=200` gives Google's answer), private-use characters are
-dropped, and a Greek capital sigma at a word's end becomes the plain small one. Text is never put into Unicode normal
-form: "a" + U+0301 and "á" are different entries of a cased vocabulary. The rules are in wordpiece.py and
-added_words.py, files in vocabulary.py and tokenizer_files.py.
+dropped, and a Greek capital sigma at a word's end becomes the plain small one. Text is not put into Unicode normal
+form, unless a tokenizer.json says so: "a" + U+0301 and "á" are different entries of a cased vocabulary. The rules are in
+wordpiece.py and added_words.py, files in vocabulary.py, tokenizer_files.py and tokenizer_rules.py.
 """
 
 import dataclasses
@@ -155,10 +155,11 @@ class Tokenizer:
     def load(cls, directory: str | pathlib.Path) -> "Tokenizer":
         """Tokenizer of a directory that holds tokenizer.json or vocab.txt, and possibly tokenizer_config.json.
 
-        Where tokenizer.json and tokenizer_config.json disagree on lower-casing, the latter counts, as in transformers.
+        The rules of tokenizer.json give the ids of the `tokenizers` library. Where the files disagree, the one counts that
+        counts in transformers, or a line is logged.
 
         Raises:
-          InputError: neither file is there, or the tokenizer is not BERT's.
+          InputError: neither file is there, one is damaged, or a rule cannot be followed.
         """
         return cls.from_vocab(**tokenizer_files.read_tokenizer_folder(pathlib.Path(directory)))
 

@@ -119,8 +119,8 @@ def _read_vocab_txt(folder: pathlib.Path, kind: str) -> list[str]:
 def _read_entries(content: Mapping[str, Any], added: _Added, source: str) -> dict[str, int]:
     """Vocabulary of a tokenizer.json, without words that are only added; those go into ``added``."""
     vocab = _checked(content["model"].get("vocab") or {}, "vocab", source, _is(dict), "an object")
-    wrong = next((entry for entry, index in vocab.items() if type(index) is not int or index < 0), None)
-    if wrong is not None:
+    if not {*map(type, vocab.values())} <= {int} or min(vocab.values(), default=0) < 0:
+        wrong = next(entry for entry, index in vocab.items() if type(index) is not int or index < 0)
         raise InputError(
             f"{source}: the entry {short_repr(wrong)} has the id {short_repr(vocab[wrong])}; it must be a number"
         )
