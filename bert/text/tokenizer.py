@@ -3,8 +3,8 @@
 The pieces are those of google-research/bert, tokenization.py, except where the `tokenizers` library differs from it:
 words of 101 to 200 characters are unknown (`max_word_chars=200` gives Google's answer), private-use characters are
 dropped, and a Greek capital sigma at a word's end becomes the plain small one. Text is not put into Unicode normal
-form, unless a tokenizer.json says so: "a" + U+0301 and "á" are different entries of a cased vocabulary. The rules are in
-wordpiece.py and added_words.py, files in vocabulary.py, tokenizer_files.py and tokenizer_rules.py.
+form, unless a tokenizer.json says so: "a" + U+0301 and "á" are different entries of a cased vocabulary. The rules are
+in wordpiece.py and added_words.py, files in vocabulary.py, tokenizer_files.py and tokenizer_rules.py.
 """
 
 import dataclasses
@@ -155,8 +155,8 @@ class Tokenizer:
     def load(cls, directory: str | pathlib.Path) -> "Tokenizer":
         """Tokenizer of a directory that holds tokenizer.json or vocab.txt, and possibly tokenizer_config.json.
 
-        The rules of tokenizer.json give the ids of the `tokenizers` library. Where the files disagree, the one counts that
-        counts in transformers, or a line is logged.
+        The rules of tokenizer.json give the ids of the `tokenizers` library. Where the files disagree, the one counts
+        that counts in transformers, or a line is logged.
 
         Raises:
           InputError: neither file is there, one is damaged, or a rule cannot be followed.
