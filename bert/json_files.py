@@ -17,7 +17,7 @@ from typing import Any
 
 from bert.errors import InputError
 
-LIMIT = 1 << 25  # bytes; the largest tokenizer.json of a BERT (501,153 entries in 109 languages) has about 10 MB
+LIMIT = 1 << 25  # bytes; half a million vocabulary entries at some 25 bytes each take 12 MB
 DEPTH = 64  # settings and tokenizers need less than 10
 
 _SHORT = reprlib.Repr()
