@@ -354,6 +354,7 @@ def main(run: Callable[[list[str]], object]) -> None:
     """
     console.plain_output()
     console.plain_logging()
+    sys.stdout.reconfigure(errors="backslashreplace")  # a file name need not be UTF-8
     try:
         run(sys.argv)
         sys.stdout.flush()

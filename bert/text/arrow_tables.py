@@ -13,6 +13,7 @@ import pyarrow
 import pyarrow.parquet
 
 from bert.errors import InputError
+from bert.text.files import listed
 
 BATCH_ROWS = 1000
 
@@ -55,5 +56,6 @@ def _saved_batches(path: pathlib.Path, column: str) -> Iterator[list[Any]]:
 
 def _check_column(path: pathlib.Path, column: str, names: list[str]) -> None:
     if column not in names:
-        have = ", ".join(names)
-        raise InputError(f"{path}: has the columns {have}; set text_column to the one with the text (now {column!r})")
+        raise InputError(
+            f"{path}: has the columns {listed(names)}; set text_column to the one with the text (now {column!r})"
+        )

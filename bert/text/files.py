@@ -9,8 +9,9 @@ import itertools
 import json
 import os
 import pathlib
+import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from bert.errors import InputError
@@ -18,6 +19,10 @@ from bert.errors import InputError
 INSTALLED_DOCS = "installed-docs"
 BLOCK = 1 << 20  # bytes decoded at once
 LONG_LINE = 100_000  # characters; longer lines are handed on in pieces
+LONGEST_ROW = (
+    1 << 26
+)  # characters of a line of JSON, which must be held as a whole; 67 million, a few hundred megabytes
+MANY_NAMES = 20  # named in a message; of more the number is given
 # Found in folders. A file that is named, or met by a glob, may have any ending but those of OTHER_FORMATS.
 ENDINGS = (".txt", ".jsonl", ".parquet", ".txt.gz", ".jsonl.gz")
 OTHER_FORMATS = {
@@ -164,8 +169,8 @@ def read_lines(path: pathlib.Path, encoding: str) -> Iterator[str]:
     """Lines with "\\n" at their ends, whatever the file uses; a very long line comes in pieces without one.
 
     Raises:
-      InputError: bytes that are not of this encoding (by position in the unpacked file), a damaged .gz file, or a file
-        of another format, by its first bytes.
+      InputError: bytes that are not of this encoding (by position in the unpacked file), zero bytes as UTF-16 and
+        UTF-32 have them, a damaged .gz file, or a file of another format, by its first bytes.
     """
     _refuse_other_formats(path)
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
@@ -174,6 +179,8 @@ def read_lines(path: pathlib.Path, encoding: str) -> Iterator[str]:
         with open_bytes(path) as handle:
             while True:
                 block = handle.read(BLOCK)
+                if not done:
+                    _refuse_wide_characters(path, encoding, block[: 1 << 16])
                 done += len(block)
                 held += decoder.decode(block, final=not block)
                 *lines, held = held.split("\n")
@@ -202,6 +209,31 @@ def _refuse_other_formats(path: pathlib.Path) -> None:
             raise InputError(f"{path}: is {what}")
 
 
+def _refuse_wide_characters(path: pathlib.Path, encoding: str, head: bytes) -> None:
+    """Raises InputError for UTF-16 and UTF-32 without a mark at the beginning that would be read as something else.
+
+    Both write the blanks and line ends of any text with zero bytes, which stand at odd places or at even ones. As UTF-8
+    they are characters, too.
+    """
+    zeros = [head[place::4].count(0) for place in range(4)]
+    most = 0.9 * (len(head) // 4)
+    even, odd = zeros[0] + zeros[2], zeros[1] + zeros[3]
+    found = ""
+    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        found = "" if encoding.startswith("utf-") else "utf-16"  # else told by their decoders
+    elif min(zeros[2:]) > most or min(zeros[:2]) > most:
+        found = "utf-32-le" if zeros[3] > zeros[0] else "utf-32-be"
+    elif max(even, odd) >= max(4, len(head) // 2000) and min(even, odd) <= 0.1 * max(even, odd):
+        found = "utf-16-le" if odd > even else "utf-16-be"
+    # Without a mark Python takes utf-16 and utf-32 for the order of this machine, which may be right.
+    order = "le" if sys.byteorder == "little" else "be"
+    if found and found not in (encoding, f"{encoding}-{order}") and head[:4] != codecs.BOM_UTF32_BE:
+        raise InputError(
+            f"{path}: has zero bytes where {found.upper()} has them, but is read as "
+            f"{encoding.removesuffix('-sig').upper()}; set encoding to '{path.name}={found}'"
+        )
+
+
 def lines_of(text: str) -> Iterator[str]:
     """What `read_lines` would give for a file with this text."""
     for line in text.split("\n"):
@@ -216,6 +248,12 @@ def _in_pieces(line: str) -> list[str]:
         pieces.append(line[start:end])
         start = end
     return [*pieces, line[start:]]
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names for a message: the first ones and how many more there are, long ones cut."""
+    short = [name if len(name) <= 100 else f"{name[:100]}..." for name in names[:MANY_NAMES]]
+    return ", ".join(short) + (f" and {len(names) - MANY_NAMES:,} more" if len(names) > MANY_NAMES else "")
 
 
 class NotInEncoding(InputError):
@@ -234,8 +272,7 @@ class NotInEncoding(InputError):
     def with_others(self, others: Iterable[pathlib.Path]) -> "NotInEncoding":
         """The same error, naming more files with the fault, so that all can be settled at once."""
         names = [path.name for path in others if path != self.arguments[0]]
-        listed = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-        more = f"; the same is true of {listed}" if names else ""
+        more = f"; the same is true of {listed(names)}" if names else ""
         return NotInEncoding(*self.arguments, more)
 
 
@@ -266,14 +303,20 @@ def read_rows(source: Source, encoding: str, column: str) -> Iterator[tuple[str,
 
 def _json_rows(path: pathlib.Path, encoding: str, column: str) -> Iterator[tuple[str, Any]]:
     pieces: list[str] = []
-    number = 1
+    number, size = 1, 0
     for piece in itertools.chain(read_lines(path, encoding), ["\n"]):
         pieces.append(piece)
+        size += len(piece)
+        if size > LONGEST_ROW:
+            raise InputError(
+                f"{path}, line {number}: longer than {LONGEST_ROW:,} characters; each line must hold one object, so "
+                "put the text on several lines, or into a .txt file, where lines may have any length"
+            )
         if piece.endswith("\n"):
             line = "".join(pieces)
             if line.strip():
                 yield f"{path}:{number}", _json_value(line, f"{path}, line {number}", column)
-            pieces, number = [], number + 1
+            pieces, number, size = [], number + 1, 0
 
 
 def _json_value(line: str, where: str, column: str) -> Any:
@@ -282,6 +325,6 @@ def _json_value(line: str, where: str, column: str) -> Any:
     except (ValueError, RecursionError) as error:  # the latter where it is nested too deeply
         raise InputError(f"{where}: not JSON ({error}); each line must hold one object") from None
     if not isinstance(row, dict) or column not in row:
-        have = f"the columns {', '.join(row)}" if isinstance(row, dict) else f"a {type(row).__name__}, not an object"
+        have = f"the columns {listed(list(row))}" if isinstance(row, dict) else f"a {type(row).__name__}, not an object"
         raise InputError(f"{where}: has {have}; set text_column to the one with the text (now {column!r})")
     return row[column]
