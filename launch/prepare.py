@@ -37,12 +37,11 @@ def run(argv: list[str]) -> Prepared:
         raise InputError(f"config.workers is {workers}; give a number of processes, or 0 for one on each core")
     started = time.monotonic()
     with progress_line(sys.__stderr__ or sys.stderr) as progress:
-        prepared = prepare(
-            options.out, PrepareSettings(**fields), workers=workers, overwrite=overwrite, progress=progress
-        )
+        settings = PrepareSettings(**fields)
+        prepared = prepare(options.out, settings, workers=workers, overwrite=overwrite, progress=progress)
     print(prepared.report.table())
     print(prepared.tokenizer.summary())
-    for notice in prepared.report.notices(config.validation_share):
+    for notice in prepared.report.notices(settings):
         logging.warning("%s", notice)
     if prepared.was_finished:
         print("finished before with these settings and texts; nothing was done")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,16 @@ class Piece(NamedTuple):
     continues: np.ndarray | None  # bool [tokens]
 
 
+class Lost(NamedTuple):
+    """What became unknown tokens. Characters are those of the text, without white space."""
+
+    characters: int = 0  # of all text, lost or not
+    tokens: int = 0
+    in_words: int = 0  # characters of the words that became unknown tokens
+    in_long_words: int = 0  # of these, characters of words above the limit max_word_chars
+    longest_word: int = 0  # characters of the longest of those words
+
+
 @dataclasses.dataclass(frozen=True)
 class Pieces:
     """Tokens of several sections, one after the other: few arrays travel faster between processes than many."""
@@ -31,7 +42,7 @@ class Pieces:
     sentence_lengths: np.ndarray
     sentence_counts: np.ndarray  # int64 [sections]
     continues: np.ndarray | None
-    unknown: int
+    lost: Lost
 
     def sections(self) -> Iterator[Piece]:
         token = sentence = 0
@@ -53,7 +64,7 @@ class WordCache:
 
     def __init__(self, tokenizer: Tokenizer, special_in_text: bool):
         self._tokenizer = tokenizer
-        self._special_in_text = special_in_text
+        self.special_in_text = special_in_text
         self._dtype = token_dtype(tokenizer.vocab_size)
         self._known: dict[str, bytes] = {}
         # A protected "new york" does look across a blank, and so may other rules than BERT's.
@@ -68,7 +79,7 @@ class WordCache:
             return [self._by_words(*pair) for pair in zip(sentences, encodings, strict=True)]
         words = [sentence.split(" ") for sentence in sentences]
         new = list(set(itertools.chain.from_iterable(words)).difference(self._known))
-        for word, ids in zip(new, self._tokenizer.encode_ids(new, special_in_text=self._special_in_text), strict=True):
+        for word, ids in zip(new, self._tokenizer.encode_ids(new, special_in_text=self.special_in_text), strict=True):
             self._known[word] = np.array(ids, self._dtype).tobytes()
         found = [list(map(self._known.__getitem__, sentence)) for sentence in words]
         for word in new:
@@ -120,8 +131,29 @@ def tokenize_sections(sections: Sequence[tuple[str, str]]) -> Pieces:
     continues = (
         _continues(itertools.chain.from_iterable(parts), dtype, len(tokens)) if _worker.word_boundaries else None
     )
-    unknown = int((tokens == _worker.tokenizer.unk_id).sum())
-    return Pieces(tokens, lengths[lengths > 0], counts, continues, unknown)
+    lost = _lost(list(itertools.chain.from_iterable(sentences)), tokens, lengths)
+    return Pieces(tokens, lengths[lengths > 0], counts, continues, lost)
+
+
+def _lost(sentences: Sequence[str], tokens: np.ndarray, lengths: np.ndarray) -> Lost:
+    """The account of the unknown tokens. Only sentences that have one are looked at again."""
+    assert _worker is not None
+    settings, unknown_id = _worker.tokenizer.settings, _worker.tokenizer.unk_id
+    characters = sum(len(sentence) - sentence.count(" ") for sentence in sentences)
+    unknown = np.flatnonzero(tokens == unknown_id)
+    affected = [sentences[i] for i in np.unique(np.searchsorted(np.cumsum(lengths), unknown, side="right"))]
+    in_words = in_long_words = longest = 0
+    encoded = _worker.tokenizer.encode_batch(affected, special_in_text=_worker.words.special_in_text)
+    for sentence, encoding in zip(affected, encoded, strict=True):
+        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+            if token == unknown_id:
+                word = sentence[start:end]
+                normal = unicodedata.normalize("NFD", word) if settings.strip_accents else word
+                size = sum(not unicodedata.combining(c) for c in normal) if settings.strip_accents else len(word)
+                in_words += end - start
+                in_long_words += (end - start) * (size > settings.max_word_chars)
+                longest = max(longest, size)
+    return Lost(characters, len(unknown), in_words, in_long_words, longest)
 
 
 def _continues(words: Iterable[bytes], dtype: np.dtype, num_tokens: int) -> np.ndarray:

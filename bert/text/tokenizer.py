@@ -139,7 +139,7 @@ class Tokenizer:
         model_max_length: int = 512,
         source: str = "trained vocabulary",
     ) -> "Tokenizer":
-        """Tokenizer with pieces learnt from texts; it may get fewer than `vocab_size` entries from little text.
+        """Tokenizer with pieces learnt from texts, which are read twice; little text may give fewer than `vocab_size`.
 
         The trainer of `tokenizers` breaks ties in the order of a hash table, so two runs on one text differ in a few
         pieces: train once and keep the file.

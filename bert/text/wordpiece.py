@@ -3,6 +3,7 @@
 Source: google-research/bert, tokenization.py (`BasicTokenizer`, `WordpieceTokenizer`).
 """
 
+import collections
 import contextlib
 import dataclasses
 import hashlib
@@ -11,6 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+from absl import logging
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import Tokenizer as Backend
 
@@ -22,6 +25,8 @@ from bert.text.vocabulary import SPECIAL_TOKENS
 MAX_WORD_CHARS = 100  # where nothing is said; tokenizers' default, Google's is 200
 PREFIX = "##"  # of entries that continue a word
 _LATER = ("added", "pieces", "clean_text", "prefix", "components")  # settings that the first fingerprints did not have
+ALPHABET_SHARE = 0.75  # of a learnt vocabulary at most are characters, for pieces must have room, too
+COVERED = 0.9995  # share of the text that its characters cover where not all have room (as SentencePiece does)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,7 +180,7 @@ def fingerprint(vocab: Sequence[str], settings: TokenizerSettings) -> str:
 
 
 def learn(texts: Iterable[str], settings: TokenizerSettings, vocab_size: int, source: str) -> list[str]:
-    """Entries of a vocabulary for these texts, special tokens first.
+    """Entries of a vocabulary for these texts, special tokens first. The texts are read twice.
 
     Raises:
       InputError: no room beside the special tokens, or no word in the texts, which messages call `source`.
@@ -185,11 +190,12 @@ def learn(texts: Iterable[str], settings: TokenizerSettings, vocab_size: int, so
     special = [token for _, token in settings.special_tokens]
     # Without added tokens: a literal [CLS] in the text must be lower-cased and split as any other word.
     made = _bare({token: index for index, token in enumerate(special)}, settings)
+    texts = list(texts) if isinstance(texts, Iterator) else texts
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocab_size,
         min_frequency=2,  # what stands once in a text is spelling, not a word
         special_tokens=special,
-        limit_alphabet=_alphabet_size(vocab_size),
+        limit_alphabet=_alphabet_size(_count_characters(texts, made), made, vocab_size, source),
         show_progress=False,
     )
     made.train_from_iterator(texts, trainer)
@@ -199,13 +205,63 @@ def learn(texts: Iterable[str], settings: TokenizerSettings, vocab_size: int, so
     return sorted(ids, key=ids.__getitem__)
 
 
-def _alphabet_size(vocab_size: int) -> int:
+def _count_characters(texts: Iterable[str], backend: Backend) -> collections.Counter[str]:
+    """How often each character stands in the texts, after normalization and without white space."""
+    counts = np.zeros(0x110000, np.int64)
+    held: list[str] = []
+    size = 0
+
+    def add() -> None:
+        nonlocal counts
+        points = np.frombuffer("".join(held).encode("utf-32-le", "surrogatepass"), "<u4")
+        counts += np.bincount(points, minlength=len(counts))
+
+    for text in texts:
+        held.append(text)
+        size += len(text)
+        if size >= 1 << 20:  # one count over all code points takes as long as half a million characters
+            add()
+            held, size = [], 0
+    add()
+    found: collections.Counter[str] = collections.Counter()
+    for point in np.flatnonzero(counts).tolist():
+        for character in backend.normalizer.normalize_str(clean(chr(point))):
+            if not character.isspace():
+                found[character] += int(counts[point])
+    return found
+
+
+def _alphabet_size(counts: collections.Counter[str], backend: Backend, vocab_size: int, source: str) -> int:
     """Characters that a learnt vocabulary may hold; the rarest are left to [UNK].
 
-    A character can take two entries (x and ##x). An eighth of BERT's 30,522 covers Chinese; small vocabularies need
-    their 256 most frequent ones, or half of what they hold.
+    All, if they take at most three quarters of the entries: one each for ideographs and punctuation marks, which are
+    words, two for all others (x and ##x). Else as many as cover 99.95 % of the text and have room there, but no fewer
+    than an eighth of the entries, or in small vocabularies the 256 most frequent ones, or half of what they hold.
     """
-    return max(vocab_size // 8, min(256, (vocab_size - len(SPECIAL_TOKENS)) // 2), 1)
+    least = max(vocab_size // 8, min(256, (vocab_size - len(SPECIAL_TOKENS)) // 2), 1)
+    if len(counts) <= least:
+        return least
+    ordered = counts.most_common()
+    entries = np.cumsum([1 if _is_word(character, backend) else 2 for character, _ in ordered])
+    have_room = int(np.searchsorted(entries, ALPHABET_SHARE * (vocab_size - len(SPECIAL_TOKENS)), side="right"))
+    if have_room == len(ordered):
+        return have_room
+    covered = np.cumsum([count for _, count in ordered])
+    size = max(least, min(int(np.searchsorted(covered, COVERED * covered[-1])) + 1, have_room))
+    lost = 1 - covered[size - 1] / covered[-1]
+    if lost > 1 - COVERED:
+        enough = int(np.ceil(entries[-1] / ALPHABET_SHARE)) + len(SPECIAL_TOKENS)
+        logging.warning(
+            "%s: vocab_size %d has room for the %d most frequent of %d characters, and %.2f %% of the text becomes "
+            "[UNK]; vocab_size %d has room for all",
+            *(source, vocab_size, size, len(ordered), 100 * lost, enough),
+        )
+    return size
+
+
+def _is_word(character: str, backend: Backend) -> bool:
+    """Whether a character is a word of its own wherever it stands: an ideograph or a punctuation mark."""
+    return len(backend.pre_tokenizer.pre_tokenize_str(backend.normalizer.normalize_str(f"a{character}a"))) > 1
 
 
 def clean(text: str) -> str:
