@@ -131,6 +131,9 @@ def build(
     held = EvaluationBatches(held_out, examples) if held_out.num_documents else None
     if held:
         runtime.say(f"held out: {held.report}")
+    for name, part in (("training", batches), ("held out", held)):
+        if part and part.report.pairs.notice:
+            runtime.say(f"notice: {name}: {part.report.pairs.notice}")
     flops = arithmetic.training_flops_per_token(model_config, config.max_length, examples.masks_in_row)
 
     def train_batch(number: int) -> dict[str, np.ndarray]:
