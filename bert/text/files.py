@@ -9,7 +9,6 @@ import itertools
 import json
 import os
 import pathlib
-import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -194,6 +193,11 @@ def read_lines(path: pathlib.Path, encoding: str) -> Iterator[str]:
         bad = error.object[error.start]
         line += error.object[: error.start].count(b"\n")
         raise NotInEncoding(path, encoding, done - len(error.object) + error.start, line, bad) from None
+    except UnicodeError:  # UTF-16 or UTF-32, whose order of bytes nothing tells
+        raise InputError(
+            f"{path}: is read as {encoding.upper()}, but no mark at its beginning tells the order of its bytes; "
+            f"set encoding to '{path.name}={encoding}-le', or to {encoding}-be"
+        ) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: damaged .gz file ({error}); get it again") from None
     if held:
@@ -225,9 +229,7 @@ def _refuse_wide_characters(path: pathlib.Path, encoding: str, head: bytes) -> N
         found = "utf-32-le" if zeros[3] > zeros[0] else "utf-32-be"
     elif max(even, odd) >= max(4, len(head) // 2000) and min(even, odd) <= 0.1 * max(even, odd):
         found = "utf-16-le" if odd > even else "utf-16-be"
-    # Without a mark Python takes utf-16 and utf-32 for the order of this machine, which may be right.
-    order = "le" if sys.byteorder == "little" else "be"
-    if found and found not in (encoding, f"{encoding}-{order}") and head[:4] != codecs.BOM_UTF32_BE:
+    if found and found != encoding and not (head[:4] == codecs.BOM_UTF32_BE and encoding == "utf-32"):
         raise InputError(
             f"{path}: has zero bytes where {found.upper()} has them, but is read as "
             f"{encoding.removesuffix('-sig').upper()}; set encoding to '{path.name}={found}'"
@@ -281,7 +283,7 @@ def decodes(path: pathlib.Path, encoding: str) -> bool:
     try:
         with open_bytes(path) as handle:
             codecs.getincrementaldecoder(encoding)().decode(handle.read(BLOCK))
-    except (UnicodeDecodeError, OSError, EOFError, zlib.error):
+    except (UnicodeError, OSError, EOFError, zlib.error):
         return False
     return True
 

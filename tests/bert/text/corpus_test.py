@@ -310,13 +310,18 @@ def test_utf_16_without_a_mark_is_refused_with_its_name(write, text):
     """Its bytes can be UTF-8 as well, or any other encoding, with zeros between the letters; so can UTF-32's."""
     for name in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
         path = write("a.txt", text.encode(name))
-        for wrong in ("", "latin-1", "utf-16-be" if name == "utf-16-le" else "utf-16-le"):
+        for wrong in ("", "latin-1", "utf-16", "utf-16-be" if name == "utf-16-le" else "utf-16-le"):
             with pytest.raises(InputError, match=rf"a\.txt: .*zero bytes.*'a\.txt={name}'"):
                 sentences_of(path, encoding=wrong)
         right = sentences_of(path, encoding=name, sentences="lines", documents="file")
         assert right == [text.strip().split("\n")]
-    native = sentences_of(write("a.txt", text.encode("utf-16")), encoding="utf-16", sentences="lines", documents="file")
-    assert native == right
+    for name in ("utf-16", "utf-32"):
+        path = write("a.txt", text.encode(name))
+        assert sentences_of(path, encoding=name, sentences="lines", documents="file") == right
+    path = write("a.txt", ("\ufeff" + text).encode("utf-32-be"))
+    assert sentences_of(path, encoding="utf-32", sentences="lines", documents="file") == right
+    with pytest.raises(InputError, match=r"a\.txt: .*UTF-16.*'a\.txt=utf-16-le', or to utf-16-be"):
+        sentences_of(write("a.txt", "\u4e2d\u56fd".encode("utf-16-le")), encoding="utf-16")
     assert sentences_of(write("a.txt", b"a\0b\0c d e.\n"), sentences="lines") == [["a\0b\0c d e."]]
 
 
