@@ -75,7 +75,7 @@ class WordCache:
     def parts(self, sentences: Sequence[str]) -> list[list[bytes]]:
         """For each sentence (single blanks between words) the ids of each word; a word may have none."""
         if self._whole:
-            encodings = self._tokenizer.encode_batch(sentences, special_in_text=self._special_in_text)
+            encodings = self._tokenizer.encode_batch(sentences, special_in_text=self.special_in_text)
             return [self._by_words(*pair) for pair in zip(sentences, encodings, strict=True)]
         words = [sentence.split(" ") for sentence in sentences]
         new = list(set(itertools.chain.from_iterable(words)).difference(self._known))
