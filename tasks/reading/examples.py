@@ -16,7 +16,9 @@ import numpy as np
 
 from bert.errors import InputError, printable
 from bert.prediction.classification import Kind
+from tasks.reading import held_out
 from tasks.reading import labels as cells
+from tasks.reading.equal_texts import first_of_equal, key_of
 from tasks.reading.label_kinds import KINDS, ColumnSettings, find_labels
 from tasks.reading.records import Table, cell, check_column, short, without_halves
 from tasks.reading.targets import has_labels, read_targets
@@ -140,11 +142,15 @@ def make_examples(
     )
 
 
-def split(examples: Examples, share: float, seed: int) -> tuple[Examples, Examples]:
+def split(examples: Examples, share: float, seed: int, *, equal_apart: bool = False) -> tuple[Examples, Examples]:
     """(train, validation): a share of the rows split off, by class, in the order of the file.
 
-    Classes are those with the largest share in the target; numbers and several labels are split at random. A pure
-    function of (examples, share, seed). Each class keeps a row in train, so one with a single row is only there.
+    Rows with equal texts (see equal_texts.py) stay in one part, if some can be held out then. Classes are those with
+    the largest share in the target; numbers and several labels are split at random. A pure function of its arguments.
+    Each class keeps a row in train, so one with a single row is only there.
+
+    Args:
+      equal_apart: see `tasks.job.as_begun`; equal texts may be in both parts then.
 
     Raises:
       InputError: a share outside (0, 1), no labels, or too few rows for two parts.
@@ -154,29 +160,36 @@ def split(examples: Examples, share: float, seed: int) -> tuple[Examples, Exampl
         raise InputError(f"{examples.report.source}: has no labels to split by; name the label column")
     count = len(examples.texts)
     by_class = examples.kind == "class"
-    class_N = examples.targets.argmax(1) if by_class else np.zeros(count, np.int64)
-    rng = np.random.default_rng(seed)
-    members = [rng.permutation(np.flatnonzero(class_N == c)) for c in np.unique(class_N)]
-    exact = np.array([len(rows) * share for rows in members])
-    take = np.floor(exact).astype(int)
-    # The rows that rounding down left over go where most was cut off, so that the whole share is right.
-    most = np.array([len(rows) - 1 for rows in members])
-    for c in np.argsort(take - exact, kind="stable")[: max(round(count * share) - take.sum(), 0)]:
-        take[c] += 1
-    chosen = np.concatenate([rows[:n] for rows, n in zip(members, np.minimum(take, most), strict=True)])
-    is_validation = np.zeros(count, bool)
-    is_validation[chosen] = True
-    if not is_validation.any() and len(members) == count > 1:
-        raise InputError(
-            f"{examples.report.source}: each of its {count} rows has a label of its own, so none can be held out; if "
-            "they are numbers, set kind to number, else name another label column, or a validation file"
-        )
+    targets_N = examples.targets.argmax(1) if by_class else np.zeros(count, np.int64)
+    classes, class_N = np.unique(targets_N, return_inverse=True)
+    group_N = np.arange(count) if equal_apart else first_of_equal(map(key_of, examples.texts))
+    take_C = held_out.rows_by_class(np.bincount(class_N), share)
+    is_validation = held_out.draw(class_N, group_N, take_C, np.random.default_rng(seed))
+    repeated_N = np.bincount(group_N)[group_N] > 1
     if not is_validation.any():
+        if (
+            len(np.unique(group_N)) < count
+        ):  # too few different texts; how many are in both parts is in the job's report
+            return split(examples, share, seed, equal_apart=True)
+        if len(classes) == count > 1:
+            raise InputError(
+                f"{examples.report.source}: each of its {count} rows has a label of its own, so none can be held out; "
+                "if they are numbers, set kind to number, else name another label column, or a validation file"
+            )
         raise InputError(
             f"{examples.report.source}: {count} rows are too few to split off {share:g} of them; raise the share, or "
             "name a validation file"
         )
-    train, validation = parts_of(examples.report, is_validation, share, seed)
+    notes = []
+    if len(np.unique(group_N)) < count:
+        repeated_N = np.bincount(group_N)[group_N] > 1
+        texts = len(np.unique(group_N[repeated_N]))
+        notes.append(f"{repeated_N.sum():,} rows share {texts:,} texts; rows with equal texts stay in one part")
+        held_C = np.bincount(class_N[is_validation], minlength=len(classes))
+        for c in np.flatnonzero((take_C > 0) & (held_C == 0)) if by_class else ():
+            name, rows = examples.labels[classes[c]], int((class_N == c).sum())
+            notes.append(f"none of the {rows:,} rows of {name} is held out, for rows with equal texts stay in one part")
+    train, validation = parts_of(examples.report, is_validation, share, seed, notes)
     return _part(examples, train), _part(examples, validation)
 
 
@@ -192,16 +205,23 @@ def check_share(share: float) -> None:
         raise InputError(f"validation share {share} must be above 0 and below 1")
 
 
-def parts_of(report: ReadReport, is_validation_N: np.ndarray, share: float, seed: int) -> tuple[Part, Part]:
-    """(train, validation) of N rows that were kept; each report says how many went to the other part, and why."""
+def parts_of(
+    report: ReadReport, is_validation_N: np.ndarray, share: float, seed: int, notes: Sequence[str] = ()
+) -> tuple[Part, Part]:
+    """(train, validation) of N rows that were kept; each report says how many went to the other part, and why.
+
+    Args:
+      notes: on the split, for the report of the training part.
+    """
     train, validation = np.flatnonzero(~is_validation_N).tolist(), np.flatnonzero(is_validation_N).tolist()
 
-    def part(rows: list[int], others: list[int], what: str) -> Part:
+    def part(rows: list[int], others: list[int], what: str, notes: Sequence[str] = ()) -> Part:
         elsewhere = {**report.elsewhere, what: report.elsewhere.get(what, 0) + len(others)}
-        return Part(rows, dataclasses.replace(report, kept=len(rows), elsewhere=elsewhere))
+        notes = (*report.notes, *notes)
+        return Part(rows, dataclasses.replace(report, kept=len(rows), elsewhere=elsewhere, notes=notes))
 
     return (
-        part(train, validation, f"split off for validation (share {share:g}, seed {seed})"),
+        part(train, validation, f"split off for validation (share {share:g}, seed {seed})", notes),
         part(validation, train, f"left in the training part (share {1 - share:g}, seed {seed})"),
     )
 

@@ -17,7 +17,7 @@ Where an answer has no position and the other annotators marked nothing, the que
 import dataclasses
 import json
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from bert.errors import InputError
 from bert.prediction.questions import Asked
 from tasks import span_metrics
 from tasks.reading import annotators
+from tasks.reading.equal_texts import key_of
 from tasks.reading.examples import ReadReport, check_labelled, check_share, parts_of
 from tasks.reading.json_tables import object_once, read_jsonl
 from tasks.reading.question_rows import (
@@ -47,7 +48,7 @@ from tasks.reading.text_lines import read_lines
 
 __all__ = [
     "Annotation", "Gold", "Question", "QuestionSettings", "Questions",
-    "asked_of", "for_scoring", "for_training", "placed", "read_questions", "split",
+    "asked_of", "for_scoring", "for_training", "passage_keys", "placed", "read_questions", "split",
 ]  # fmt: skip
 
 READERS = {"squad": read_squad, "multispanqa": read_multispanqa, "pico": read_pico, "lines": read_span_lines}
@@ -81,27 +82,45 @@ def read_questions(path: str, settings: QuestionSettings, *, labelled: str) -> Q
     return _choose(found, table, settings, labelled, tally)
 
 
-def split(questions: Questions, share: float, seed: int) -> tuple[Questions, Questions]:
+def split(questions: Questions, share: float, seed: int, *, equal_apart: bool = False) -> tuple[Questions, Questions]:
     """(train, validation): a share of the groups split off at random, each part in the order of the file.
 
-    A pure function of its arguments. A share of the groups is not that share of the questions where groups differ much.
-    Groups of which nothing can be trained on do not count where others are there, and stay in the training part.
+    Groups that share a passage (see equal_texts.py) count as one, if there are enough. A pure function of its
+    arguments. A share of the groups is not that share of the questions where groups differ much. Groups of which
+    nothing can be trained on do not count where others are there, and stay in the training part.
+
+    Args:
+      equal_apart: see `tasks.job.as_begun`; equal passages of several groups may be in both parts then.
 
     Raises:
       InputError: a share outside (0, 1), or too few groups for two parts.
     """
     check_share(share)
-    groups = list(dict.fromkeys(row.group for row in placed(questions).rows or questions.rows))
-    take = min(round(len(groups) * share), len(groups) - 1)
+    own_N = [row.group for row in questions.rows]
+    together_N = own_N if equal_apart else _joined(questions.rows)
+    trained = [i for i, row in enumerate(questions.rows) if not row.untrainable] or range(len(questions.rows))
+
+    def counted(group_N: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys(group_N[i] for i in trained))
+
+    def wanted(group_N: Sequence[str]) -> int:
+        groups = len(counted(group_N))
+        return min(round(groups * share), groups - 1)
+
+    # Where too few would be left, groups are not joined; how many passages are in both parts is in the job's report.
+    group_N = together_N if wanted(together_N) > 0 else own_N
+    groups, take = counted(group_N), wanted(group_N)
+    joined = len(set(own_N)) - len(set(group_N))
     if take < 1:
         raise InputError(
             f"{questions.report.source}: {len(groups)} articles or documents are too few to split off {share:g} of "
-            "them; raise the share, or name a validation file"
+            f"them; name a validation file, or set validation_share to {1 / len(groups) if len(groups) > 1 else 0:.2g}"
         )
     order = np.random.default_rng(seed).permutation(len(groups))
     chosen = {groups[i] for i in order[:take]}
-    is_validation = np.array([row.group in chosen for row in questions.rows])
-    train, validation = parts_of(questions.report, is_validation, share, seed)
+    is_validation = np.array([group in chosen for group in group_N])
+    notes = [f"{joined:,} articles or documents share a passage with another one and stay in its part"] * bool(joined)
+    train, validation = parts_of(questions.report, is_validation, share, seed, notes)
     return (
         Questions([questions.rows[i] for i in train.rows], train.report),
         Questions([questions.rows[i] for i in validation.rows], validation.report),
@@ -143,9 +162,32 @@ def for_scoring(questions: Questions) -> Questions:
     return questions._replace(report=dataclasses.replace(report, notes=(*report.notes, *tally.notes())))
 
 
+def _joined(rows: Sequence[Question]) -> list[str]:
+    """For each question its group, or the first of the groups that it shares passages with, also through others."""
+    before: dict[str, str] = {}  # group -> an earlier one that it is joined to, or itself
+    of_passage: dict[Hashable, str] = {}
+
+    def first(group: str) -> str:
+        while before.setdefault(group, group) != group:
+            group = before[group]
+        return group
+
+    groups = [row.group for row in rows]
+    places = {group: i for i, group in reversed(list(enumerate(groups)))}
+    for group, passage in dict.fromkeys((row.group, row.context) for row in rows):
+        pair = first(group), first(of_passage.setdefault(key_of([passage]), group))
+        before[max(pair, key=places.__getitem__)] = min(pair, key=places.__getitem__)
+    return [first(group) for group in groups]
+
+
 def asked_of(rows: Iterable[Question]) -> list[Asked]:
     """The questions as a reader takes them, by the names that messages call them."""
     return [Asked(row.question, row.context, f"{row.place}: question {row.id}") for row in rows]
+
+
+def passage_keys(questions: Questions) -> list[Hashable]:
+    """A key of each passage, once; of equal ones (see equal_texts.py) the same."""
+    return list(dict.fromkeys(key_of([context]) for context in dict.fromkeys(row.context for row in questions.rows)))
 
 
 def _load(path: str, settings: QuestionSettings) -> Table:

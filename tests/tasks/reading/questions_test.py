@@ -5,9 +5,19 @@ import json
 import re
 from collections import Counter
 
+import numpy as np
 import pytest
 
-from tasks.reading.questions import Annotation, Gold, QuestionSettings, for_scoring, for_training, read_questions, split
+from tasks.reading.questions import (
+    Annotation,
+    Gold,
+    QuestionSettings,
+    for_scoring,
+    for_training,
+    passage_keys,
+    read_questions,
+    split,
+)
 from tests.tasks.reading.one_line import message_of, says_so
 
 CONTEXT = "café 🤗 in Paris,\r\n\r\nnot in  London. Paris is big. 𝒳!"
@@ -287,7 +297,9 @@ def test_paths_and_settings_that_make_no_sense(write, tmp_path):
 def articles(*sizes):
     """Rows of a file with articles of so many questions."""
     names = [(f"t{i}", f"{i}.{j}") for i, size in enumerate(sizes) for j in range(size)]
-    rows = [{"title": title, "context": "a", "id": name, "question": "?", "answers": []} for title, name in names]
+    rows = [
+        {"title": title, "context": f"a {title}", "id": name, "question": "?", "answers": []} for title, name in names
+    ]
     return json.dumps(rows)
 
 
@@ -315,6 +327,26 @@ def test_other_seeds_split_otherwise_and_bad_shares_are_refused(write):
     one, two = (read(write("b.json", articles(*sizes))) for sizes in [(9,), (3, 3)])
     assert says_so("1 articles or documents are too few", message_of(split, one, 0.9, 0))
     assert [len(part.rows) for part in split(two, 0.99, 0)] == [3, 3]
+
+
+def test_articles_with_the_same_passage_stay_in_one_part(write):
+    """Each passage stands in two articles, with other blanks; which part an article is in is a function of the seed."""
+    rows = [
+        {"title": f"t{i}{side}", "context": f"The {side * ' '}passage {i}", "id": f"{i}{side}"}
+        | {"question": "?", "answers": []}
+        for side in range(2)
+        for i in range(20)
+    ]  # fmt: skip
+    questions = read(write("a.json", json.dumps(rows)))
+    train, validation = split(questions, 0.2, 0)
+    assert not set(passage_keys(train)) & set(passage_keys(validation))
+    assert len(validation.rows) == 8
+    assert any("share a passage" in note for note in train.report.notes)
+    apart = split(questions, 0.2, 0, equal_apart=True)[1]
+    order = np.random.default_rng(0).permutation(40)[:8]
+    assert [row.group for row in apart.rows] == [rows[i]["title"] for i in sorted(order)]
+    same = read(write("b.json", json.dumps([row | {"context": "a"} for row in rows])))
+    assert len(split(same, 0.2, 0)[1].rows) == 8  # all share it
 
 
 # Real files, as the README beside the data counts them
