@@ -37,7 +37,9 @@ def get_config() -> ConfigDict:
 
     config.metrics = ""  # names with commas; empty: the usual ones for the kind
     config.metric = ""  # chooses the best evaluation; empty: the first of the metrics
-    config.positive = ""  # the label that f1 is about; empty: the second of two
+    config.positive = (
+        ""  # the label that f1 is of; empty: the rarer one of two in training, as GLUE says for MRPC and QQP
+    )
     config.baseline = False  # also fit TF-IDF + logistic regression, to see what BERT adds
     recipe.add_to(config)
     return config

@@ -6,6 +6,7 @@ token_labels.py; what prediction needs besides weights is bert/prediction/bio_sp
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ from tasks.reading.questions import (
     asked_of,
     for_scoring,
     for_training,
+    passage_keys,
     placed,
     read_questions,
     split,
@@ -51,10 +53,11 @@ class Job:
     files: QuestionSettings
     labels: tuple[str, ...] = TAGS
     fresh: tuple[str, ...] = ("token_classifier",)
+    positive: str | None = None
 
     @property
     def report(self) -> str:
-        return report_of(self.train, self.validation)
+        return report_of(self.train, self.validation, "passages", passage_keys)
 
     @property
     def fingerprint(self) -> str:
@@ -96,7 +99,8 @@ class Job:
             logits_KC = scores.of_tokens(params, config, cut.encoded, settings, devices)[cut.place_K]
             p_KC = scores.softmax(logits_KC[:, order])
             found = bio_scores.score(p_KC, cut.starts, rows, pieces_N, marked, self.voting.weights, self.reading)
-            return {name: found[name].value for name in self.names}
+            values = {name: found[name].value for name in dict.fromkeys((*self.names, bio_scores.LOSS))}
+            return values | bio_scores.constant(bio_spans.spans(p_KC, cut.starts, self.reading), found)
 
         return evaluate
 
@@ -104,8 +108,11 @@ class Job:
         return {}
 
 
-def read(config: ConfigDict) -> Job:
+def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     """The job that the settings of configs/bio_mrc.py describe.
+
+    Args:
+      equal_apart: see `tasks.job.as_begun`.
 
     Raises:
       InputError: whatever is wrong with files, annotations or settings, by name.
@@ -115,12 +122,13 @@ def read(config: ConfigDict) -> Job:
     loss = TokenLabels(len(TAGS), config.loss_per, dropout_rate(config))
     names = metric_names(config.metrics, bio_scores.USUAL, bio_scores.NAMES)
     files = settings_of(QuestionSettings, config)
+    splitting = functools.partial(split, equal_apart=equal_apart)
     train, validation = read_parts(
-        config, "questions", lambda path: read_questions(path, files, labelled="needed"), split
+        config, "questions", lambda path: read_questions(path, files, labelled="needed"), splitting
     )
     train, validation = for_training(train), validation and for_scoring(validation)
     everyone = [*train.rows, *(validation.rows if validation else [])]
     known = {gold.annotator for row in everyone for gold in row.golds}
     votes.check_names(voting, sorted(known))
-    choice = choice_of(config, names, bio_scores.LOWER_IS_BETTER, validation)
+    choice = choice_of(config, names, bio_scores.LOWER_IS_BETTER, validation, bio_scores.LOSS)
     return Job(train, validation, reading, voting, names, choice, loss, files)

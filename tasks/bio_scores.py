@@ -13,7 +13,8 @@ from bert.data import passages
 from bert.prediction import bio_spans
 from bert.prediction.bio_spans import TAGS, BioReading, Span
 from bert.text.alignment import Pieces
-from tasks import agreement, span_metrics, votes
+from bert.training.evaluate import Metrics
+from tasks import agreement, constant_answers, span_metrics, votes
 from tasks.agreement import AnnotatorScores
 from tasks.metrics import Score
 from tasks.reading.questions import Question
@@ -24,6 +25,7 @@ _NOTHING = "no question is annotated"
 USUAL = (
     "cross_entropy", "kl", "exact_match", "f1", "exact_f1", "overlap_f1", "annotator_mean", "annotator_human", "n",
 )  # fmt: skip
+LOSS = "cross_entropy"  # that is trained, per token
 LOWER_IS_BETTER = ("cross_entropy", "nats_per_example", "kl", "brier", "calibration_error")
 NAMES = (
     *LOWER_IS_BETTER, "exact_match", "f1", "exact_precision", "exact_recall", "exact_f1", "overlap_precision",
@@ -139,6 +141,16 @@ def score(
     found["annotator_kappa"] = agreement.fleiss_kappa(vote_counts(marked, pieces_N, {}))
     found |= {"n": Score(float(len(known))), "n_tokens": Score(tokens)}
     return {name: found[name] for name in NAMES}
+
+
+def constant(predicted_N: Sequence[Sequence[Span]], found: Mapping[str, Score]) -> Metrics:
+    """What is noted of a reader that finds no span in any passage, see constant_answers.py.
+
+    Args:
+      found: scores of these spans.
+    """
+    silent = len(predicted_N) > 1 and not any(predicted_N) and found["exact_match"].value != 1
+    return constant_answers.noted("nothing" if silent else None, len(predicted_N))
 
 
 def beside_annotators(

@@ -39,8 +39,11 @@ class Sources(NamedTuple):
     metrics: tuple[str, ...]
 
 
-def read(config: Mapping[str, Any]) -> Sources:
+def read(config: Mapping[str, Any], *, equal_apart: bool = False) -> Sources:
     """The examples that the settings name.
+
+    Args:
+      equal_apart: see `tasks.job.as_begun`.
 
     Raises:
       InputError: a file, column, label or setting that does not do, by name.
@@ -62,7 +65,7 @@ def read(config: Mapping[str, Any]) -> Sources:
     if config["validation"]:
         validation = read_part(config, config["validation"], kind, labels, labelled="needed")
     elif config["validation_share"]:
-        train, validation = examples.split(train, config["validation_share"], config["seed"])
+        train, validation = examples.split(train, config["validation_share"], config["seed"], equal_apart=equal_apart)
     return Sources(train, validation, columns.text, ())
 
 

@@ -62,6 +62,7 @@ class Run:
       flops_per_token: arithmetic of a training step for one token, for the progress line.
       choose: which of the evaluated states is the best, and when to stop; None: train to the end.
       on_best: called with (step, parameters, metrics) when an evaluation is the best so far.
+      title: name of a metric -> as the progress shows it; of names with the same title one is shown.
     """
 
     setup: Setup
@@ -72,6 +73,7 @@ class Run:
     flops_per_token: float
     choose: Choice | None = None
     on_best: Callable[[int, dict, Metrics], None] | None = None
+    title: Callable[[str], str] = str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -226,7 +228,7 @@ class _Loop:
             self.file.write(step, "validation", metrics)
             if self.run.choose and self.run.choose.note(self.best, step, metrics) and self.run.on_best:
                 self.run.on_best(step, state.params, metrics)
-        self.progress.report(step, "validation", metrics)
+        self.progress.report(step, "validation", {self.run.title(name): value for name, value in metrics.items()})
         self.progress.restart(step)
         return metrics
 

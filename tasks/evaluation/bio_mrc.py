@@ -32,9 +32,18 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
     losses_N = bio_scores.row_losses(p_KC, target_KC, starts)
     told = bio_spans.answers(p_KC, starts, [row.context for row in rows], pieces_N, reading)
     worst = [_row(rows[i], float(losses_N[i]), told[i]) for i in np.argsort(-losses_N)[: report.KEPT_WORST]]
-    beside = bio_scores.beside_annotators(marked, bio_spans.spans(p_KC, starts, reading), pieces_N)
+    predicted_N = bio_spans.spans(p_KC, starts, reading)
+    beside = bio_scores.beside_annotators(marked, predicted_N, pieces_N)
     lines, annotators = report.annotators(beside, "passages")
+    values: dict[str, Any] = {
+        "source": found.report.source,
+        "rows": found.report.as_json() | {"spans": marked.report},
+        "scores": metrics.as_json(scores),
+        "annotators": annotators,
+        "worst": worst,
+    }
     text = [str(found.report), *([marked.report] if marked.report else []), "", metrics.report_table(scores), *lines]
+    report.add_constant(text, values, bio_scores.constant(predicted_N, scores), model.task)
     text += ["", "worst (nats):"]
     text += [
         printable(f"{row['loss']:8.3f}  {row['place']}  ")
@@ -42,13 +51,6 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
         f"predicted {_shown([span['text'] for span in row['predicted']])}"
         for row in worst[: report.SHOWN_WORST]
     ]
-    values = {
-        "source": found.report.source,
-        "rows": found.report.as_json() | {"spans": marked.report},
-        "scores": metrics.as_json(scores),
-        "annotators": annotators,
-        "worst": worst,
-    }
     return Evaluation("\n".join(text), values)
 
 

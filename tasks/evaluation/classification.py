@@ -15,7 +15,7 @@ import numpy as np
 from bert.errors import InputError, printable
 from bert.inference import LoadedModel
 from bert.prediction.classification import answers, reading_of
-from tasks import metrics, sources
+from tasks import class_table, constant_answers, metrics, sources
 from tasks.evaluation import report
 from tasks.evaluation.report import Evaluation
 from tasks.reading import glue
@@ -64,10 +64,10 @@ def evaluate(model: LoadedModel, found: Examples, *, batch_size: int = 32, resam
     scored = model.extra.get("scored") or {}
     names = tuple(scored.get("metrics") or ())
     names += tuple(n for n in metrics.default_metrics(reading.kind, found.labels) if n not in names)
-    given = (names, found.targets, predicted_NC, reading.kind, found.labels)
-    positive, threshold = scored.get("positive"), reading.threshold
-    scores = metrics.score(*given, positive=positive, threshold=threshold)
-    intervals = metrics.bootstrap(*given, positive=positive, threshold=threshold, resamples=resamples)
+    given, threshold = (found.targets, predicted_NC, reading.kind, found.labels), reading.threshold
+    positive = scored.get("positive") or metrics.rarer_label(found.targets, found.labels)
+    scores = metrics.score(names, *given, positive=positive, threshold=threshold)
+    intervals = metrics.bootstrap(names, *given, positive=positive, threshold=threshold, resamples=resamples)
     worst = metrics.worst_rows(found.targets, predicted_NC, reading.kind)
     losses_N = metrics.row_losses(found.targets, predicted_NC, reading.kind)
     told = answers(predicted_NC, model.labels, reading)
@@ -79,10 +79,16 @@ def evaluate(model: LoadedModel, found: Examples, *, batch_size: int = 32, resam
     values: dict[str, Any] = {
         "source": found.report.source,
         "rows": found.report.as_json(),
-        "scores": metrics.as_json(scores, intervals),
+        "scores": metrics.as_json(scores, intervals, positive),
         "worst": rows,
     }
-    text = [str(found.report), "", metrics.report_table(scores, intervals)]
+    text = [str(found.report), "", metrics.report_table(scores, intervals, positive)]
+    constant = metrics.constant_answer(*given, threshold)
+    report.add_constant(text, values, constant_answers.noted(constant, len(found.texts)), model.task)
+    if reading.kind != "number":
+        each, macro = class_table.of_classes(*given, threshold)
+        values |= {"classes": class_table.as_json(each), "macro": metrics.as_json(macro)}
+        text += ["", class_table.table(each, macro)]
     if reading.kind == "class":
         counts_CC = metrics.confusion(found.targets, predicted_NC)
         values["confusion"] = {"labels": list(found.labels), "counts": counts_CC.tolist()}

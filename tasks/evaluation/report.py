@@ -11,6 +11,8 @@ from typing import Any
 from bert import files
 from bert.errors import InputError, printable
 from bert.inference import LoadedModel
+from bert.training.evaluate import Metrics
+from tasks import constant_answers
 from tasks.agreement import AnnotatorScores
 from tasks.reading.records import without_halves
 
@@ -65,6 +67,18 @@ def annotators(scores: AnnotatorScores, of: str) -> tuple[list[str], dict[str, A
              for count in [each[name].n_sentences]]  # fmt: skip
     more = f", and {len(each) - len(most):,} more" if len(each) > len(most) else ""
     return ["", printable(f"F1 with each annotator ({of}): {', '.join(shown)}{more}")], values
+
+
+def add_constant(text: list[str], values: dict[str, Any], scores: Metrics, task: str) -> None:
+    """Says of a model that gives one answer to everything that it does, for people, and for programs where it does not.
+
+    Args:
+      scores: with what `constant_answers.noted` made.
+    """
+    sentence = constant_answers.sentence(scores, task)
+    values["constant_answer"] = sentence or None
+    if sentence:
+        text += ["", f"{sentence}: {constant_answers.ADVICE}"]
 
 
 def check_format(format: str, formats: Iterable[str]) -> None:

@@ -48,7 +48,16 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
     ]
     worst.sort(key=lambda row: (row["f1"], -(row["predicted"]["probability"])))  # surest of the wrong first
     read = dataclasses.replace(found.report, notes=(*found.report.notes, *task.several_spans(rows)))
-    text = [str(read), "", metrics.report_table(scores), "", "worst, the surest first:"]
+    values: dict[str, Any] = {
+        "source": found.report.source,
+        "rows": read.as_json(),
+        "scores": metrics.as_json(scores),
+        "worst": worst[: report.KEPT_WORST],
+    }
+    text = [str(read), "", metrics.report_table(scores)]
+    threshold = reading.threshold if reading.no_answer else None
+    report.add_constant(text, values, task.constant(rows, told, threshold), model.task)
+    text += ["", "worst, the surest first:"]
     text += [
         printable(f"{row['predicted']['probability']:8.3f}  {row['place']}  ")
         + f"{report.cut(row['question'], 60)}  answers "
@@ -56,12 +65,6 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
         f"{report.cut(row['predicted']['answer'] or 'none', 50)}"
         for row in worst[: report.SHOWN_WORST]
     ]
-    values = {
-        "source": found.report.source,
-        "rows": read.as_json(),
-        "scores": metrics.as_json(scores),
-        "worst": worst[: report.KEPT_WORST],
-    }
     return Evaluation("\n".join(text), values)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from bert.errors import InputError, printable
 from bert.inference import LoadedModel
 from bert.prediction import bio_tags, tagging
-from tasks import metrics, tag_scores
+from tasks import class_table, metrics, tag_scores
 from tasks import tagging as task
 from tasks.evaluation import report
 from tasks.evaluation.report import Evaluation
@@ -52,13 +52,17 @@ def evaluate(model: LoadedModel, found: TaggedRows, *, batch_size: int = 32) -> 
         for i in np.argsort(-wrong_N, kind="stable")[: report.KEPT_WORST]
         if wrong_N[i]
     ]
-    values = {
+    values: dict[str, Any] = {
         "source": found.report.source,
         "rows": found.report.as_json(),
         "scores": metrics.as_json(scores),
         "worst": worst,
     }
     text = [str(found.report), "", metrics.report_table(scores)]
+    report.add_constant(text, values, tag_scores.constant(predicted, scores), model.task)
+    each = tag_scores.by_type(predicted, rows, model.labels)
+    values["classes"] = class_table.as_json(each)
+    text += ["", class_table.table(each, heading="entity" if bio_tags.are_bio(model.labels) else "tag")] if each else []
     if bio_tags.are_bio(model.labels):
         lines, values["annotators"] = report.annotators(tag_scores.beside_annotators(rows, predicted), "sentences")
         text += lines

@@ -225,7 +225,8 @@ def test_a_job_says_what_it_is(read):
     extra = job.extra({})
     assert extra["bio_mrc"] == dataclasses.asdict(job.reading)
     assert extra["files"] == {"format": "auto", "documents": "", "question": "", "annotators": "", "encoding": "utf-8"}
-    assert job.report.count("\n") == 1
+    assert job.report.count("\n") == 2
+    assert job.report.splitlines()[2].startswith("validation: 24 of 24 passages are in the training part")  # the same
     assert read(validation="", validation_share=0.0).choice is None
     assert job.baseline() == {}
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from bert.prediction import bio_tags
-from bert.prediction.bio_spans import TAGS, BioReading
+from bert.prediction.bio_spans import TAGS, BioReading, Span
 from bert.text.alignment import Pieces
 from tasks import bio_scores
 from tasks.entity_metrics import entities
+from tasks.metrics import Score
 from tasks.reading.questions import Annotation, Gold, Question
 
 READING = BioReading()
@@ -265,3 +266,9 @@ def test_spans_are_those_of_the_entity_metrics():
 
 def test_the_usual_metrics_are_known():
     assert set(bio_scores.USUAL) < set(bio_scores.NAMES)
+
+
+def test_a_reader_that_marks_nothing_is_noted():
+    wrong, right = {"exact_match": Score(0.5)}, {"exact_match": Score(1.0)}
+    assert bio_scores.constant([[], []], wrong) == {"constant_answer:nothing": 2}
+    assert bio_scores.constant([[], [Span(0, 1, 1.0)]], wrong) == bio_scores.constant([[], []], right) == {}

@@ -13,11 +13,14 @@ import bert
 from bert.data import examples
 from bert.data.examples import ExampleSettings
 from bert.errors import InputError
+from bert.model.heads import Model
 from bert.prediction import answer_spans, questions, scores
 from bert.prediction.answer_spans import Candidate, Found, SpanReading
 from bert.prediction.questions import Asked
 from bert.text.alignment import Pieces
 from bert.text.tokenizer import Tokenizer
+from bert.training import evaluate
+from bert.training.task import with_counts
 from configs import squad as recipe
 from tasks import squad
 from tasks.reading.examples import ReadReport
@@ -308,13 +311,44 @@ def test_scores_of_a_run_are_those_of_the_model_that_it_saves():
     assert found["threshold"] == model.extra["squad"]["threshold"] != 0.0
 
 
+@pytest.mark.parametrize("without", squad.WITHOUT)
+def test_the_loss_of_an_evaluation_is_that_of_training(without):
+    """Windows with the answer, without it, and of questions that have none: the same mean as over training batches."""
+    rows = [
+        question("the cat sat on the mat and the dog " * 4, span, id=str(i)) for i, span in enumerate([(4, 7), None])
+    ]
+    model = bert.load(GOLDEN / "tiny_qa")
+    made = dataclasses.replace(job(part(*rows), part(*rows), without=without))
+    found = made.evaluator(TOKENIZER, model.config, ExampleSettings(4, 24), scores.HERE)(model.params)
+    batches = made.batches(TOKENIZER, ExampleSettings(64, 24, packed=False))
+    task, totals = made.task(model.config), {}
+    network = Model(model.config, task.head(model.config))
+    for number in range(batches.steps_per_epoch):
+        batch = batches(number)
+        outputs = network.apply({"params": model.params}, batch)
+        evaluate.add(totals, with_counts(task.sums(outputs, batch), task.counts(batch)))
+    assert found["cross_entropy"] == pytest.approx(task.metrics(totals)["loss"], rel=1e-5)
+
+
+def test_a_reader_that_answers_nothing_is_noted():
+    rows, silent, answered = [question("a", (0, 1)), question("a", None)], {"null_odds": 2.0}, {"null_odds": -2.0}
+    (note,) = squad.constant(rows, [silent, {"null_odds": None}], 1.0)
+    assert note == "constant_answer:nothing"
+    assert squad.constant(rows, [silent, answered], 1.0) == {}
+    assert squad.constant(rows, [silent, silent], None) == {}  # every question must be answered
+    assert squad.constant(rows[1:] * 2, [silent, silent], 1.0) == {}  # all right
+
+
 @pytest.mark.parametrize("metric", squad.METRICS)
 def test_the_threshold_serves_the_metric_of_the_run(monkeypatch, metric):
     monkeypatch.setattr(squad, "score", lambda *given: {"chosen by": given[-1]})
     monkeypatch.setattr(scores, "of_tokens", lambda params, config, encoded, *_: np.zeros((len(encoded.token_ids), 2)))
     rows = part(question("the cat", (0, 3)))
     made = dataclasses.replace(job(rows, rows), choice=squad.Choice(metric))
-    assert made.evaluator(TOKENIZER, None, None, None)({}) == {"chosen by": metric}
+    found = made.evaluator(TOKENIZER, None, None, None)({})
+    assert found["chosen by"] == metric
+    tokens = int(made.batches(TOKENIZER, ExampleSettings(1, 24))(0)["example_ids"].astype(bool).sum())
+    assert found["cross_entropy"] == pytest.approx(np.log(tokens))  # of scores that are all the same
 
 
 def test_other_data_has_another_fingerprint():
@@ -359,7 +393,7 @@ def config_of(tmp_path, *unanswered, **changes):
 def test_whether_a_question_may_have_no_answer(tmp_path, unanswered, told, may):
     made = squad.read(config_of(tmp_path, *unanswered, no_answer=told))
     assert made.reading == SpanReading(24, 6, 8, no_answer=may)
-    assert made.choice == squad.Choice("f1", True, 0)
+    assert made.choice == squad.Choice("f1", True, 0, "cross_entropy")
     assert len(made.train.rows) == len(made.validation.rows) == 2
     made = squad.read(config_of(tmp_path, validation_share=0.0, metric="exact"))
     assert made.choice is made.validation is None

@@ -110,3 +110,31 @@ def test_labels_make_no_lines_of_their_own_and_steer_no_terminal(commands):
     plain, odd = reports
     assert len(odd.splitlines()) == len(plain.splitlines())
     assert all(line.isprintable() for line in odd.splitlines())
+
+
+def test_an_evaluation_names_the_class_of_each_score_and_scores_each_class(commands):
+    """A model that always says the commoner class: its F1 is that of the rarer one, and it is said in words."""
+    run = commands("classification")
+    rows = "".join(f"word{i}\t{'attack' if i < 3 else 'normal'}\n" for i in range(12))
+    path = run.write("in.tsv", "text\tlabel\n" + rows)
+    model = classifier("class", ("attack", "normal"), [0.0, 1.0])
+    found = run.evaluate(model, path)
+    line = next(line for line in found.text.splitlines() if line.startswith("f1 "))
+    assert line.split()[1:4] == ["of", "attack", "0.0000"]
+    assert found.values["scores"]["f1"]["label"] == "attack"
+    assert found.values["scores"]["f1"]["value"] == 0
+    for label, recall, support in (("attack", 0, 3), ("normal", 1, 9)):
+        row = found.values["classes"][label]
+        assert (row["recall"]["value"], row["support"]["value"], row["roc_auc"]["value"]) == (recall, support, 0.5)
+        assert any(line.split()[:1] == [label] and f" {support} " in line for line in found.text.splitlines())
+    assert found.values["classes"]["attack"]["average_precision"]["value"] == pytest.approx(0.25)
+    assert found.values["classes"]["attack"]["precision"]["value"] is None
+    assert "the model answers normal for all 12 rows" in found.text
+    assert "normal for all 12 rows" in found.values["constant_answer"]
+    model.extra["scored"] = {"metrics": ["accuracy"], "positive": "normal"}  # what the run says, goes
+    found = run.evaluate(model, path)
+    assert found.values["scores"]["f1"]["label"] == "normal"
+    assert "f1 of normal" in found.text
+    alone = run.evaluate(model, run.write("one.tsv", "text\tlabel\na\tnormal\nb\tnormal\n"))
+    assert alone.values["constant_answer"] is None  # and right
+    assert alone.values["classes"]["normal"]["roc_auc"]["value"] is None

@@ -64,6 +64,13 @@ def test_official_scores_at_the_threshold_of_training(run, model):
     assert run.evaluate(model, path, batch_size=1).values == found.values
 
 
+def test_a_reader_that_answers_no_question_is_told(run, model):
+    path = run.write("dev.json", squad(("a", "the mat is in France", ["France"]), ("b", "the mat", [])))
+    found = run.evaluate(model, path)
+    assert "nothing for all 2 questions" in found.text
+    assert run.evaluate(model, run.write("dev.json", FILE)).values["constant_answer"] is None
+
+
 def test_files_without_unanswered_questions_have_the_scores_of_squad_1(run, model):
     model.extra = dataclasses.replace(READING, no_answer=False).to_json()
     path = run.write("dev.json", squad(("a", CONTEXT, ["PARIS"]), ("b", "the mat", ["mat"])))
