@@ -155,6 +155,8 @@ def test_the_loss_decides_between_equal_evaluations_whatever_is_logged(tmp_path)
     made = read(tmp_path, rows, metrics="spearman", metric="mse")
     assert made.choice == Choice("mse", False, 0, "mse")
     assert set(made._scores(made.validation, made.validation.targets)) == {"spearman", "mse"}
+    constant = made._scores(made.validation, np.full((2, 1), 1.25, np.float32))
+    assert constant["constant_answer:about the same number"] == 2
     with pytest.raises(InputError, match=r"config\.metric is 'n'; it must be one of those computed: pearson"):
         read(tmp_path, rows, metric="n")
 
