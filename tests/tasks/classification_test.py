@@ -129,6 +129,9 @@ def test_f1_is_of_the_rarer_of_two_classes_and_its_name_says_so(tmp_path):
     assert (normal["constant_answer:normal"], normal["accuracy"]) == (24, pytest.approx(22 / 24))
     assert read(tmp_path, rows, positive="normal").positive == "normal"
     assert read(tmp_path, rows[:40]).positive == "normal"  # twenty of each
+    made = read(tmp_path, rows[:14] + rows[20:35])  # 14 and 15; of them 13 and 13 are trained on
+    assert made.train.targets.sum(0).tolist() == [13, 13]
+    assert made.positive == "attack"
     assert read(tmp_path, [(text, f"{label}{i % 2}") for i, (text, label) in enumerate(rows)]).positive is None
 
 

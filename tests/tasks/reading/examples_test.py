@@ -301,3 +301,15 @@ def test_a_class_that_equal_texts_keep_out_of_the_validation_part_is_told(table)
     every = [{"text": "same", "label": label} for label in "ab" * 10]
     train, validation = split(examples_of(table(every)), 0.1, seed=0)  # nothing else is left to do; the job counts them
     assert validation.texts == [("same",), ("same",)]
+
+
+def test_groups_leave_each_class_in_training_and_come_as_near_to_the_share_as_they_can(table):
+    twice = [{"text": f"t{i // 2}", "label": "b"} for i in range(10)]
+    five = [{"text": f"f{i // 5}", "label": "c"} for i in range(10)]
+    made = examples_of(table(column(["a"] * 80) + twice + five))
+    for seed in range(5):
+        _, validation = split(made, 0.1, seed)
+        assert validation.targets.sum(0).tolist() == [8, 2, 0]  # one b is wanted, and one c: a pair, but not five
+    only = examples_of(table([*column(["a"] * 6), {"text": "text 0", "label": "b"}]))
+    for seed in range(10):
+        assert split(only, 0.5, seed)[0].targets.sum(0)[1] == 1
