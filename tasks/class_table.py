@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bert.errors import printable
 from tasks import metrics
 from tasks.metrics import Score
 from tasks.row_sums import predicted, present
@@ -70,6 +71,7 @@ def _mean(scores: Sequence[Score]) -> Score:
 def table(each: ClassScores, macro: Mapping[str, Score] | None = None, heading: str = "class") -> str:
     """A line a class, and one with the macro means where there are any; "-" stands for an undefined value."""
     names = list(next(iter(each.values()), {}))
+    each = {printable(label): row for label, row in each.items()}
     rows = {**each, **({"macro mean": macro} if macro else {})}
     first = max(len(heading), *map(len, rows)) + 2
     widths = [max(11, len(name) + 2) for name in names]

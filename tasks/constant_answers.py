@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from bert.errors import printable
 from bert.training.evaluate import Metrics
 
 NAME = "constant_answer"  # in logs that were written before, the whole name
@@ -37,5 +38,5 @@ def sentence(scores: Mapping[str, float | None], task: str) -> str:
         if name == NAME:
             return "the model gives every row the same answer"
         if is_note(name):
-            return f"the model answers {name.partition(':')[2]} for all {count:,.0f} {UNITS[task]}"
+            return f"the model answers {printable(name.partition(':')[2])} for all {count:,.0f} {UNITS[task]}"
     return ""

@@ -131,3 +131,14 @@ def write_safetensors(path: pathlib.Path, tensors: dict[str, np.ndarray], metada
             raise
         # The library has an exception of its own for a full disk; the system's says it to everyone.
         raise OSError(int(cause[1]), os.strerror(int(cause[1])), str(path)) from None
+    _sort_metadata(path)
+
+
+def _sort_metadata(path: pathlib.Path) -> None:
+    """The library writes the metadata in random order; equal models must give equal files."""
+    with open(path, "r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+        file.seek(8)
+        file.write(json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode().ljust(size))

@@ -9,7 +9,7 @@ import safetensors.numpy
 
 from bert.errors import InputError
 from bert.interop import weight_files
-from bert.interop.safetensors_file import CHECKSUMS, open_safetensors
+from bert.interop.safetensors_file import CHECKSUMS, open_safetensors, write_safetensors
 
 TENSORS = {
     "a": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -125,3 +125,14 @@ def test_a_header_larger_than_any_model_has_is_not_read(tmp_path):
     path.write_bytes((2**40).to_bytes(8, "little") + b"{}")
     with pytest.raises(InputError, match="header has 1099511627776 bytes"):
         read(path)
+
+
+def test_equal_tensors_give_equal_files(tmp_path):
+    """The order of the metadata is the same in every file, whatever the library makes of it."""
+    tensors = {"b": np.arange(3, dtype=np.float32), "a": np.ones((2, 2), np.float16)}
+    contents = set()
+    for i in range(8):
+        write_safetensors(tmp_path / f"{i}", tensors, {"one": "ä", "two": "2", "three": "3"})
+        contents.add((tmp_path / f"{i}").read_bytes())
+    assert len(contents) == 1
+    np.testing.assert_array_equal(open_safetensors(tmp_path / "0")["b"], tensors["b"])

@@ -290,6 +290,7 @@ def glue_model(task: str):
     head = {"kernel": np.zeros((32, classes), np.float32), "bias": np.zeros(classes, np.float32)}
     params = {"encoder": tiny.params["encoder"], "head": {**tiny.params["head"], "sequence_classifier": head}}
     extra = Reading(known.kind, known.text, 16).to_json() | {"files": {"glue": task}}
+    extra |= {"scored": {"positive": known.labels[1]}} if known.labels else {}
     return inference.from_params(tiny.config, params, tiny.tokenizer, labels=known.labels or ("score",), extra=extra)
 
 
