@@ -11,7 +11,7 @@ from bert.errors import InputError
 from bert.prediction.classification import Kind
 from tasks.reading import examples, glue
 from tasks.reading.examples import Examples
-from tasks.reading.label_kinds import ColumnSettings, find_labels
+from tasks.reading.label_kinds import ColumnSettings, find_labels, label_notes
 from tasks.reading.records import comma_names, has_column
 from tasks.reading.tables import TableSettings, read_table
 
@@ -60,6 +60,7 @@ def read(config: Mapping[str, Any], *, equal_apart: bool = False) -> Sources:
     columns = column_settings(config, config["kind"])
     table = read_table(config["data"], table_settings(config))
     kind, labels = find_labels(table, columns)
+    table = table._replace(notes=(*table.notes, *label_notes(labels)))
     train = examples.make_examples(table, columns, kind, labels, labelled="needed")
     validation: Examples | None = None
     if config["validation"]:

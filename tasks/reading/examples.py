@@ -17,9 +17,9 @@ import numpy as np
 from bert.errors import InputError, printable
 from bert.prediction.classification import Kind
 from tasks.reading import held_out
-from tasks.reading import labels as cells
 from tasks.reading.equal_texts import first_of_equal, key_of
 from tasks.reading.label_kinds import KINDS, ColumnSettings, find_labels
+from tasks.reading.label_numbers import is_number, is_number_otherwise
 from tasks.reading.records import Table, cell, check_column, short, without_halves
 from tasks.reading.targets import has_labels, read_targets
 
@@ -252,7 +252,11 @@ def _texts(table: Table, settings: ColumnSettings, strict: bool) -> tuple[list[t
             mended += whole != text
             texts.append(whole)
         filled = [text for text in texts if text.strip()]
-        if strict and len(filled) >= NUMBERS_AS_TEXT and all(cells.is_number(text) for text in filled):
+        if (
+            strict
+            and len(filled) >= NUMBERS_AS_TEXT
+            and all(is_number(text) or is_number_otherwise(text) for text in filled)
+        ):
             raise InputError(
                 f"{table.path}: the text column {column!r} holds numbers only ({short(filled[0])}, ...); set text "
                 "to the column with the texts"
