@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -29,6 +30,8 @@ OTHER_FORMATS = {
     **dict.fromkeys((".csv", ".tsv", ".json", ".xml", ".html", ".pdf"), "convert it to .txt, .jsonl or .parquet first"),
     **dict.fromkeys((".arrow", ".parquet.gz"), "name the folder of the saved data set, or give plain .parquet"),
 }
+
+_BREAKS = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 
 # How files of other formats begin.
 _MAGIC = {
@@ -164,15 +167,18 @@ def open_bytes(path: pathlib.Path) -> io.BufferedIOBase:
     return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")
 
 
-def read_lines(path: pathlib.Path, encoding: str) -> Iterator[str]:
+def read_lines(path: pathlib.Path, encoding: str, translate: bool = True) -> Iterator[str]:
     """Lines with "\\n" at their ends, whatever the file uses; a very long line comes in pieces without one.
+
+    Args:
+      translate: False: lines keep the ends that they have, LF, CRLF or CR.
 
     Raises:
       InputError: bytes that are not of this encoding (by position in the unpacked file), zero bytes as UTF-16 and
         UTF-32 have them, a damaged .gz file, or a file of another format, by its first bytes.
     """
     _refuse_other_formats(path)
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate)
     held, done, line = "", 0, 1
     try:
         with open_bytes(path) as handle:
@@ -182,9 +188,9 @@ def read_lines(path: pathlib.Path, encoding: str) -> Iterator[str]:
                     _refuse_wide_characters(path, encoding, block[: 1 << 16])
                 done += len(block)
                 held += decoder.decode(block, final=not block)
-                *lines, held = held.split("\n")
+                *lines, held = held.split("\n") if translate else _BREAKS.split(held)
                 line += len(lines)
-                yield from (text + "\n" for text in lines)
+                yield from (text + "\n" for text in lines) if translate else lines
                 *pieces, held = _in_pieces(held)
                 yield from pieces
                 if not block:

@@ -186,15 +186,20 @@ def _delimited(
     shares = list(told[0].get("probabilities", {})) if told else []
     added = ["predicted", *(f"p_{name}" for name in shares)]  # in place of those of an earlier prediction
     columns = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in added]
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerow([*columns, *added])
+    lines = [_line([*columns, *added], delimiter)]
     for row, answer in zip(rows, told, strict=True):
         chosen = _short(answer)
         shown = _names(chosen, separator) if isinstance(chosen, list) else chosen
         cells = [_cell(row.get(name, "")) for name in columns]
-        writer.writerow([*cells, shown, *(f"{answer['probabilities'][name]:.6f}" for name in shares)])
-    return out.getvalue()
+        lines.append(_line([*cells, shown, *(f"{answer['probabilities'][name]:.6f}" for name in shares)], delimiter))
+    return "".join(lines)
+
+
+def _line(cells: Sequence[Any], delimiter: str) -> str:
+    out = io.StringIO()
+    # The module quotes what is in its line terminator, and a lone CR would end a line for whoever reads the file.
+    csv.writer(out, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
+    return out.getvalue().removesuffix("\r\n").replace("\0", "\ufffd") + "\n"
 
 
 def _cell(value: Any) -> Any:

@@ -248,6 +248,8 @@ def _texts(table: Table, settings: ColumnSettings, strict: bool) -> tuple[list[t
         for row, place in zip(table.rows, table.places, strict=True):
             value = cell(row, column)
             text = _text(value, f"{place}: {column}", column)
+            if table.universal_newlines:
+                text = text.replace("\r\n", "\n").replace("\r", "\n")
             whole = without_halves(text)
             mended += whole != text
             texts.append(whole)

@@ -31,8 +31,8 @@ def groups(names: Iterable[str]) -> list[list[str]]:
 
 
 def in_quotes(name: str) -> bool:
-    """Whether a name has quotes around it, which may come from the file's format."""
-    return len(name) > 1 and name[0] in _QUOTES and name[-1] in _QUOTES
+    """Whether a name has quotes around it, or a double quote at one end, which may come from the file's format."""
+    return len(name) > 1 and ((name[0] in _QUOTES and name[-1] in _QUOTES) or '"' in (name[0], name[-1]))
 
 
 def apart(name: str, known: Iterable[str]) -> str:

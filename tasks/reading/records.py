@@ -26,6 +26,7 @@ class Table(NamedTuple):
     notes: what the reader did that a person should know, one line each.
     path: the file.
     names: column -> its label names in their order, where the file says so (ClassLabel of `datasets`).
+    universal_newlines: whether a line break in a text is to be read as "\\n", whatever the file has (csv).
     """
 
     columns: tuple[str, ...]
@@ -34,6 +35,7 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()
     path: str = ""
     names: Mapping[str, tuple[str, ...]] = {}
+    universal_newlines: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,9 +2,11 @@
 
 import csv
 import decimal
+import json
 import pathlib
 
 import numpy as np
+import pandas
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -14,6 +16,7 @@ from bert import inference
 from bert.errors import InputError
 from bert.prediction.classification import Reading
 from tasks import sources
+from tasks.reading.tables import read_table
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
 
@@ -138,3 +141,22 @@ def test_an_evaluation_names_the_class_of_each_score_and_scores_each_class(comma
     alone = run.evaluate(model, run.write("one.tsv", "text\tlabel\na\tnormal\nb\tnormal\n"))
     assert alone.values["constant_answer"] is None  # and right
     assert alone.values["classes"]["normal"]["roc_auc"]["value"] is None
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_predictions_are_read_back_by_csv_and_pandas_and_this_product(commands, ending):
+    """Texts with line breaks of all kinds, tabs and quotes, alone and together."""
+    run = commands("classification")
+    model = classifier("class", ("no", 'y"es'), [0.0, 1.0])
+    texts = ["a\nb", "a\tb", 'the "cat"', "a\rb", "a\r\nb", '"', '"a\n', "a, b", 'x, "a"', "'a'", "a;b", "the cat"]
+    delimiter = "," if ending == "csv" else "\t"
+    for rows in [[text] for text in texts] + [texts]:
+        path = run.write("in.jsonl", "".join(json.dumps({"text": text, "id\n": "1"}) + "\n" for text in rows))
+        written = run.predict(model, path, f"out.{ending}", ending)[f"out.{ending}"]
+        again = run.write(f"again.{ending}", written)
+        with open(again, newline="", encoding="utf-8") as file:
+            by_csv = [row["text"] for row in csv.DictReader(file, delimiter=delimiter)]
+        by_pandas = pandas.read_csv(again, sep=delimiter, dtype=str, keep_default_na=False)
+        table = read_table(again)
+        assert by_csv == list(by_pandas["text"]) == [row["text"] for row in table.rows] == rows
+        assert {row["predicted"] for row in table.rows} == set(by_pandas["predicted"]) == {'y"es'}
