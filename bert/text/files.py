@@ -19,10 +19,10 @@ from bert.errors import InputError
 INSTALLED_DOCS = "installed-docs"
 BLOCK = 1 << 20  # bytes decoded at once
 LONG_LINE = 100_000  # characters; longer lines are handed on in pieces
-LONGEST_ROW = (
-    1 << 26
-)  # characters of a line of JSON, which must be held as a whole; 67 million, a few hundred megabytes
+LONGEST_ROW = 1 << 26  # characters of a line of JSON, which is held as a whole: a few hundred megabytes
 MANY_NAMES = 20  # named in a message; of more the number is given
+# A .gz file that unpacks to more than 16 MiB and 100 times its size is no text; text is packed to a third or a tenth.
+MOST_UNPACKED, MOST_TIMES = 1 << 24, 100
 # Found in folders. A file that is named, or met by a glob, may have any ending but those of OTHER_FORMATS.
 ENDINGS = (".txt", ".jsonl", ".parquet", ".txt.gz", ".jsonl.gz")
 OTHER_FORMATS = {
@@ -180,6 +180,7 @@ def read_lines(path: pathlib.Path, encoding: str, translate: bool = True) -> Ite
     _refuse_other_formats(path)
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate)
     held, done, line = "", 0, 1
+    packed, size = path.suffix.lower() == ".gz", os.path.getsize(path)
     try:
         with open_bytes(path) as handle:
             while True:
@@ -187,10 +188,19 @@ def read_lines(path: pathlib.Path, encoding: str, translate: bool = True) -> Ite
                 if not done:
                     _refuse_wide_characters(path, encoding, block[: 1 << 16])
                 done += len(block)
+                if done > MOST_UNPACKED and packed and done > MOST_TIMES * size:
+                    raise InputError(
+                        f"{path}: unpacks to more than {MOST_TIMES} times its {size:,} bytes, as no text does; unpack "
+                        "it yourself if it is one"
+                    )
                 held += decoder.decode(block, final=not block)
-                *lines, held = held.split("\n") if translate else _BREAKS.split(held)
+                if translate or "\r" not in held:
+                    *lines, held = held.split("\n")
+                    lines = [text + "\n" for text in lines]
+                else:
+                    *lines, held = _BREAKS.split(held)
                 line += len(lines)
-                yield from (text + "\n" for text in lines) if translate else lines
+                yield from lines
                 *pieces, held = _in_pieces(held)
                 yield from pieces
                 if not block:
@@ -270,11 +280,9 @@ class NotInEncoding(InputError):
     def __init__(self, path: pathlib.Path, encoding: str, position: int, line: int, byte: int, others: str = ""):
         self.arguments = (path, encoding, position, line, byte)
         name = encoding.removesuffix("-sig").upper()
-        # FF FE and FE FF begin a file in UTF-16; as cp1252 it would be letters with gaps.
-        guess = "utf-16" if position == 0 and byte in (0xFE, 0xFF) else "cp1252"
         super().__init__(
             f"{path}, byte {position} (line {line}): 0x{byte:02X} is not {name}; set encoding to the file's, such as "
-            f"'{path.name}={guess}'{others}"
+            f"'{path.name}={wide_encoding(path) or 'cp1252'}'{others}"
         )
 
     def with_others(self, others: Iterable[pathlib.Path]) -> "NotInEncoding":
@@ -282,6 +290,24 @@ class NotInEncoding(InputError):
         names = [path.name for path in others if path != self.arguments[0]]
         more = f"; the same is true of {listed(names)}" if names else ""
         return NotInEncoding(*self.arguments, more)
+
+
+def wide_encoding(path: pathlib.Path) -> str:
+    """The encoding of a file that has two or four bytes a character, by its first bytes; "" where it has not."""
+    try:
+        with open_bytes(path) as handle:
+            head = handle.read(4096)
+    except (OSError, EOFError, zlib.error):
+        return ""
+    if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "utf-32"
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    # The upper byte of ASCII is 0, and each file has some: blanks, line breaks, marks.
+    first, second = head[::2].count(0), head[1::2].count(0)
+    if max(first, second) * 100 < len(head):
+        return ""
+    return "utf-16-le" if second > first else "utf-16-be"
 
 
 def decodes(path: pathlib.Path, encoding: str) -> bool:

@@ -276,6 +276,8 @@ def _text(value: Any, where: str, column: str) -> str:
         return ""
     if isinstance(value, str):
         return value
+    if isinstance(value, bytes):
+        raise InputError(f"{where}: {short(value)} is not UTF-8; write the texts as UTF-8")
     inner = f", such as {column}.{next(iter(value), '')}" if isinstance(value, Mapping) else ""
     kind = {"dict": "an object", "list": "a list", "int": "a number", "float": "a number"}.get(type(value).__name__)
     raise InputError(

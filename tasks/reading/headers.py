@@ -26,10 +26,11 @@ def split_header(path: str, records: list[Record], notes: list[str]) -> tuple[tu
         raise InputError(f"{path}: no rows and no header; is it the right file?")
     number, fields = records[0]
     names, rows = [field.strip() for field in fields], records[1:]
+    first: dict[str, int] = {}
     for position, name in enumerate(names, 1):
-        if name and name in names[: position - 1]:
+        if name and first.setdefault(name, position) < position:
             raise InputError(
-                f"{path}:{number}: the header has {short(name)} twice (columns {names.index(name) + 1} and {position})"
+                f"{path}:{number}: the header has {short(name)} twice (columns {first[name]} and {position})"
                 "; name each column once, or set columns if the first line is no header"
             )
     named = max((i for i, name in enumerate(names, 1) if name), default=0)
@@ -46,8 +47,11 @@ def split_header(path: str, records: list[Record], notes: list[str]) -> tuple[tu
         notes.append(f"{path}: the first column has no name; it was taken for row numbers and called index")
     nameless = [i for i, name in enumerate(names) if not name]
     empty = {i for i in nameless if len(names) > 1 and all(_is_empty(row[i : i + 1]) for _, row in rows)}
+    taken = set(names)
     for i in nameless:
-        names[i] = _unused(f"column {i + 1}", names)
+        names[i] = f"column {i + 1}"
+        while names[i] in taken:
+            names[i] += "'"
     if set(nameless) - empty:
         called = listed((names[i] for i in nameless if i not in empty), 5)
         notes.append(f"{path}: columns without a name are called by their place: {called}")
@@ -92,9 +96,3 @@ def _is_empty(fields: Sequence[str]) -> bool:
 
 def _without(row: list[str], positions: set[int]) -> list[str]:
     return [field for i, field in enumerate(row) if i not in positions]
-
-
-def _unused(name: str, names: Sequence[str]) -> str:
-    while name in names:
-        name += "'"
-    return name

@@ -17,11 +17,14 @@ def read_lines(path: str, encoding: str, *, ends: bool = False) -> Iterator[str]
         (before the rest of it is read); see also `files.read_lines`.
     """
     file = pathlib.Path(path)
-    number, pieces, length = 1, [], 0
+    number, length = 1, 0
+    pieces: list[str] = []
     for piece in files.read_lines(file, files.encoding_of(file, encoding), not ends):
         if "\0" in piece:
-            raise InputError(f"{path}:{number}: holds a NUL character; is it text? If it is UTF-16, set encoding to it")
-        pieces.append(piece)
+            wide = files.wide_encoding(file)
+            way_out = f"set encoding to {wide}" if wide and wide != encoding else "take it out if it is"
+            raise InputError(f"{path}:{number}: holds a NUL character; is it text? {way_out[0].upper()}{way_out[1:]}")
+        pieces.append(piece.removeprefix("\ufeff") if number == 1 and not pieces else piece)
         length += len(piece)
         if length > LINE_LIMIT:
             raise InputError(
