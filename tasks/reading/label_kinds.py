@@ -81,7 +81,8 @@ def find_labels(table: Table, settings: ColumnSettings) -> tuple[Kind, tuple[str
         if label_lists.look_like_annotators(names):
             raise InputError(
                 f"{table.path}: label names the columns {listed(settings.label, 5)}, whose names would be the classes; "
-                "if they hold annotators' labels, write these into one column (0,1,1), and set votes to true"
+                "if they hold annotators' labels, write these into one column (0,1,1), and set votes to true; if they "
+                "are classes, give them other names"
             )
         return ("class" if settings.kind == "auto" else settings.kind), names
     column = settings.label[0]

@@ -50,9 +50,10 @@ def check_objects(column: str, filled: Filled, kind: str, normalize: bool, known
     if not objects or (known and set(names) <= set(known)):
         return
     where, value = objects[0]
-    inner = f"name them in label ({listed((f'{column}.{name}' for name in names), 3)}) if they are classes"
     annotators = f"set votes to true if {listed(map(short, names), 3)} are annotators"
-    votes = f"{short(value)} is no label; it looks like votes: {annotators}, or {inner}"
+    inner = f"name them in label ({listed((f'{column}.{name}' for name in names), 3)})"
+    classes = "give them other names" if look_like_annotators(names) else inner
+    votes = f"{short(value)} is no label; it looks like votes: {annotators}, or {classes} if they are classes"
     zeros = {frozenset(value) for _, value in objects if 0 in value.values()}
     for where, value in objects:
         strange = next(
