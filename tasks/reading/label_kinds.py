@@ -96,6 +96,8 @@ def find_labels(table: Table, settings: ColumnSettings) -> tuple[Kind, tuple[str
     if by_place:
         return by_place[0], label_lists.place_names(by_place[1])
     kind = settings.kind if settings.kind != "auto" else _guess(filled, settings)
+    if settings.votes and settings.separator == ",":
+        label_lists.refuse_decimals(filled)
     if kind == "number":
         commas = decimal_commas(filled, settings)
         for where, value in filled:
@@ -186,6 +188,7 @@ def _guess(filled: label_lists.Filled, settings: ColumnSettings) -> Kind:
     if settings.votes or any(isinstance(value, Mapping) for _, value in filled):
         return "class"
     if any(isinstance(value, list) for _, value in filled):
+        label_lists.refuse_mixture(filled)
         return "classes"
     numeric = [is_number(value) or is_number_otherwise(value) or are_several(value) for _, value in filled]
     numbers = [each for each, is_numeric in zip(filled, numeric, strict=True) if is_numeric]
@@ -207,6 +210,7 @@ def _guess(filled: label_lists.Filled, settings: ColumnSettings) -> Kind:
         )
     if numbers and not others:
         return "class" if all(float(value).is_integer() for _, value in numbers) else "number"
+    label_lists.refuse_unbracketed(filled, settings.separator)
     return "class"
 
 

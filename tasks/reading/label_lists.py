@@ -17,6 +17,7 @@ from typing import Any
 from bert.errors import InputError
 from bert.prediction.classification import Kind
 from tasks.reading import labels as cells
+from tasks.reading import printed
 from tasks.reading.label_numbers import is_number
 from tasks.reading.records import listed, short
 
@@ -46,6 +47,11 @@ def check_objects(column: str, filled: Filled, kind: str, normalize: bool, known
       known: labels of a model; objects with these names alone are shares.
     """
     objects = [(where, value) for where, value in filled if isinstance(value, Mapping)]
+    fields = [name for name in cells.CHOICES if objects and all(name in value for _, value in objects)]
+    if len(fields) == 1 and not known:
+        raise InputError(
+            f"{objects[0][0]}: {short(objects[0][1])} is no label; set label to what is inside, {column}.{fields[0]}"
+        )
     names = list(dict.fromkeys(name for _, value in objects for name in value))
     if not objects or (known and set(names) <= set(known)):
         return
@@ -92,6 +98,55 @@ def check_votes(column: str, filled: Filled, names: Sequence[str]) -> None:
         )
 
 
+def refuse_decimals(filled: Filled) -> None:
+    """Refuses votes like "0,25" and "3,75" in all cells, which may be numbers with decimal commas."""
+    split = [value.strip().split(",") for _, value in filled if isinstance(value, str)]
+    pairs = [pair for pair in split if len(pair) == 2 and pair[0].strip("+-").isdecimal() and pair[1].isdecimal()]
+    whole = [alone for alone in split if len(alone) == 1 and is_number(alone[0])]
+    if not pairs or len(pairs) + len(whole) < len(filled):
+        return
+    longest = max(len(pair[0]) for pair in pairs)
+    for where, value in filled:
+        if isinstance(value, str) and len(value.strip().rpartition(",")[2]) > longest and "," in value:
+            raise InputError(
+                f"{where}: {short(value)} may be a number with a decimal comma; set votes to false and kind to number, "
+                "or write votes as lists [1, 25]"
+            )
+
+
+def refuse_mixture(filled: Filled) -> None:
+    """Refuses lists of numbers beside names, which is mostly a fault."""
+    parts = [(where, part) for where, value in filled for part in (value if isinstance(value, list) else [value])]
+    numbers = [each for each in parts if is_number(each[1])]
+    others = [each for each in parts if not is_number(each[1]) and not isinstance(each[1], bool | None)]
+    if numbers and others:
+        where, part = others[0]
+        cells.name(part, where)  # NaN has a message of its own
+        raise InputError(
+            f"{where}: {short(part)} is a name, but {numbers[0][0]} holds the number {short(numbers[0][1])}; mend one, "
+            "or set kind to classes if all are names"
+        )
+
+
+def refuse_unbracketed(filled: Filled, separator: str) -> None:
+    """Refuses texts that are lists or objects without brackets, and lists of votes."""
+    for where, value in filled:
+        if isinstance(value, str) and printed.is_unbracketed(value):
+            raise InputError(
+                f"{where}: {short(value)} looks like a list or an object; write it as JSON, or set kind to class if it "
+                "is a name"
+            )
+    parts = [value.split(separator) for _, value in filled if isinstance(value, str)]
+    if len(parts) == len(filled) and len(set(map(len, parts))) == 1:
+        twice = next((i for i, names in enumerate(parts) if len({n.strip() for n in names}) < len(names)), None)
+        if twice is not None:
+            where, value = filled[twice]
+            raise InputError(
+                f"{where}: {short(value)} has a name twice; set votes to true if annotators gave a label each, or kind "
+                "to class if it is one name"
+            )
+
+
 def places(filled: Filled, kind: str, normalize: bool, separator: str) -> tuple[Kind, int] | None:
     """(kind, length of the lists) of a column of lists of numbers by place; None where they are names, or no lists.
 
@@ -105,6 +160,11 @@ def places(filled: Filled, kind: str, normalize: bool, separator: str) -> tuple[
     if not lists and kind != "classes":
         return None
     split = [(where, cells.parts(value, separator) if kind == "classes" else value) for where, value in filled]
+    for where, value in lists:
+        if None in value and any(map(_is_numeric, value)):
+            raise InputError(
+                f"{where}: {short(value)} has a place without a number; write one, or leave the cell empty"
+            )
     if not all(isinstance(value, list) and all(map(_is_numeric, value)) for _, value in split):
         return None
     rows = [(where, [float(part) for part in value]) for where, value in split]
@@ -116,10 +176,11 @@ def places(filled: Filled, kind: str, normalize: bool, separator: str) -> tuple[
         return "class", min(lengths)
     if by_place and binary:
         return "classes", min(lengths)
-    # Sets of numbers as long as each other and with one sum are counts of votes.
+    # Sets of numbers as long as each other and with one sum are counts of votes; of 0 and 1 beside empty ones, places.
     are_counts = by_place and len({tuple(row) for _, row in rows}) > 2 and len({sum(row) for _, row in rows}) == 1
+    are_places = binary and len(lengths) == 2 and min(lengths) == 0 and max(lengths) > 1
     for where, row in rows:
-        if fractions or are_counts or len(set(row)) < len(row):
+        if fractions or are_counts or are_places or len(set(row)) < len(row):
             long = ", ".join(f"{length} in {place}" for length, place in sorted(lengths.items())[:2])
             shown = short([int(part) if part.is_integer() else part for part in row])
             raise InputError(

@@ -41,10 +41,10 @@ def is_number_otherwise(value: Any) -> bool:
 
 def are_several(value: Any) -> bool:
     """A text of several numbers with marks between them: "0,1,0", "0 1 1", "1|?|0"."""
-    if not isinstance(value, str) or is_number(value):
+    if not isinstance(value, str) or not _BETWEEN.search(value.strip()):
         return False
     parts = [part for part in _BETWEEN.split(value.strip().removeprefix("[1] ")) if part]  # [1]: as R prints
-    return len(_BETWEEN.findall(value.strip())) > 0 and all(is_number(part) or part == "?" for part in parts)
+    return all(is_number(part) or part == "?" for part in parts)
 
 
 def has_decimal_commas(values: Iterable[Any]) -> bool:

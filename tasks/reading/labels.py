@@ -20,6 +20,7 @@ from tasks.reading.records import listed, refuse_halves, short
 SHARE_TOLERANCE = 2e-3
 NO_VOTE = "?"
 CHOICES = ("label", "labels", "vote", "value", "choice", "answer", "annotation", "rating", "class", "category")
+WEIGHTS = ("score", "probability", "confidence", "weight", "count")
 _WHOLE = re.compile(r"([+-]?\d+)\.0*")
 
 
@@ -98,6 +99,8 @@ def votes(value: Any, where: str, separator: str) -> list[list[str]]:
     (VariErrNLI: ``{"Ann1": "neutral", "Ann2": "entailment,neutral"}``); or a list of objects with a field of `CHOICES`.
     """
     if not isinstance(value, Mapping):
+        if isinstance(value, list) and any(isinstance(part, list) for part in value):
+            raise InputError(f"{where}: {short(value)} holds lists; write an object annotator: label")
         cast: Sequence[Any] = [_choice(part, where) for part in parts(value, separator)]
         cast = [part if isinstance(part, list) else [part] for part in cast]
     else:
@@ -111,10 +114,10 @@ def _choice(vote: Any, where: str) -> Any:
     if not isinstance(vote, Mapping):
         return vote
     fields = [name for name in vote if name.casefold() in CHOICES]
-    if len(fields) != 1:
-        raise InputError(
-            f"{where}: {short(vote)} must have one field for the vote ({', '.join(CHOICES)}), to be a vote"
-        )
+    weighted = [name for name in vote if name.casefold() in WEIGHTS]
+    if len(fields) != 1 or weighted:
+        what = f"has {weighted[0]!r}, and votes have no weight" if weighted else "must have one field for the vote"
+        raise InputError(f"{where}: {short(vote)} {what}; write an object annotator: label, or label: share")
     return vote[fields[0]]
 
 

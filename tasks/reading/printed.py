@@ -8,6 +8,7 @@ in round brackets, "(other)", and "f(x)" of a function that makes no list.
 import contextlib
 import json
 import re
+import unicodedata
 from typing import Any
 
 from bert.errors import InputError
@@ -27,6 +28,8 @@ _QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
 _TOKEN = re.compile(rf"(?P<quoted>(?<![^\s\[({{,;:=>]){_QUOTED})|(?P<open>[\[({{])|(?P<close>[\])}}])|.", re.DOTALL)
 _PAIR = re.compile(rf"\s*({_QUOTED}|:?[^\"'\[({{:=>]+?)\s*(?::|=>|->|=)\s*(.*)", re.DOTALL)
 _OPTION = re.compile(r"(dtype|device|grad_fn|requires_grad|shape)\s*=|<class ")  # of arrays, and defaultdict
+_SHARE = re.compile(r"[^:=]*[^:=\s]\s*[:=]\s*\d*\.?\d+")
+_BETWEEN_PAIRS = re.compile(r"[,;|]\s*|\s(?=[^\s:=]+[:=])")
 _NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _WORDS = {
     **dict.fromkeys(("true", "True", "TRUE", "np.True_"), True),
@@ -55,7 +58,9 @@ def structure(text: str, where: str) -> list[Any] | tuple[Any, ...] | dict[str, 
     Raises:
       InputError: it begins and ends as a list or an object, but cannot be read as one.
     """
-    text = text.strip()
+    text = text.strip().strip("\u200b\u2060\ufeff")
+    if text[:1] in ("\uff3b", "\uff5b", "\uff08"):
+        text = unicodedata.normalize("NFKC", text)  # brackets of full width
     if text[:1] == '"' and text[1:2] in ("[", "{"):  # JSON twice
         with contextlib.suppress(ValueError):
             text = json.loads(text)
@@ -78,6 +83,15 @@ def structure(text: str, where: str) -> list[Any] | tuple[Any, ...] | dict[str, 
 def is_name_in_brackets(value: Any) -> bool:
     """Whether it is a text like "[other]": a list of one name, or a name itself."""
     return isinstance(value, str) and bool(re.fullmatch(r"[\[{]\s*[^\W\d][^\[\](){},;:=\"']*[\]}]", value.strip()))
+
+
+def is_unbracketed(text: str) -> bool:
+    """Whether a text has two or more pairs of a name and a number, "a: 0.5, b: 0.5", or lines like YAML's "- a"."""
+    lines = text.strip().splitlines()
+    pairs = (
+        [_SHARE.fullmatch(part) for part in _BETWEEN_PAIRS.split(text.strip())] if ":" in text or "=" in text else []
+    )
+    return (len(pairs) > 1 and all(pairs)) or (len(lines) > 1 and all(line.startswith("- ") for line in lines))
 
 
 def _value(text: str, depth: int) -> Any:

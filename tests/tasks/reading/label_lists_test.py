@@ -96,6 +96,10 @@ def test_lists_of_numbers_may_name_labels(read):
         ([[0.9, 0.2], [0.1, 0.9]], {}),
         ([[[1, 0]], [[0, 1]]], {}),
         ([[1, None], [0, 1]], {"kind": "class"}),
+        ([[None, 1.0], [0.0, 1.0]], {}),
+        ([[1, 0], []], {}),
+        ([[1, 0], "other"], {}),
+        ([[float("nan"), 1.0], [0.0, 1.0]], {}),
         ([{"a": [1]}, {"a": [0]}], {}),
         ([3.5, [2.0]], {"kind": "number"}),
     ],
@@ -168,6 +172,32 @@ def test_votes_the_other_way_round_are_refused(read):
     counts = [{"yes": 3, "no": 2}, {"yes": 1, "no": 4}, {"yes": 5, "no": 0}]
     assert says_so("normalize to true", message_of(lambda: read(counts, votes=True)))
     assert read(counts, normalize=True)[2].tolist()[2] == [0, 1]
+
+
+def test_lists_and_objects_without_brackets_are_refused(read):
+    for cells in (["x: 0.5, y: 0.5", "x: 1"], ["1:0.5 2:0.5", "1:1"], ["x=1;y=0", "y=1"], ["- a\n- b", "- a"]):
+        assert says_so(r"a\.jsonl:1: label: .* kind to class", message_of(read, cells))
+        assert len(read(cells, kind="class")[1]) == 2
+    assert read(["Mark 1:12", "10:30"])[0] == "class"
+    cells = ["yes,no,yes", "no,no,yes", "no,yes,no"]
+    assert says_so("votes to true", message_of(read, cells))
+    assert read(cells, votes=True)[1] == ("no", "yes")
+
+
+def test_decimal_commas_are_no_votes(read):
+    for settings in ({"kind": "number"}, {}):
+        assert says_so(
+            ":1: .*decimal comma", message_of(lambda s=settings: read(["0,25", "3,5", "4"], votes=True, **s))
+        )
+    assert read([[0, 25], [3, 5]], votes=True, kind="number")[2].tolist() == [[12.5], [4]]
+    assert read(["1,2", "4"], votes=True, kind="number")[2].tolist() == [[1.5], [4]]
+
+
+def test_objects_with_a_label_inside(read):
+    cells = [{"label": "x", "score": 0.9}, {"label": "y", "score": 0.8}]
+    assert says_so("label.label", message_of(read, cells))
+    for wrong in ([[cell] for cell in cells], [[["eva", "x"], ["tom", "y"]]] * 2):
+        assert says_so("annotator: label", message_of(lambda w=wrong: read(w, votes=True)))
 
 
 def test_columns_of_annotators_are_no_classes(write):

@@ -55,6 +55,8 @@ def test_arrays_of_numpy(array):
         (repr(collections.OrderedDict(a=1)), {"a": 1}),
         (repr(frozenset({"a"})), ["a"]),
         (json.dumps("[1, 0]"), [1, 0]),
+        ("\u200b[1, 0]", [1, 0]),
+        ("\uff3b1\uff0c 0\uff3d", [1, 0]),
     ],
 )
 def test_what_others_print(text, value):
