@@ -103,6 +103,16 @@ def find_labels(table: Table, settings: ColumnSettings) -> tuple[Kind, tuple[str
         for where, value in filled:
             number_of(value, where, settings, commas)
         return kind, ()
+    counts = _counts(filled, kind, settings)
+    if settings.votes:
+        label_lists.check_votes(column, filled, list(counts))
+    _check(table, column, counts, kind)
+    given = table.names.get(column, ())
+    return kind, given if set(counts) <= set(given) else cells.ordered(set(counts))
+
+
+def _counts(filled: label_lists.Filled, kind: Kind, settings: ColumnSettings) -> dict[str, int]:
+    """Name of a label -> number of cells, or of votes, with it."""
     counts: dict[str, int] = {}
     for where, value in filled:
         for name in names_of(value, where, kind, settings):
@@ -113,11 +123,7 @@ def find_labels(table: Table, settings: ColumnSettings) -> tuple[Kind, tuple[str
                 raise InputError(
                     f"{where}: {short(several)} holds several numbers; set separator to what is between them"
                 )
-    if settings.votes:
-        label_lists.check_votes(column, filled, list(counts))
-    _check(table, column, counts, kind)
-    given = table.names.get(column, ())
-    return kind, given if set(counts) <= set(given) else cells.ordered(set(counts))
+    return counts
 
 
 def label_notes(labels: Sequence[str]) -> list[str]:
@@ -160,7 +166,7 @@ def read_cells(table: Table, column: str, settings: ColumnSettings, kind: str) -
 def names_of(value: Any, where: str, kind: Kind, settings: ColumnSettings) -> list[str]:
     """The label names in what `read_cells` gives of a cell of kind class or classes."""
     if settings.votes:
-        return [name for choice in cells.votes(value, where, settings.separator) for name in choice]
+        return _votes(value, where, settings)
     if kind == "classes":
         return list(value) if isinstance(value, Mapping) else cells.sets(value, where, settings.separator)
     return list(value) if label_lists.is_shares(value) else [cells.name(value, where)]
@@ -168,19 +174,20 @@ def names_of(value: Any, where: str, kind: Kind, settings: ColumnSettings) -> li
 
 def decimal_commas(filled: label_lists.Filled, settings: ColumnSettings) -> bool:
     """Whether the numbers in a column have decimal commas."""
-    parts = (part for _, value in filled for part in (_votes(value, settings) if settings.votes else [value]))
-    return has_decimal_commas(parts)
+    if not settings.votes:
+        return has_decimal_commas(value for _, value in filled)
+    return has_decimal_commas(part for where, value in filled for part in _votes(value, where, settings))
 
 
 def number_of(value: Any, where: str, settings: ColumnSettings, commas: bool) -> float | None:
     """The number in a cell; with votes the mean of the annotators' numbers, None where nobody voted."""
     if not settings.votes:
         return number(value, where, commas)
-    chosen = [number(name, where, commas) for name in _votes(value, settings, where)]
+    chosen = [number(name, where, commas) for name in _votes(value, where, settings)]
     return sum(chosen) / len(chosen) if chosen else None
 
 
-def _votes(value: Any, settings: ColumnSettings, where: str = "") -> list[str]:
+def _votes(value: Any, where: str, settings: ColumnSettings) -> list[str]:
     return [name for choice in cells.votes(value, where, settings.separator) for name in choice]
 
 
