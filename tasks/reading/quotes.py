@@ -71,9 +71,13 @@ def quoted_records(path: str, lines: list[str], ends: list[str], character: str,
         return list(_records(path, lines, ends, character, False))
     skipping = _records_or_error(path, lines, ends, character, True)
     plain = _records_or_error(path, lines, ends, character, False)
-    if isinstance(skipping, InputError):
-        if isinstance(plain, InputError):
+    if isinstance(plain, InputError):
+        if isinstance(skipping, InputError):
             raise plain
+    elif isinstance(skipping, InputError) or (
+        # Two lone quotes would make one record of rows that are whole without them.
+        len(skipping) != len(plain) and len({len(fields) for _, fields in plain if fields}) == 1
+    ):
         for number, fields in plain:
             spaced_fields = [field for field in fields if field[:1] == " " and field in lines[number - 1]]
             whole = next((field for field in spaced_fields if _WHOLE.fullmatch(field.strip(" "))), "")

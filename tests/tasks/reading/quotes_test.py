@@ -61,6 +61,11 @@ def test_quotes_after_blanks_that_are_text_stay(write):
     assert [row["text"] for row in rows] == ['he, "x" y', ' "a"', ' "Wow" he said']
 
 
+def test_lone_quotes_after_blanks_join_no_rows(write):
+    rows = read_table(write("a.csv", 'text,label\n "Hello,a\nyou,b\n there",c\nbye "now",d\n')).rows
+    assert [row["label"] for row in rows] == ["a", "b", "c", "d"]
+
+
 def test_lone_quotes_with_tabs_are_text_where_lines_are_alike(write):
     """As one record of two lines it would lose a row."""
     rows = read_table(write("a.tsv", 'text\tlabel\n"Hello\t1\n"\t0\n')).rows
