@@ -91,7 +91,7 @@ def find_labels(table: Table, settings: ColumnSettings) -> tuple[Kind, tuple[str
         raise InputError(f"{table.path}: no row has a label in {column!r}; is it the right column?")
     by_place = None
     if not settings.votes and settings.kind != "number":
-        label_lists.check_objects(column, filled, settings.kind, settings.normalize)
+        label_lists.check_objects(column, filled, settings.kind, settings.normalize, is_text(table, column))
         by_place = label_lists.places(filled, settings.kind, settings.normalize, settings.separator)
     if by_place:
         return by_place[0], label_lists.place_names(by_place[1])
@@ -140,6 +140,11 @@ def label_notes(labels: Sequence[str]) -> list[str]:
             f"labels with quotes around them: {listed(map(ascii, quoted), 5)}; set quoting if these do not belong"
         )
     return notes
+
+
+def is_text(table: Table, column: str) -> bool:
+    """Whether no cell of a column is an object itself, but at most a text that holds one."""
+    return not any(isinstance(cell(row, column), Mapping) for row in table.rows)
 
 
 def read_cells(table: Table, column: str, settings: ColumnSettings, kind: str) -> label_lists.Filled:

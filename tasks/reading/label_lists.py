@@ -39,25 +39,29 @@ def is_shares(value: Any) -> bool:
     return isinstance(value, Mapping) and bool(value) and all(is_number(share) for share in value.values())
 
 
-def check_objects(column: str, filled: Filled, kind: str, normalize: bool, known: Sequence[str] = ()) -> None:
+def check_objects(
+    column: str, filled: Filled, kind: str, normalize: bool, as_text: bool, known: Sequence[str] = ()
+) -> None:
     """Refuses objects that are no shares of labels, or whose names may be annotators'.
 
     Args:
       kind: as the settings say.
+      as_text: whether the objects stand in the table as text, so that no setting can name what is inside.
       known: labels of a model; objects with these names alone are shares.
     """
     objects = [(where, value) for where, value in filled if isinstance(value, Mapping)]
     fields = [name for name in cells.CHOICES if objects and all(name in value for _, value in objects)]
     if len(fields) == 1 and not known:
-        raise InputError(
-            f"{objects[0][0]}: {short(objects[0][1])} is no label; set label to what is inside, {column}.{fields[0]}"
-        )
+        inside = f"write its {fields[0]} alone" if as_text else f"set label to what is inside, {column}.{fields[0]}"
+        raise InputError(f"{objects[0][0]}: {short(objects[0][1])} is no label; {inside}")
     names = list(dict.fromkeys(name for _, value in objects for name in value))
     if not objects or (known and set(names) <= set(known)):
         return
     where, value = objects[0]
     annotators = f"set votes to true if {listed(map(short, names), 3)} are annotators"
     inner = f"name them in label ({listed((f'{column}.{name}' for name in names), 3)})"
+    if as_text:
+        inner = "write a column for each"
     classes = "give them other names" if look_like_annotators(names) else inner
     votes = f"{short(value)} is no label; it looks like votes: {annotators}, or {classes} if they are classes"
     zeros = {frozenset(value) for _, value in objects if 0 in value.values()}
@@ -71,7 +75,7 @@ def check_objects(column: str, filled: Filled, kind: str, normalize: bool, known
         isinstance(share, str) and float(share).is_integer() for _, value in objects for share in value.values()
     )
     # An object that names labels with a share of 0 names all of them; annotators come and go.
-    if look_like_annotators(names) or whole or len(zeros) > 1:
+    if look_like_annotators(names) or whole or (len(zeros) > 1 and not set(names) & set(known)):
         raise InputError(f"{objects[0][0]}: {votes}")
     for where, value in objects:
         binary = all(share in (0, 1) for share in value.values())

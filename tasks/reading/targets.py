@@ -67,7 +67,8 @@ def _cell_targets(
     commas = kind == "number" and label_kinds.decimal_commas(list(filled.items()), settings)
     by_place = False
     if kind != "number" and not settings.votes:
-        label_lists.check_objects(column, list(filled.items()), kind, settings.normalize, known.labels)
+        as_text = label_kinds.is_text(table, column)
+        label_lists.check_objects(column, list(filled.items()), kind, settings.normalize, as_text, known.labels)
         by_place = _by_place(column, list(filled.items()), settings, kind, known.labels, notes)
     if any(isinstance(value, Mapping) for value in filled.values()) and kind != "number":
         what = "the votes" if settings.votes else "the names"

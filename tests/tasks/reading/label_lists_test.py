@@ -159,6 +159,17 @@ def test_annotators_never_become_classes(read, cells):
     assert says_so("votes", message_of(read, cells, ("class", ("0", "1"))))
 
 
+def test_the_way_out_of_objects_works(read, write):
+    """An inner column where there is one; else a column for each."""
+    cells = [{"x": "1", "y": "0"}, {"x": "0", "y": "1"}]
+    assert says_so(r"label\.x, label\.y", message_of(read, cells))
+    table = read_table(write("b.jsonl", "".join(json.dumps({"text": "a", "label": cell}) + "\n" for cell in cells)))
+    columns = ColumnSettings("text", ("label.x", "label.y"))
+    assert make_examples(table, columns, *find_labels(table, columns)).targets.tolist() == [[1, 0], [0, 1]]
+    assert says_so("a column for each", message_of(read, list(map(json.dumps, cells))))
+    assert says_so("unknown label 'z'", message_of(read, [{"x": 0.5, "z": 0.5}], ("class", ("x", "y"))))
+
+
 def test_sums_of_objects_are_told_with_votes_as_a_way_out(read):
     cells = [{"eva": 3, "tom": 5}, {"eva": 1, "tom": 2}]
     assert says_so("sum to 8.* votes to true .* normalize", message_of(read, cells))
