@@ -9,6 +9,9 @@ BIN := .venv/bin
 # Written last, so a set-up that was interrupted is done again.
 READY := .venv/ready
 
+# What the slow tests compare with: PyTorch in .venv, and the peers of `make bench` in environments of their own.
+PEERS := .venv/peers
+
 .DEFAULT_GOAL := help
 .PHONY: help pretrain test test-slow glue bench bench-update lint format lock clean .venv
 
@@ -22,8 +25,10 @@ pretrain: $(READY)  ## pretrain a small BERT on the documentation of the install
 test: $(READY)  ## the tests that take seconds
 	@$(BIN)/python -m pytest -q -n 2
 
-test-slow: $(READY)  ## the tests that take minutes
-	@$(BIN)/python -m pytest -q -n 2 -m slow
+# Times are compared by tests that have the machine to themselves.
+test-slow: $(PEERS)  ## the tests that take minutes (the first time more, for PyTorch and others that they compare with)
+	@$(BIN)/python -m pytest -q -n 2 -m 'slow and not alone'
+	@$(BIN)/python -m pytest -q -m alone
 
 # Another start: make glue INIT=DIR. By default a real encoder out of a package on the index.
 GLUE ?= ../shared/data/glue
@@ -55,6 +60,10 @@ lock: $(READY)  ## write requirements.lock anew from pyproject.toml (versions an
 clean:  ## remove what was built here; prepared/ and runs/ stay
 	@rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .jax_cache .bench
 	@find $(wildcard bert launch tasks configs tests) -name __pycache__ -prune -exec rm -rf {} +
+
+$(PEERS): $(READY) $(wildcard launch/bench/*.txt)
+	@$(BIN)/python -m launch.bench.environments
+	@touch $(PEERS)
 
 .venv: $(READY)  ## the environment alone
 

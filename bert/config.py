@@ -1,8 +1,8 @@
 """BertConfig: what an encoder is (sizes, activation, dropout) and how it is computed (dtype, loop, remat, attention).
 
 Every check of these values and every spelling of them in other people's ``config.json`` is here.
-Not here: training settings (configs/), label names and window sizes of a task (they travel beside these in
-``config.json``), special token ids (bert/text/tokenizer.py).
+Not here: what the other keys of such a file mean (config_keys.py), training settings (configs/), label names and window
+sizes of a task (they travel beside these in ``config.json``), special token ids (bert/text/tokenizer.py).
 
 Source: Devlin et al. 2018 (base, large); Turc et al. 2019, "Well-Read Students Learn Better" (tiny to medium).
 """
@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from bert import config_keys
 from bert.errors import InputError
 
 # layers, hidden width, heads; the feed-forward width is always four times the hidden width.
@@ -30,6 +31,7 @@ SIZES = {
 ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "relu", "silu", "swish", "tanh")
 # Names in transformers for another way of computing the same function.
 _SAME_ACTIVATION = {"gelu_python": "gelu", "gelu_python_tanh": "gelu_pytorch_tanh"}
+_LARGEST = 3e38  # what is above is infinite in float32
 DTYPES = ("float32", "bfloat16")
 LAYER_LOOPS = ("auto", "scan", "unroll")
 ATTENTIONS = ("core", "fused")
@@ -81,21 +83,21 @@ class BertConfig:
                      "max_position_embeddings", "type_vocab_size"):  # fmt: skip
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise InputError(f"{name} is {value!r}; it must be a whole number of at least 1")
+                raise InputError(f"{name} is {value!r:.100}; it must be a whole number of at least 1")
         if self.hidden_size % self.num_heads:
             raise InputError(
                 f"hidden_size {self.hidden_size} must be a multiple of num_heads {self.num_heads}; "
                 f"the nearest is {max(1, round(self.hidden_size / self.num_heads)) * self.num_heads}"
             )
         for name in ("hidden_dropout", "attention_dropout", "layer_norm_eps", "initializer_range"):
-            if not isinstance(getattr(self, name), int | float):
-                raise InputError(f"{name} is {getattr(self, name)!r}; it must be a number")
+            if not isinstance(getattr(self, name), int | float) or isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is {getattr(self, name)!r:.100}; it must be a number")
         for name in ("hidden_dropout", "attention_dropout"):
             if not 0.0 <= getattr(self, name) < 1.0:
-                raise InputError(f"{name} is {getattr(self, name)!r}; it must be at least 0 and below 1")
+                raise InputError(f"{name} is {getattr(self, name)!r:.100}; it must be at least 0 and below 1")
         for name in ("layer_norm_eps", "initializer_range"):
-            if not 0.0 < getattr(self, name) < math.inf:
-                raise InputError(f"{name} is {getattr(self, name)!r}; it must be above 0 and finite")
+            if not 0.0 < getattr(self, name) < _LARGEST:
+                raise InputError(f"{name} is {getattr(self, name)!r:.100}; it must be above 0 and finite")
         if str(self.hidden_act) in _SAME_ACTIVATION:
             object.__setattr__(self, "hidden_act", _SAME_ACTIVATION[self.hidden_act])
         choices = {"hidden_act": ACTIVATIONS, "dtype": DTYPES, "layer_loop": LAYER_LOOPS, "attention": ATTENTIONS}
@@ -137,26 +139,24 @@ class BertConfig:
         Raises:
           InputError: for another kind of model, a missing size, or a value out of range.
         """
-        kind = values.get("model_type", "bert")  # absent in files from before 2020 and in Google's
-        if kind != "bert":
-            raise InputError(f"{source}: model_type is {kind!r}; only 'bert' can be loaded here")
-        positions = values.get("position_embedding_type", "absolute")
-        if positions != "absolute":
-            raise InputError(f"{source}: position_embedding_type is {positions!r}; only 'absolute' can be loaded here")
-        for name in ("is_decoder", "add_cross_attention"):
-            if values.get(name):
-                raise InputError(f"{source}: {name} is {values[name]!r}; only encoders can be loaded here")
+        config_keys.refuse_other_models(values, source)
         needed = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
         missing = [name for name in needed if values.get(name) is None]
         if missing:
             raise InputError(f"{source}: {', '.join(missing)} missing; a BERT configuration names them")
         fields = {ours: values[theirs] for ours, theirs in _JSON_NAMES.items() if values.get(theirs) is not None}
-        if isinstance(fields["hidden_size"], int):  # else refused below
-            fields.setdefault("intermediate_size", 4 * fields["hidden_size"])
         try:
+            if "intermediate_size" not in fields and isinstance(fields["hidden_size"], int):
+                fields["intermediate_size"] = 4 * fields["hidden_size"]
             return cls(**fields)
         except InputError as error:
-            raise InputError(f"{source}: {error}") from None
+            text = re.sub(rf"\b({'|'.join(_JSON_NAMES)})\b", lambda ours: _JSON_NAMES[ours[0]], str(error))
+            raise InputError(f"{source}: {text}") from None
+
+    @classmethod
+    def json_notes(cls, values: Mapping[str, Any], *, source: str = "config.json") -> list[str]:
+        """What a person should know who relies on such a file: keys and classes that nothing here reads."""
+        return config_keys.notes(values, _JSON_NAMES.values(), source)
 
     def to_json(self) -> dict[str, Any]:
         """The encoder's part of a Hugging Face ``config.json``."""
@@ -178,4 +178,4 @@ def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         near = difflib.get_close_matches(str(value), allowed, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}{hint}")
+        raise InputError(f"{name} is {value!r:.100}; it must be one of {', '.join(allowed)}{hint}")

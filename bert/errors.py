@@ -1,7 +1,10 @@
-"""The two exceptions that reach a person as one line instead of a traceback, and what becomes of a failed write."""
+"""The two exceptions that reach a person as one line instead of a traceback; texts of others in them; failed writes."""
 
 import errno
 import os
+import unicodedata
+
+_JOINERS = "\u200c\u200d"  # within words of Persian and Hindi, and within emoji
 
 
 class InputError(ValueError):
@@ -16,6 +19,23 @@ class RunError(RuntimeError):
 
     Commands print it as ``error: ...`` and exit with code 1.
     """
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    """The text as one line that a terminal shows as it is: line ends, escape codes and the like are spelled out.
+
+    Names come from whoever made a file: one with a line end in it could pass for a line of ours.
+
+    Args:
+      lines: it is several lines, whose ends (and tabs) stay.
+    """
+    kept = _JOINERS + "\n\t" * lines
+    return "".join(c if c in kept or not _steers(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _steers(character: str) -> bool:
+    """Whether it is a control or format character, half a character, or the end of a line or paragraph."""
+    return not character.isprintable() and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -19,7 +19,7 @@ from bert.data import rows
 from bert.data.examples import Encoded, ExampleSettings
 from bert.data.pairs import CLASS_NAMES
 from bert.data.rows import Batch, bucket_length
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.interop import export, sources
 from bert.interop.model_directory import ModelDirectory
 from bert.interop.parameters import Params
@@ -300,7 +300,7 @@ class LoadedModel:
         if tokenizer is not None:
             lower_case = "yes" if tokenizer.lower_case else "no"
             vocabulary = f"vocabulary: {tokenizer.vocab_size:,} entries, lower-case: {lower_case}"
-        return f"{self.source}: {sizes}; parts: {', '.join(self.parts)}; {vocabulary}"
+        return f"{printable(str(self.source))}: {sizes}; parts: {', '.join(self.parts)}; {vocabulary}"
 
     def __repr__(self) -> str:
         return f"<LoadedModel {self.summary()}>"

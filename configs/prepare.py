@@ -12,7 +12,9 @@ def get_config() -> ConfigDict:
     config.encoding = ""  # '' = UTF-8; a name (latin-1); or 'GLOB=NAME,GLOB=NAME' for some of the files
     config.text_column = "text"  # column of .jsonl, .parquet and saved data sets; a text or a list of sentences
     config.documents = "auto"  # .txt: blank_lines (Google's format), file, or auto = the first if lines are sentences
-    config.sentences = "auto"  # lines, split, or auto = lines unless they are wrapped or hold several sentences
+    # lines (a line is a sentence), split (lines are paragraphs), wrapped (lines are broken at a width, blank lines
+    # separate paragraphs), or auto = what the text looks like; the report says what that was.
+    config.sentences = "auto"
     config.language = "en"  # two letters, for abbreviations when sentences are split
     config.word_boundaries = ""  # 'whitespace' = blanks in the text bound words for whole-word masking (Chinese)
     config.special_tokens_in_text = False  # True = a literal [MASK] or [SEP] in the text is that token

@@ -40,7 +40,7 @@ def add_to(config: ConfigDict) -> None:
     config.warmup_share = 0.1  # of all steps
 
     config.evaluations_per_epoch = 1
-    config.patience = 0  # evaluations without a better value after which training stops; 0: never
+    config.patience = 0  # evaluations with neither a better value nor a lower loss at the same, then it stops; 0: never
 
     config.mesh = ConfigDict()
     config.mesh.mode = "dp"  # dp, fsdp, tp, fsdp_tp

@@ -37,7 +37,7 @@ def get_config() -> ConfigDict:
 
     config.metrics = ""  # names with commas; empty: the usual ones for the kind
     config.metric = ""  # chooses the best evaluation; empty: the first of the metrics
-    config.positive = ""  # the label that f1 is about; empty: the second of two
+    config.positive = ""  # the label that f1 is of; empty: GLUE's for MRPC and QQP, else the rarer of two in training
     config.baseline = False  # also fit TF-IDF + logistic regression, to see what BERT adds
     recipe.add_to(config)
     return config

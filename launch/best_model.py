@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import jax
 
+from bert import files
 from bert.errors import InputError
 from bert.interop import hugging_face, weight_files
 from bert.interop.parameters import Params
@@ -31,6 +32,13 @@ def metrics_of(workdir: pathlib.Path, step: int) -> Metrics:
     )
 
 
+def lacks_files(model: pathlib.Path) -> bool:
+    """Whether this is a model directory without its weights or a file of its tokenizer."""
+    return (model / hugging_face.CONFIG_FILE).is_file() and not (
+        weight_files.find(model) and all((model / name).is_file() for name in run_directory.TOKENIZER_FILES)
+    )
+
+
 def bring_back(workdir: pathlib.Path, write: Callable[[int, Params, Metrics], None]) -> None:
     """Writes the best evaluation's model again where ``model/`` is lost, from the checkpoint of its step.
 
@@ -39,9 +47,7 @@ def bring_back(workdir: pathlib.Path, write: Callable[[int, Params, Metrics], No
     """
     model, checkpoints = workdir / run_directory.MODEL, workdir / run_directory.CHECKPOINTS
     hugging_face.restore(model)
-    needed = (hugging_face.CONFIG_FILE, *run_directory.TOKENIZER_FILES)
-    is_whole = weight_files.find(model) and all((model / name).is_file() for name in needed)
-    if is_whole or not run_directory.steps(checkpoints):
+    if (model.exists() and not lacks_files(model)) or not run_directory.steps(checkpoints):
         return
     from bert.training import checkpoint  # Orbax is slow to import
 
@@ -55,5 +61,8 @@ def bring_back(workdir: pathlib.Path, write: Callable[[int, Params, Metrics], No
             f"{model}: the model of step {best}, the best evaluation, is lost, and its checkpoint, too ({error}); "
             "start again in another folder: the same command gives the same model"
         ) from None
-    write(best, params, metrics_of(workdir, best))
+    scores = metrics_of(workdir, best)
+    if model.exists():  # what is left of it may be of use to somebody
+        model.rename(files.free_name(model.with_name(f"{model.name}.damaged")))
+    write(best, params, scores)
     runtime.say(f"{model}/ was lost, and is written again from the checkpoint of step {best}")

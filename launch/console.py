@@ -1,9 +1,51 @@
-"""Log messages of a command: plain lines for people, warnings marked as such."""
+"""What a command prints and logs: plain lines for people, in which nothing of others steers the terminal."""
 
 import logging
+import os
+import pathlib
 import sys
+from collections.abc import Iterable
+from typing import Any, TextIO, cast
 
 from absl import logging as absl_logging
+
+from bert import files
+from bert.errors import printable
+
+
+class _Escaping:
+    """A stream that spells out escape codes and the like; all else is that of the stream behind it."""
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(printable(text, lines=True))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def plain_output() -> None:
+    """Standard output and error escape what is printed, warned of or raised, and what their encoding does not have.
+
+    Ours who steer a terminal write to ``sys.__stderr__``.
+    """
+    for name in ("stdout", "stderr"):
+        if isinstance(stream := getattr(sys, name), _Escaping) or stream is None:  # it may be closed
+            continue
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+        setattr(sys, name, cast(TextIO, _Escaping(stream)))
+
+
+def beside(output: str | None) -> TextIO:
+    """Where a command prints that writes this file: standard error where the file is standard output."""
+    return sys.stderr if output and files.standard_stream(pathlib.Path(output)) == 1 else sys.stdout
 
 
 def plain_logging() -> None:
@@ -17,5 +59,12 @@ def plain_logging() -> None:
 
 class _Plain(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
+        if isinstance(record.args, tuple):  # a name or an error with a line end in it makes no further line
+            record.args = tuple(map(_in_one_line, record.args))
         text = record.getMessage()
         return text if record.levelno <= logging.INFO else f"{record.levelname.lower()}: {text}"
+
+
+def _in_one_line(value: Any) -> Any:
+    """Texts, paths and errors; a report may have several lines of its own."""
+    return printable(str(value)) if isinstance(value, (str, os.PathLike, BaseException)) else value

@@ -5,19 +5,18 @@ python -m launch.evaluate --model=runs/mrpc --data=FILE [--out=scores.json] [--t
 
 import importlib
 import json
-import os
 import pathlib
 from collections.abc import Mapping
 from typing import Any
 
 import bert
-from bert.errors import InputError
-from launch import flags
+from bert.errors import InputError, printable
+from launch import console, flags
 
 OPTIONS = {
     "model": "model directory or run directory",
     "data": "file of the form that the model was trained on; of a GLUE task its folder",
-    "out": "JSON file to write: scores and the hundred worst rows",
+    "out": "JSON file to write: scores, which rows were read and left out, and the hundred worst",
     "split": "of a GLUE folder: validation (where not given), validation_mismatched, test",
     "batch_size": "rows computed at a time (32 where not given)",
 }
@@ -47,30 +46,21 @@ def run(argv: list[str]) -> None:
         argv, doc=__doc__ or "", config_file="", options=OPTIONS | FILE_OPTIONS, required=("model", "data")
     )
     size = flags.whole_number(options, "batch_size", 32)
-    if options.out:
-        check_other_file("--out", options.out, options.data)
+    from tasks.evaluation import report  # JAX is slow to import, and --help needs none
+
+    for source in filter(None, (options.data, options.documents)):
+        report.check_other_file("--out", options.out or "", source)
     model = bert.load(options.model)
     task = task_of(model)
     settings = task.settings_of(model, {name: options[name] for name in FILE_OPTIONS})
     check_split(options.split, settings)
     examples = task.read_examples(model, settings, options.data, options.split or "validation", "needed")
     found = task.evaluate(model, examples, batch_size=size)
-    print(found.text)
+    print(found.text, file=console.beside(options.out))
     if options.out:
-        from tasks.evaluation import report  # JAX is slow to import, and --help needs none
-
         path = pathlib.Path(options.out)
         report.write_whole(path, json.dumps(found.values, indent=1, ensure_ascii=False, default=str) + "\n", "--out")
-        print(f"wrote {path}")
-
-
-def check_other_file(option: str, output: str, source: str) -> None:
-    """Refuses to write over the file that is read, or over a file in the folder that is."""
-    if not os.path.exists(output) or not os.path.exists(source):
-        return
-    inside = os.path.isdir(source) and pathlib.Path(source).resolve() in pathlib.Path(output).resolve().parents
-    if inside or os.path.samefile(output, source):
-        raise InputError(f"{option}={output}: is the input, which it would replace; choose another name")
+        print(printable(f"wrote {path}"), file=console.beside(options.out))
 
 
 def check_split(split: str | None, settings: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ import pathlib
 from ml_collections import ConfigDict
 
 import bert
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.interop import export
 from bert.interop.hugging_face import CONFIG_FILE
 from bert.training import run_directory
@@ -33,7 +33,7 @@ def run(argv: list[str]) -> None:
     model = bert.load(options.source)
     print(model.summary(), flush=True)
     folder = bert.save(model, options.out, format=format, dtype=dtype)
-    print("wrote", ", ".join(f"{folder / name}" for name in sorted(path.name for path in folder.iterdir())))
+    print(printable(f"wrote {', '.join(sorted(map(str, folder.iterdir())))}"))
 
 
 def check_apart(source: str, out: str, format: str, dtype: str) -> None:

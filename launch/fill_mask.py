@@ -4,7 +4,7 @@ python -m launch.fill_mask --model=DIR "The capital of France is [MASK]." [--top
 """
 
 import bert
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from launch import flags
 
 OPTIONS = {
@@ -21,9 +21,9 @@ def run(argv: list[str]) -> None:
     masks = bert.load(options.model).masks(text)
     for number, candidates in enumerate(masks.ranked(top), start=1):
         print(f"mask {number}")
-        width = max(len(token) for token, _ in candidates)
+        width = max(len(printable(token)) for token, _ in candidates)
         for rank, (token, probability) in enumerate(candidates, start=1):
-            print(f"{rank:5d}  {token:<{width}}  {probability:.4f}")
+            print(f"{rank:5d}  {printable(token):<{width}}  {probability:.4f}")
     print(masks.filled())
 
 

@@ -11,6 +11,7 @@ Running the same command again goes on where the newest checkpoint stands. SIGTE
 """
 
 import dataclasses
+import functools
 import importlib
 import json
 import math
@@ -23,21 +24,24 @@ from typing import Any
 import jax
 from ml_collections import ConfigDict
 
+from bert import files
 from bert.config import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
-from bert.errors import InputError, cannot_write
+from bert.errors import InputError, cannot_write, printable
 from bert.inference import TASKS
-from bert.interop import export, sources, whole_directory
+from bert.interop import export, sources
 from bert.interop.parameters import Params
 from bert.model.heads import Model
 from bert.prediction.scores import Devices
 from bert.text.tokenizer import Tokenizer
 from bert.training import arithmetic, optim, run_directory, sharding, train
+from bert.training.best import Best
 from bert.training.evaluate import Metrics
 from bert.training.step import Setup
 from launch import best_model, flags, runtime
-from tasks.job import Job
-from tasks.metrics import CONSTANT, is_count
+from tasks import constant_answers
+from tasks.job import Job, as_begun
+from tasks.metrics import is_count, title
 
 # Settings that do not change what is trained.
 MAY_CHANGE = (
@@ -70,9 +74,15 @@ def run(argv: list[str]) -> None:
             "config.task belongs to the file of settings; choose another by --config=, such as configs/table.py, "
             "configs/squad.py or configs/tagging.py"
         )
+    task = config.get("task", "")
+    if task not in TASKS:
+        raise InputError(f"config.task is {task!r}; it must be one of {', '.join(TASKS)}, as in configs/table.py")
+    flags.check_fields(config, f"configs/{'table' if task == 'classification' else task}.py")
     check_settings(config)
     # Read before anything is set up or shown: what is wrong with the data is then the one line that is seen.
-    job: Job = importlib.import_module(f"tasks.{config.task}").read(config)
+    first = workdir if config.seeds == 1 else workdir / f"seed-{config.seed}"
+    begun = run_directory.read(first) if (first / run_directory.CONFIG).exists() else None
+    job = as_begun(importlib.import_module(f"tasks.{config.task}").read, config, begun)
     if config.seeds > 1 and job.choice is None:
         raise InputError(
             f"config.seeds is {config.seeds}, but no example is held out, so none of the runs can be chosen; give "
@@ -85,11 +95,10 @@ def run(argv: list[str]) -> None:
     if config.validation and pathlib.Path(config.validation).resolve() == pathlib.Path(config.data).resolve():
         runtime.say("validation is on the training file: its scores tell nothing of other texts")
     if config.seeds == 1:
-        best = one_run(config, job, workdir, config.seed)
-        show_scores(best, job)
+        show_scores(one_run(config, job, workdir, config.seed), config, job)
     else:
         several_runs(config, job, workdir)
-    runtime.say(f"wrote {workdir / run_directory.MODEL}/ (the model), {workdir / run_directory.METRICS}")
+    runtime.say(printable(f"wrote {workdir / run_directory.MODEL}/ (the model), {workdir / run_directory.METRICS}"))
 
 
 def check_settings(config: ConfigDict) -> None:
@@ -109,14 +118,13 @@ def check_settings(config: ConfigDict) -> None:
     if config.max_length < 3:
         raise InputError(f"config.max_length is {config.max_length}; an example needs 3 tokens, with [CLS] and [SEP]")
     optim.OptimizerSettings(total_steps=1, **config.optimizer)  # refuses what it does not take
-    if config.task not in TASKS:
-        raise InputError(f"config.task is {config.task!r}; it must be one of {', '.join(TASKS)}")
 
 
 def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> Metrics:
     """Trains with one seed in one folder; the metrics of its best evaluation (empty where there was none)."""
     with run_directory.locked(workdir):
-        export.check_replaceable(workdir / run_directory.MODEL)
+        if not best_model.lacks_files(workdir / run_directory.MODEL):
+            export.check_replaceable(workdir / run_directory.MODEL)
         start = starting_point(config, job, workdir, seed)
         job = job.with_labels(start.labels)
         settings = flags.flatten(config) | {
@@ -137,13 +145,16 @@ def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> M
             runtime.say(f"stopped at {done}; run the same command again to go on")
             sys.exit(128 + outcome.stopped_by)
         if job.choice and outcome.best.stopped and int(outcome.state.step) < planned.settings.total_steps:
-            runtime.say(f"stopped early: no better {job.choice.metric} in {job.choice.patience} evaluations")
+            better = f"no better {title(job.choice.metric, job.positive)}, nor a lower {job.choice.loss} at the same"
+            runtime.say(f"stopped early: {better}, in {job.choice.patience} evaluations")
         if skipped := int(outcome.state.skipped):
             steps = int(outcome.state.step)
             runtime.say(f"{skipped:,} of {steps:,} steps were skipped, for loss or gradient was not finite")
         if job.choice and outcome.best.step >= 0 and outcome.best.value is None:
-            undefined = f"{job.choice.metric} was undefined in every evaluation"
-            runtime.say(f"{undefined}, so none could be chosen; model/ is the first evaluation's")
+            undefined = f"{title(job.choice.metric, job.positive)} was undefined in every evaluation"
+            runtime.say(
+                f"{undefined}; model/ is of step {outcome.best.step}, the first with the lowest {job.choice.loss}"
+            )
         if planned.on_best and not job.choice:  # nothing was evaluated, so the last state is the model
             planned.on_best(int(outcome.state.step), outcome.state.params, {})
         return best_model.metrics_of(workdir, outcome.best.step)
@@ -216,7 +227,8 @@ def build(config: ConfigDict, job: Job, start: Start, workdir: pathlib.Path, see
         write_model(workdir, start, job, step, sharding.on_this_host(params), scores)
 
     flops = arithmetic.training_flops_per_token(start.config, config.max_length, 0)
-    return train.Run(setup, loop, workdir, host_rows(batches), evaluate, flops, job.choice, keep)
+    titled = functools.partial(title, positive=job.positive)
+    return train.Run(setup, loop, workdir, host_rows(batches), evaluate, flops, job.choice, keep, titled)
 
 
 def host_rows(batches: TrainingBatches):
@@ -251,51 +263,67 @@ def several_runs(config: ConfigDict, job: Job, workdir: pathlib.Path) -> None:
     if jax.process_index() != 0:
         return
     assert job.choice is not None  # `run` sees to it
-    name, choice = job.choice.metric, job.choice
-    valued = {seed: scores[name] for seed, scores in runs.items() if scores[name] is not None}
-    best = (max if choice.larger else min)(valued, key=lambda seed: valued[seed]) if valued else config.seed
-    show_seeds(runs, best)
-    with whole_directory.replacing((workdir / run_directory.MODEL).resolve()) as target:
-        shutil.copytree(workdir / f"seed-{best}" / run_directory.MODEL, target, dirs_exist_ok=True)
+    best = Best()  # of the runs, by the rule that chooses among the evaluations of one
+    for seed, scores in runs.items():
+        job.choice.note(best, seed, scores)
+    show_seeds(runs, best.step, config.task, job)
+    with files.replacing((workdir / run_directory.MODEL).resolve()) as target:
+        shutil.copytree(workdir / f"seed-{best.step}" / run_directory.MODEL, target, dirs_exist_ok=True)
     lines = [json.dumps({"seed": seed} | scores) for seed, scores in runs.items()]
     try:
-        (workdir / run_directory.METRICS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        files.write(workdir / run_directory.METRICS, "\n".join(lines) + "\n")
     except OSError as error:
         raise cannot_write(workdir / run_directory.METRICS, error) from None
-    show_scores(runs[best], job)
+    show_scores(runs[best.step], config, job)
 
 
-def show_seeds(runs: dict[int, Metrics], best: int) -> None:
-    """A table: a row a metric, a column a seed; then mean, standard deviation and the best."""
-    names = [name for name in runs[best] if name != CONSTANT]
-    width = max(len(name) for name in names) + 2
+def show_seeds(runs: dict[int, Metrics], best: int, task: str, job: Job) -> None:
+    """A table: a row a metric, a column a seed; then mean, standard deviation and the best; and how it was chosen."""
+    titles = titles_of(runs[best], job)
+    width = max(map(len, titles)) + 2
     seeds = "".join(f"{f'seed {seed}':>10}" for seed in runs)
     print("\n" + " " * width + seeds + f"{'mean':>10}{'sd':>10}{'best':>10}")
-    for name in names:
-        values = [scores[name] for scores in runs.values()]
+    for shown, name in titles.items():
+        values = [scores.get(name) for scores in runs.values()]
         known = [value for value in values if value is not None]
         mean = f"{statistics.fmean(known):10.4f}" if known else f"{'':>10}"
         deviation = f"{statistics.stdev(known):10.4f}" if len(known) > 1 else f"{'':>10}"
-        shown = "".join(_shown(name, one) for one in values)
-        print(f"{name:<{width}}" + shown + mean + deviation + _shown(name, runs[best][name]))
-    print(f"best: seed {best}")
-    constant = [str(seed) for seed, scores in runs.items() if scores.get(CONSTANT)]
-    if constant:
-        print(f"learned nothing, for they give every row the same answer: seed {', '.join(constant)}")
+        columns = "".join(_shown(name, value) for value in values)
+        print(f"{printable(shown):<{width}}" + columns + mean + deviation + _shown(name, runs[best].get(name)))
+    choice = job.choice
+    assert choice is not None
+    equal = [str(seed) for seed, scores in runs.items() if scores[choice.metric] == runs[best][choice.metric]]
+    by = f", by the lowest {choice.loss} of those with equal {title(choice.metric, job.positive)}"
+    print(f"best: seed {best}" + (f"{by} (seeds {', '.join(equal)})" if len(equal) > 1 else ""))
+    for seed, scores in runs.items():
+        if sentence := constant_answers.sentence(scores, task):
+            print(f"seed {seed}: {sentence}")
 
 
-def show_scores(best: Metrics, job: Job) -> None:
-    """The best evaluation, and beside it the baseline where one was asked for."""
+def show_scores(best: Metrics, config: ConfigDict, job: Job) -> None:
+    """The best evaluation, beside it the baseline where one was asked for, and a model that gives one answer only."""
     if jax.process_index() != 0 or not best:
         return
     baseline = job.baseline()
-    width = max(map(len, best)) + 2
+    titles = titles_of(best, job)
+    width = max(map(len, titles)) + 2
     print("\n" + f"{'validation':<{width}}{'model':>10}" + (f"{'baseline':>10}" if baseline else ""))
-    for name, value in best.items():
+    for shown, name in titles.items():
         beside = _shown(name, baseline.get(name)) if baseline else ""
-        print(f"{name:<{width}}{_shown(name, value)}{beside}")
+        print(f"{printable(shown):<{width}}{_shown(name, best[name])}{beside}")
     if baseline:
         print("baseline: TF-IDF and a linear model")
+    if sentence := constant_answers.sentence(best, config.task):
+        print(f"\n{sentence}: {constant_answers.ADVICE}")
+
+
+def titles_of(scores: Metrics, job: Job) -> dict[str, str]:
+    """How a table shows each metric -> its name; f1 and f1:LABEL may be the same, constant answers are no metric."""
+    titles: dict[str, str] = {}
+    for name in scores:
+        if not constant_answers.is_note(name):
+            titles.setdefault(title(name, job.positive), name)
+    return titles
 
 
 def _shown(name: str, value: float | None) -> str:

@@ -27,8 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from absl import flags as absl_flags
 from ml_collections import ConfigDict, config_flags
 
-from bert.errors import InputError, RunError
-from bert.interop.report import printable
+from bert.errors import InputError, RunError, printable
 from launch import console
 
 # What Python says of a value of the wrong type -> the rule.
@@ -37,6 +36,10 @@ _RULES = {
     r"could not convert string to float: .*": "must be a number",
     r"\('Non-boolean argument to boolean flag', .*\)": "must be True or False",
 }
+
+
+# Setting -> how the command that was parsed last spells it, such as "text" -> "--config.text"; for its messages.
+_spelled: dict[str, str] = {}
 
 
 class Options(dict):
@@ -86,7 +89,45 @@ def parse(
     for name in required:
         if not chosen[name]:
             raise InputError(f"--{name} is missing ({options[name]}); see --help")
-    return (values["config"].value if config_file != "" else ConfigDict()), chosen
+    config = values["config"].value if config_file != "" else ConfigDict()
+    _spelled.clear()
+    _spelled.update({name: f"--{name}" for name in options} | {name: f"--config.{name}" for name in flatten(config)})
+    return config, chosen
+
+
+def as_options(message: str) -> str:
+    """A message of the library, its advice on settings in the words of the command line.
+
+    "set text to a column" becomes "set --config.text to a column", or --text where that is an option.
+    """
+    if not _spelled:
+        return message
+    names = "|".join(re.escape(name) for name in sorted(_spelled, key=len, reverse=True))
+    verb, also, value = r"\b(?:set|raise|lower|leave)", r"(?:,|\bor|\band)", r"(?= to | empty\b)"
+    advice = rf"({verb} )({names})\b|({also} )({names}){value}"
+    return re.sub(advice, lambda match: (match[1] or match[3]) + _spelled[match[2] or match[4]], message)
+
+
+def check_fields(config: ConfigDict, like: str) -> None:
+    """Checks that a config file has the settings of the file ``like``, and no others, which nothing would read.
+
+    Args:
+      like: path from the checkout, such as "configs/pretrain.py".
+
+    Raises:
+      InputError: it is the file of another command, a copy of an older one, or misspells a name.
+    """
+    path = pathlib.Path(__file__).parents[1] / like
+    known, names = (list(flatten(one)) for one in (_settings_of_files(["", f"--config={path}"], None), config))
+    for name in names:
+        if name not in known:
+            near = _nearest(name, known, prefix="config.", otherwise="; remove it, or start from that file")
+            raise InputError(f"the config file sets config.{name}, which {like} does not have{near}")
+    lacking = [name for name in known if name not in names]
+    if lacking:
+        raise InputError(
+            f"the config file lacks config.{lacking[0]}, which {like} has; add it, or start from that file"
+        )
 
 
 def whole_number(options: Options, name: str, default: int) -> int:
@@ -156,7 +197,9 @@ def _quiet_loader():
 
 
 def _read(argv: list[str], config_file: str | None, options: Mapping[str, str]):
-    """(flag values, leftover words); every complaint of absl and ml_collections is told in our words."""
+    """(flag values, leftover words); every complaint of absl and ml_collections becomes one of our messages."""
+    if config_file != "":
+        _check_settings(argv, _settings_of_files(argv, config_file))
     values = absl_flags.FlagValues()
     for name, text in options.items():
         absl_flags.DEFINE_string(name, None, text, flag_values=values)
@@ -172,11 +215,42 @@ def _read(argv: list[str], config_file: str | None, options: Mapping[str, str]):
         raise InputError(f"unknown option --{error.flagname}{_nearest(error.flagname, known, '--')}") from None
     except absl_flags.Error as error:
         raise InputError(_in_one_line(str(error))) from None
-    except AttributeError:
-        raise _unknown_setting(argv, config_file) from None
-    if config_file != "":
-        _refuse_whole_sections(argv, values["config"].value)
     return values, rest
+
+
+def _settings_of_files(argv: Sequence[str], config_file: str | None) -> ConfigDict:
+    """The settings as the config file has them, without those of the command line."""
+    only_files = [argv[0], *(word for word in argv[1:] if re.match(r"--?config=", word))]
+    values = absl_flags.FlagValues()
+    try:
+        with _quiet_loader():
+            config_flags.DEFINE_config_file("config", config_file, flag_values=values, sys_argv=only_files)
+            values(only_files)
+    except absl_flags.Error as error:
+        raise InputError(_in_one_line(str(error))) from None
+    except Exception as error:  # whatever the code of another file raises
+        raise InputError(
+            f"--config={_config_path(argv, config_file)}: not a Python file with settings "
+            f"({type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else 'no message'}); "
+            "copy one of configs/ and change that"
+        ) from None
+    return values["config"].value
+
+
+def _check_settings(argv: Sequence[str], config: ConfigDict) -> None:
+    """Refuses settings of the command line that the config does not have, whole sections, and missing values."""
+    known = list(flatten(config))
+    sections = {name.rsplit(".", depth)[0] for name in known for depth in range(1, name.count(".") + 1)}
+    for name, value in _overrides(argv):
+        if name in sections:  # it would drop every default of the section without a word
+            raise InputError(f"config.{name} is a section; set its fields one by one: --config.{name}.FIELD=VALUE")
+        if name not in known:
+            raise InputError(f"unknown setting config.{name}{_nearest(name, known, prefix='config.')}")
+        section, _, field = name.rpartition(".")
+        if value is None and (config[section] if section else config).get_type(field) is not bool:
+            raise InputError(
+                f"--config.{name} has no value, and it is no true/false setting; write --config.{name}=VALUE"
+            )
 
 
 def _in_one_line(text: str) -> str:
@@ -194,41 +268,21 @@ def overridden(argv: Sequence[str]) -> set[str]:
     return {name for name, _ in _overrides([argv[0], *_config_first(argv[1:])])}
 
 
-def _overrides(argv: Sequence[str]) -> list[tuple[str, str]]:
-    found = (re.match(r"--?(?:no)?config\.([\w.]+)(?:=(.*))?$", word, re.DOTALL) for word in argv[1:])
-    return [(match[1], match[2] or "") for match in found if match]
+def _overrides(argv: Sequence[str]) -> list[tuple[str, str | None]]:
+    """(name, value) of each setting of a command line; None where a word has no value."""
+    matches = (re.match(r"--?(?:no)?config\.([^=]*)(?:=(.*))?$", word, re.DOTALL) for word in argv[1:])
+    return [(match[1], match[2]) for match in matches if match]
 
 
-def _unknown_setting(argv: list[str], config_file: str | None) -> InputError:
-    """The error for the first override that the config file does not have."""
-    only_files = [argv[0], *(word for word in argv[1:] if re.match(r"--?config=", word))]
-    values = absl_flags.FlagValues()
-    with _quiet_loader():
-        config_flags.DEFINE_config_file("config", config_file, flag_values=values, sys_argv=only_files)
-        values(only_files)
-    known = list(flatten(values["config"].value))
-    for name, _ in _overrides(argv):
-        if name not in known and not any(other.startswith(name + ".") for other in known):
-            return InputError(f"unknown setting config.{name}{_nearest(name, known, prefix='config.')}")
-    return InputError(f"a setting on the command line is not in the config; known: {', '.join(known)}")
-
-
-def _refuse_whole_sections(argv: Sequence[str], config: ConfigDict) -> None:
-    """``--config.train='{...}'`` would drop every default of the section without a word."""
-    sections = {name.rsplit(".", depth)[0] for name in flatten(config) for depth in range(1, name.count(".") + 1)}
-    for name, _ in _overrides(argv):
-        if name in sections:
-            raise InputError(f"config.{name} is a section; set its fields one by one: --config.{name}.FIELD=VALUE")
-
-
-def _nearest(name: str, known: Sequence[str], prefix: str = "") -> str:
+def _nearest(name: str, known: Sequence[str], prefix: str = "", otherwise: str | None = None) -> str:
+    """The end of a message about an unknown name: the nearest known one, else ``otherwise``, else all of them."""
     short = {full.rsplit(".", 1)[-1]: full for full in known}
     close = difflib.get_close_matches(name, known, 1, 0.6) or [
         short[match] for match in difflib.get_close_matches(name.rsplit(".", 1)[-1], list(short), 1, 0.6)
     ]
     if close:
         return f"; did you mean {prefix}{close[0]}?"
-    return f"; known: {', '.join(prefix + other for other in known)}"
+    return otherwise or f"; known: {', '.join(prefix + other for other in known)}"
 
 
 def flatten(config: ConfigDict, prefix: str = "") -> dict[str, object]:
@@ -245,10 +299,10 @@ def flatten(config: ConfigDict, prefix: str = "") -> dict[str, object]:
 def show(config: ConfigDict, options: Options) -> None:
     """Prints every resolved setting, one a line, in a form that can be pasted back into a command line."""
     for name, value in flatten(config).items():
-        print(f"--config.{name} (not set)" if value is None else f"--config.{name}={value}")
+        print(printable(f"--config.{name} (not set)" if value is None else f"--config.{name}={value}"))
     for name, value in options.items():
         if name != "arguments" and value is not None:
-            print(f"--{name}={value}")
+            print(printable(f"--{name}={value}"))
     sys.stdout.flush()
 
 
@@ -298,12 +352,14 @@ def main(run: Callable[[list[str]], object]) -> None:
     Exit codes: 0 done, 1 a run that cannot go on, 2 bad input (both with one ``error:`` line), 130 stopped by Ctrl-C;
     1 without a line where who read the output has ended, such as head.
     """
+    console.plain_output()
     console.plain_logging()
+    sys.stdout.reconfigure(errors="backslashreplace")  # a file name need not be UTF-8
     try:
         run(sys.argv)
         sys.stdout.flush()
     except InputError as error:
-        print(f"error: {printable(str(error))}", file=sys.stderr)
+        print(f"error: {printable(as_options(str(error)))}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         if not _output_is_read():

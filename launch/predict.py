@@ -6,8 +6,8 @@ python -m launch.predict --model=runs/mrpc --input=FILE --output=FILE [--format=
 import pathlib
 
 import bert
-from bert.errors import InputError
-from launch import evaluate, flags
+from bert.errors import InputError, printable
+from launch import console, evaluate, flags
 
 OPTIONS = {
     "model": "model directory or run directory",
@@ -35,20 +35,21 @@ def run(argv: list[str]) -> None:
     if format is None:
         known = ", ".join(_BY_ENDING)
         raise InputError(f"--output={output}: the ending must be one of {known}, or say --format=, see --help")
-    evaluate.check_other_file("--output", options.output, options.input)
-    model = bert.load(options.model)
-    task = evaluate.task_of(model)
     from tasks.evaluation import report  # JAX is slow to import, and --help needs none
 
+    for source in filter(None, (options.input, options.documents)):
+        report.check_other_file("--output", options.output, source)
+    model = bert.load(options.model)
+    task = evaluate.task_of(model)
     report.check_format(format, task.FORMATS)
     if details and format != "jsonl":
         raise InputError(f"--details=yes needs --format=jsonl, for {format} has no place for them")
     settings = task.settings_of(model, {name: options[name] for name in evaluate.FILE_OPTIONS})
     evaluate.check_split(options.split, settings)
     examples = task.read_examples(model, settings, options.input, options.split or "test", "no")
-    print(examples.report)
+    print(examples.report, file=console.beside(options.output))
     written = task.write_predictions(output, model, examples, settings, format, size, details)
-    print(f"wrote {', '.join(map(str, written))}")
+    print(printable(f"wrote {', '.join(map(str, written))}"), file=console.beside(options.output))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from absl import logging
 
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.text import pool
 from bert.text.prepare import Prepared, PrepareSettings, prepare
 from launch import flags
@@ -29,26 +29,26 @@ def run(argv: list[str]) -> Prepared:
         options={"out": "folder to write"},
         required=("out",),
     )
+    flags.check_fields(config, "configs/prepare.py")
     flags.show(config, options)
     fields = dict(config)
     workers, overwrite = fields.pop("workers") or pool.usable_cores(), fields.pop("overwrite")
     if workers < 0:
         raise InputError(f"config.workers is {workers}; give a number of processes, or 0 for one on each core")
     started = time.monotonic()
-    with progress_line(sys.stderr) as progress:
-        prepared = prepare(
-            options.out, PrepareSettings(**fields), workers=workers, overwrite=overwrite, progress=progress
-        )
+    with progress_line(sys.__stderr__ or sys.stderr) as progress:
+        settings = PrepareSettings(**fields)
+        prepared = prepare(options.out, settings, workers=workers, overwrite=overwrite, progress=progress)
     print(prepared.report.table())
     print(prepared.tokenizer.summary())
-    for notice in prepared.report.notices(config.validation_share):
+    for notice in prepared.report.notices(settings):
         logging.warning("%s", notice)
     if prepared.was_finished:
         print("finished before with these settings and texts; nothing was done")
     else:
         seconds = time.monotonic() - started
         print(f"{seconds:.1f} s, {prepared.report.text_bytes / 1e6 / seconds:.2f} MB/s, {workers} worker(s)")
-    print(f"prepared text: {prepared.directory}")
+    print(printable(f"prepared text: {prepared.directory}"))
     return prepared
 
 

@@ -20,7 +20,7 @@ from bert.config import BertConfig
 from bert.data import masking
 from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.interop import export, sources
 from bert.interop.parameters import Params
 from bert.model.heads import Model
@@ -48,6 +48,7 @@ def run(argv: list[str]) -> None:
         options={"workdir": "folder of the run", **runtime.PROCESS_OPTIONS},
         required=("workdir",),
     )
+    flags.check_fields(config, "configs/pretrain.py")
     workdir = pathlib.Path(options.workdir)
     runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
     if not config.data:
@@ -132,6 +133,9 @@ def build(
     held = EvaluationBatches(held_out, examples) if held_out.num_documents else None
     if held:
         runtime.say(f"held out: {held.report}")
+    for name, part in (("training", batches), ("held out", held)):
+        if part and part.report.pairs.notice:
+            runtime.say(f"notice: {name}: {part.report.pairs.notice}")
     flops = arithmetic.training_flops_per_token(model_config, config.max_length, examples.masks_in_row)
 
     def train_batch(number: int) -> dict[str, np.ndarray]:
@@ -173,14 +177,15 @@ def finish(
         show_answers(config.probes, before, answers(config, model_config, params, tokenizer))
     if held:
         show_scores(outcome.metrics, baselines(held(number) for number in range(len(held))))
-    print(f"wrote {model}/ (the model), {planned.workdir / run_directory.METRICS} and ", end="")
-    print(f"{planned.workdir / run_directory.BOARD}/ (the losses)")
+    losses = f"{planned.workdir / run_directory.METRICS} and {planned.workdir / run_directory.BOARD}/"
+    print(printable(f"wrote {model}/ (the model), {losses} (the losses)"))
 
 
 def answers(config: ConfigDict, model_config: BertConfig, params: Params, tokenizer: Tokenizer) -> list[str]:
     """For each probe, the five likeliest words of its first mask."""
     model = inference.from_params(model_config, params, tokenizer)
-    return [", ".join(f"{token} {p:.2f}" for token, p in model.fill_mask(text)[0]) for text in config.probes]
+    found = (model.fill_mask(text)[0] for text in config.probes)
+    return [printable(", ".join(f"{token} {p:.2f}" for token, p in candidates)) for candidates in found]
 
 
 def show_answers(probes: tuple[str, ...], before: list[str], after: list[str]) -> None:

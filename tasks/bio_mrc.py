@@ -6,6 +6,7 @@ token_labels.py; what prediction needs besides weights is bert/prediction/bio_sp
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,7 +24,17 @@ from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import bio_scores, votes
 from tasks.job import choice_of, dropout_rate, fingerprint_of, metric_names, read_parts, report_of, settings_of
-from tasks.reading.questions import Questions, QuestionSettings, asked_of, read_questions, split
+from tasks.reading.questions import (
+    Questions,
+    QuestionSettings,
+    asked_of,
+    for_scoring,
+    for_training,
+    passage_keys,
+    placed,
+    read_questions,
+    split,
+)
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
 
@@ -42,14 +53,15 @@ class Job:
     files: QuestionSettings
     labels: tuple[str, ...] = TAGS
     fresh: tuple[str, ...] = ("token_classifier",)
+    positive: str | None = None
 
     @property
     def report(self) -> str:
-        return report_of(self.train, self.validation)
+        return report_of(self.train, self.validation, "passages", passage_keys)
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint_of(self.train, self.validation, lambda row: row.content)
+        return fingerprint_of(self.train, self.validation and placed(self.validation), lambda row: row.content)
 
     def with_labels(self, labels: Sequence[str]) -> "Job":
         return dataclasses.replace(self, labels=tuple(labels))
@@ -87,7 +99,8 @@ class Job:
             logits_KC = scores.of_tokens(params, config, cut.encoded, settings, devices)[cut.place_K]
             p_KC = scores.softmax(logits_KC[:, order])
             found = bio_scores.score(p_KC, cut.starts, rows, pieces_N, marked, self.voting.weights, self.reading)
-            return {name: found[name].value for name in self.names}
+            values = {name: found[name].value for name in dict.fromkeys((*self.names, bio_scores.LOSS))}
+            return values | bio_scores.constant(bio_spans.spans(p_KC, cut.starts, self.reading), found)
 
         return evaluate
 
@@ -95,8 +108,11 @@ class Job:
         return {}
 
 
-def read(config: ConfigDict) -> Job:
+def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     """The job that the settings of configs/bio_mrc.py describe.
+
+    Args:
+      equal_apart: see `tasks.job.as_begun`.
 
     Raises:
       InputError: whatever is wrong with files, annotations or settings, by name.
@@ -106,11 +122,13 @@ def read(config: ConfigDict) -> Job:
     loss = TokenLabels(len(TAGS), config.loss_per, dropout_rate(config))
     names = metric_names(config.metrics, bio_scores.USUAL, bio_scores.NAMES)
     files = settings_of(QuestionSettings, config)
+    splitting = functools.partial(split, equal_apart=equal_apart)
     train, validation = read_parts(
-        config, "questions", lambda path: read_questions(path, files, labelled="needed"), split
+        config, "questions", lambda path: read_questions(path, files, labelled="needed"), splitting
     )
+    train, validation = for_training(train), validation and for_scoring(validation)
     everyone = [*train.rows, *(validation.rows if validation else [])]
-    known = {annotation.annotator for row in everyone for annotation in row.annotations}
+    known = {gold.annotator for row in everyone for gold in row.golds}
     votes.check_names(voting, sorted(known))
-    choice = choice_of(config, names, bio_scores.LOWER_IS_BETTER, validation)
+    choice = choice_of(config, names, bio_scores.LOWER_IS_BETTER, validation, bio_scores.LOSS)
     return Job(train, validation, reading, voting, names, choice, loss, files)

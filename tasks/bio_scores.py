@@ -3,6 +3,7 @@
 Axes: K piece of all passages, one after the other, C tag (B, I, O), N passage.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,7 +13,8 @@ from bert.data import passages
 from bert.prediction import bio_spans
 from bert.prediction.bio_spans import TAGS, BioReading, Span
 from bert.text.alignment import Pieces
-from tasks import agreement, span_metrics, votes
+from bert.training.evaluate import Metrics
+from tasks import agreement, constant_answers, span_metrics, votes
 from tasks.agreement import AnnotatorScores
 from tasks.metrics import Score
 from tasks.reading.questions import Question
@@ -23,6 +25,7 @@ _NOTHING = "no question is annotated"
 USUAL = (
     "cross_entropy", "kl", "exact_match", "f1", "exact_f1", "overlap_f1", "annotator_mean", "annotator_human", "n",
 )  # fmt: skip
+LOSS = "cross_entropy"  # that is trained, per token
 LOWER_IS_BETTER = ("cross_entropy", "nats_per_example", "kl", "brier", "calibration_error")
 NAMES = (
     *LOWER_IS_BETTER, "exact_match", "f1", "exact_precision", "exact_recall", "exact_f1", "overlap_precision",
@@ -34,7 +37,8 @@ NAMES = (
 class Marked(NamedTuple):
     """The annotators' spans as tags of pieces.
 
-    tags_N: for each passage (annotator, int [pieces] index in TAGS), ...
+    tags_N: for each passage (annotator, int [pieces] index in TAGS), ...; without the annotators of whom no span is
+      left, for their tags would say that nothing answers the question.
     widened, lost: spans that begin or end inside a piece (and are marked to its border), and those of which no piece is
       left. spans: all of them.
     """
@@ -51,7 +55,7 @@ class Marked(NamedTuple):
         if self.widened:
             told.append(f"{self.widened:,} begin or end inside a piece and were widened to its border")
         if self.lost:
-            told.append(f"{self.lost:,} hold no piece of their own and were left out")
+            told.append(f"{self.lost:,} hold no piece of their own and have no tag")
         return f"{self.spans:,} spans: {'; '.join(told)}" if told else ""
 
 
@@ -72,7 +76,8 @@ def mark(rows: Sequence[Question], pieces_N: Sequence[Pieces]) -> Marked:
                     continue
                 widened += pieces.widening(start, end) != (0, 0)
                 tags_K[first], tags_K[first + 1 : stop], used = 0, 1, stop
-            here.append((annotator, tags_K))
+            if used or not marked:
+                here.append((annotator, tags_K))
         tags_N.append(here)
     return Marked(tags_N, spans, widened, lost)
 
@@ -100,11 +105,13 @@ def score(
     cross_entropy, kl, brier, calibration_error: a token, against the shares of the votes; nats_per_example: the mean
       over passages of L = -sum_i sum_j t_ij log p_ij.
     exact_match, f1: SQuAD's, of the predicted spans' texts (joined by blanks) with an annotator's, the best of them.
-    exact_*, overlap_*: MultiSpanQA's, against the spans of the majority.
+    exact_*, overlap_*: MultiSpanQA's, against the spans of the majority: the texts of an annotator who marked just
+      these pieces, or where there is none of the pieces.
     annotator_*: F1 of spans, B and I of pieces, with each annotator: their mean, weighted by passages, the best, that
       with the majority, and beside it that of the annotators with each other, the mean weighted likewise; and Fleiss'
       kappa of their tags.
-    Passages without annotations have no part in any of them.
+    n: questions with an annotator's texts, which the scores of texts count; passages of whose spans none has a piece
+      have no part in the others. Those without annotations have no part in any.
 
     Args:
       p_KC: float [K, 3], probabilities of B, I and O of each piece. starts: int [N + 1].
@@ -113,25 +120,37 @@ def score(
     target_KC, voted_K = votes.target(counts_KC, VoteSettings(), OUTSIDE)
     weight_K = voted_K.astype(np.float64)
     found = agreement.against_votes(target_KC, p_KC, weight_K)
-    mean, annotated = found["cross_entropy"], sum(bool(row.annotations) for row in rows)
+    mean, annotated = found["cross_entropy"], sum(bool(tags) for tags in marked.tags_N)
     tokens = float(weight_K.sum())
     found["nats_per_example"] = Score(None if mean.value is None else mean.value * tokens / annotated, mean.reason)
     predicted_N = bio_spans.spans(p_KC, starts, reading)
     texts_N = _texts(rows, pieces_N, predicted_N)
-    answers_N = [[" ".join(row.context[a:b] for a, b in spans) for _, spans in row.annotations] for row in rows]
-    pairs = [(" ".join(texts), golds) for texts, golds in zip(texts_N, answers_N, strict=True) if golds]
-    found["exact_match"] = _mean([span_metrics.exact_match(text, golds) for text, golds in pairs])
-    found["f1"] = _mean([span_metrics.token_f1(text, golds) for text, golds in pairs])
+    known = [n for n, row in enumerate(rows) if row.golds]
+    pairs = [(" ".join(texts_N[n]), [" ".join(texts) for _, texts in rows[n].golds], rows[n].context) for n in known]
+    found["exact_match"] = _mean([span_metrics.exact_match(text, golds) for text, golds, _ in pairs])
+    found["f1"] = _mean([
+        span_metrics.token_f1(text, golds, characters=span_metrics.without_blanks(passage))
+        for text, golds, passage in pairs
+    ])  # fmt: skip
     majority_N = _majority_spans(counts_KC, starts)
-    golds_N = _texts(rows, pieces_N, majority_N)
-    known = [n for n, row in enumerate(rows) if row.annotations]
+    golds_N = _majority_texts(rows, pieces_N, marked, majority_N)
     several = span_metrics.multi_span_scores([golds_N[n] for n in known], [texts_N[n] for n in known])
     found |= {name: _percent(value) for name, value in several.items()}
     found |= agreement.summary(beside_annotators(marked, predicted_N, pieces_N))
     found["annotator_majority"] = _majority_f1(marked, predicted_N, majority_N, [len(pieces) for pieces in pieces_N])
     found["annotator_kappa"] = agreement.fleiss_kappa(vote_counts(marked, pieces_N, {}))
-    found |= {"n": Score(float(annotated)), "n_tokens": Score(tokens)}
+    found |= {"n": Score(float(len(known))), "n_tokens": Score(tokens)}
     return {name: found[name] for name in NAMES}
+
+
+def constant(predicted_N: Sequence[Sequence[Span]], found: Mapping[str, Score]) -> Metrics:
+    """What is noted of a reader that finds no span in any passage, see constant_answers.py.
+
+    Args:
+      found: scores of these spans.
+    """
+    silent = len(predicted_N) > 1 and not any(predicted_N) and found["exact_match"].value != 1
+    return constant_answers.noted("nothing" if silent else None, len(predicted_N))
 
 
 def beside_annotators(
@@ -162,6 +181,25 @@ def _majority_spans(counts_KC: np.ndarray, starts: np.ndarray) -> list[list[Span
     """The spans of the tags that most annotators gave."""
     tags_K = np.where(counts_KC.sum(1) > 0, votes.majority(counts_KC, OUTSIDE), OUTSIDE)
     return bio_spans.spans(np.eye(len(TAGS))[tags_K], starts, BioReading(decoding="greedy"))
+
+
+def _majority_texts(
+    rows: Sequence[Question], pieces_N: Sequence[Pieces], marked: Marked, majority_N: Sequence[Sequence[Span]]
+) -> list[list[str]]:
+    """The texts of the majority's spans, in the words of most of the annotators who marked just these pieces: of a
+    single annotator they are his golds, whatever became of them as pieces. Where nobody's spans have pieces, the most
+    frequent golds."""
+    found = _texts(rows, pieces_N, majority_N)
+    for n, (row, spans) in enumerate(zip(rows, majority_N, strict=True)):
+        silent = {one.annotator for one in row.annotations if not one.spans}  # SQuAD files say "" for it
+        texts = {name: own if any(own) or name not in silent else () for name, own in row.golds}
+        tags = _tags(spans, len(pieces_N[n]))
+        same = [texts[name] for name, tags_K in marked.tags_N[n] if [TAGS[i] for i in tags_K] == tags]
+        if not marked.tags_N[n]:
+            same = [own for own in texts.values() if any(own)] or list(texts.values())
+        if same:
+            found[n] = list(Counter(same).most_common(1)[0][0])
+    return found
 
 
 def _majority_f1(

@@ -15,6 +15,7 @@ from ml_collections import ConfigDict
 from bert.config import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
+from bert.extras import check_installed
 from bert.model import losses
 from bert.model.heads import SequenceHead
 from bert.model.layers import Array
@@ -24,8 +25,9 @@ from bert.prediction.scores import Devices
 from bert.text.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
-from tasks import metrics, sources
+from tasks import constant_answers, metrics, sources
 from tasks.job import chosen_metric, dropout_rate, report_of
+from tasks.reading import equal_texts, glue
 from tasks.reading.examples import Examples
 from tasks.reading.records import comma_names, comma_numbers
 
@@ -64,7 +66,7 @@ class Job:
     validation: Examples | None
     reading: Reading
     names: tuple[str, ...]  # of the metrics
-    positive: str | None  # the label that f1 is about
+    positive: str | None
     choice: Choice | None
     weights: Mapping[str, float]  # of the classes, 1 where not named
     rate: float | None
@@ -78,7 +80,7 @@ class Job:
 
     @property
     def report(self) -> str:
-        return report_of(self.train, self.validation)
+        return report_of(self.train, self.validation, "texts", lambda part: map(equal_texts.key_of, part.texts))
 
     @property
     def fingerprint(self) -> str:
@@ -139,14 +141,15 @@ class Job:
         return self._scores(self.validation, predict(self.validation.texts))
 
     def _scores(self, held: Examples, predicted_NC: np.ndarray) -> Metrics:
-        threshold = self.reading.threshold
-        found = metrics.score(
-            self.names, targets_of(held), predicted_NC, self.reading.kind, held.labels,
-            positive=self.positive, threshold=threshold,
-        )  # fmt: skip
+        kind, threshold = self.reading.kind, self.reading.threshold
+        names = computed(self.names, kind, self.positive)
+        given = (targets_of(held), predicted_NC, kind, held.labels)
+        found = metrics.score(names, *given, positive=self.positive, threshold=threshold)
         values = {name: score.value for name, score in found.items()}
-        constant = metrics.constant_answer(predicted_NC, self.reading.kind, held.labels, threshold)
-        return values | ({metrics.CONSTANT: 1.0} if constant else {})
+        answer = metrics.constant_answer(*given, threshold)
+        if answer and kind == "number":
+            answer = "about the same number"  # a name in the log, which must not change from evaluation to evaluation
+        return values | constant_answers.noted(answer, len(held.texts))
 
 
 def targets_of(part: Examples) -> np.ndarray:
@@ -155,23 +158,37 @@ def targets_of(part: Examples) -> np.ndarray:
     return part.targets
 
 
-def read(config: ConfigDict) -> Job:
+def computed(names: Sequence[str], kind: str, positive: str | None) -> tuple[str, ...]:
+    """The metrics that are logged: those that are named, f1 under a name that says its class, and the loss."""
+    of_positive = [f"f1:{positive}"] if positive is not None and set(names) & set(metrics.OF_POSITIVE) else []
+    return tuple(dict.fromkeys([*names, *of_positive, metrics.LOSS[kind]]))
+
+
+def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     """The job that the settings of configs/table.py or configs/glue.py describe.
+
+    Args:
+      equal_apart: see `tasks.job.as_begun`.
 
     Raises:
       InputError: whatever is wrong with files, columns, labels or settings, by name.
     """
+    if config.baseline:
+        check_installed("sklearn", "scikit-learn", "baseline", "config.baseline")
     rate = dropout_rate(config)
-    train, validation, text, known = sources.read(config)
+    train, validation, text, known = sources.read(config, equal_apart=equal_apart)
     kind, labels = train.kind, train.labels
     reading = Reading(kind, text, config.max_length, config.threshold)
     names = comma_names(config.metrics) or known or metrics.default_metrics(kind, labels)
     # By name, and here: a model that the run starts from may have the two labels in the other order.
-    positive = config.positive or (labels[1] if kind == "class" and len(labels) == 2 else None)
+    positive = config.positive or (glue.TASKS[config.glue].positive if config.glue else "") or None
+    if positive is None and kind == "class":
+        parts = [train] if validation is None or config.validation or config.glue else [train, validation]
+        positive = metrics.rarer_label(np.concatenate([targets_of(part) for part in parts]), labels)
     metrics.check_names(names, kind, labels, positive)
-    choosing = chosen_metric(config.metric, names)
+    choosing = chosen_metric(config.metric, computed(names, kind, positive))
     larger = metrics.better(choosing, 1.0, 0.0)
-    choice = Choice(choosing, larger, config.patience) if validation is not None else None
+    choice = Choice(choosing, larger, config.patience, metrics.LOSS[kind]) if validation is not None else None
     if not 0 < config.threshold < 1:
         raise InputError(f"config.threshold is {config.threshold}; it must be between 0 and 1")
     weights = class_weights(config.class_weights, train)

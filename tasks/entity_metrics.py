@@ -68,6 +68,50 @@ def entity_scores(
       InputError: another number of sentences or of words, with the first such sentence; a tag of another form; an
         unknown rule.
     """
+    counted = _count(gold, predicted, rule)
+    wanted, said, hits = counted.wanted, counted.said, counted.hits
+    types = sorted(wanted | said)
+    scores = ratios(hits.total(), wanted.total(), said.total(), "any type", RULES[rule])
+    each = {name: ratios(hits[name], wanted[name], said[name], name) for name in types}
+    f1s = [value for name in types if (value := each[name]["f1"].value) is not None]
+    scores["macro_f1"] = Score(sum(f1s) / len(f1s), RULES[rule]) if f1s else scores["f1"]
+    words = counted.words
+    scores["token_accuracy"] = Score(counted.right / words) if words else Score(None, "no words")
+    scores["n"] = Score(float(len(gold)))
+    return scores | {f"{measure}:{name}": value for name in types for measure, value in each[name].items()}
+
+
+def scores_by_type(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], rule: str = "lenient"
+) -> dict[str, dict[str, Score]]:
+    """precision, recall, f1, support and predicted (numbers of entities) of each type in gold or predicted tags.
+
+    Raises:
+      InputError: as `entity_scores`.
+    """
+    counted = _count(gold, predicted, rule)
+    return {
+        name: type_scores(counted.hits[name], counted.wanted[name], counted.said[name], name)
+        for name in sorted(counted.wanted | counted.said)
+    }
+
+
+def type_scores(hits: int, wanted: int, said: int, name: str) -> dict[str, Score]:
+    """`ratios`, and support and predicted: how many were wanted and said."""
+    return ratios(hits, wanted, said, name) | {"support": Score(float(wanted)), "predicted": Score(float(said))}
+
+
+class _Counts(NamedTuple):
+    """Entities by type: in gold tags, in predicted tags, in both; words, and those with the same tag."""
+
+    wanted: Counter[str]
+    said: Counter[str]
+    hits: Counter[str]
+    words: int
+    right: int
+
+
+def _count(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], rule: str) -> _Counts:
     _check_rule(rule)
     if len(gold) != len(predicted):
         raise InputError(f"{len(predicted):,} predicted sentences for {len(gold):,}; give one for each, in order")
@@ -84,14 +128,7 @@ def entity_scores(
         hits.update(entity.type for entity in there & seen)
         words += len(gold_tags)
         right += sum(a == b for a, b in zip(gold_tags, said_tags, strict=True))
-    types = sorted(wanted | said)
-    scores = ratios(hits.total(), wanted.total(), said.total(), "any type", RULES[rule])
-    each = {name: ratios(hits[name], wanted[name], said[name], name) for name in types}
-    f1s = [value for name in types if (value := each[name]["f1"].value) is not None]
-    scores["macro_f1"] = Score(sum(f1s) / len(f1s), RULES[rule]) if f1s else scores["f1"]
-    scores["token_accuracy"] = Score(right / words) if words else Score(None, "no words")
-    scores["n"] = Score(float(len(gold)))
-    return scores | {f"{measure}:{name}": value for name in types for measure, value in each[name].items()}
+    return _Counts(wanted, said, hits, words, right)
 
 
 def _check_rule(rule: str) -> None:

@@ -1,11 +1,11 @@
-"""What a task file offers to launch.finetune: ``read(config) -> Job``, and what jobs share.
+"""What a task file offers to launch.finetune: ``read(config, *, equal_apart=False) -> Job``, and what jobs share.
 
 A new task is one new file here and one in configs/, and one in evaluation/ that scores and writes predictions.
 """
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from ml_collections import ConfigDict
@@ -18,6 +18,8 @@ from bert.text.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from bert.training.task import Task
+from tasks.metrics import is_count
+from tasks.reading import equal_texts
 from tasks.reading.records import comma_names
 
 Part = TypeVar("Part")
@@ -33,6 +35,7 @@ class Job(Protocol):
     labels: tuple[str, ...]  # names of the classes, in the order of the head's scores
     fresh: tuple[str, ...]  # parts of the head that are made new where the weights lack them
     choice: Choice | None  # which evaluation is the best; None: there is nothing to evaluate on
+    positive: str | None  # the class that f1 is of; None: f1 is of no single class
 
     def with_labels(self, labels: Sequence[str]) -> "Job":
         """The same examples, their targets in the order of these labels (the same names)."""
@@ -59,6 +62,33 @@ class Job(Protocol):
     def baseline(self) -> Mapping[str, float | None]:
         """The same metrics of a model that needs no BERT; empty where that was not asked for."""
         ...
+
+
+def as_begun(read: Callable[..., Job], config: ConfigDict, settings: Mapping[str, Any] | None) -> Job:
+    """The job that the settings describe; of a run that goes on with what they left open when it was begun.
+
+    That is the class that f1 is of where ``positive`` is empty, and which rows a split holds out: before equal texts
+    were kept in one part, they could be in both (``equal_apart``). The checksum of the data says which split a run has.
+
+    Args:
+      read: of a task, see the head of this file.
+      settings: config.json of the run; None of a new one.
+    """
+    job: Any = read(config)
+    if settings is None:
+        return job
+    positive = ((settings.get("extra") or {}).get("scored") or {}).get("positive")
+    labels, checksum = settings.get("labels") or (), settings.get("data_sha256")
+
+    def is_of_run(job: Job) -> bool:
+        in_order = job.with_labels(labels) if sorted(labels) == sorted(job.labels) else job
+        return in_order.fingerprint == checksum
+
+    if not is_of_run(job) and is_of_run(before := read(config, equal_apart=True)):
+        job = before
+    if positive in job.labels and config.get("positive") == "":
+        job = dataclasses.replace(job, positive=positive)
+    return job
 
 
 def read_parts(
@@ -101,10 +131,23 @@ def dropout_rate(config: ConfigDict) -> float | None:
     return None if rate is None else float(rate)
 
 
-def report_of(train: Any, validation: Any) -> str:
-    """What was read, a line or more a part; each has a ``report``."""
+def report_of(train: Any, validation: Any, what: str, keys_of: Callable[[Any], Iterable[Hashable]]) -> str:
+    """What was read, a line or more a part, and how much of the validation part is in the training part, too.
+
+    Args:
+      train, validation: have a ``report``.
+      what, keys_of: what is looked for in both (such as "texts"), and its keys in a part, see equal_texts.py.
+    """
     parts = [("training", train), ("validation", validation)]
-    return "\n".join(f"{name}: {part.report}" for name, part in parts if part is not None)
+    lines = [f"{name}: {part.report}" for name, part in parts if part is not None]
+    if validation is not None:
+        keys = list(keys_of(validation))
+        if shared := equal_texts.count_shared(keys_of(train), keys):
+            lines.append(
+                f"validation: {shared:,} of {len(keys):,} {what} are in the training part, too; the scores of these "
+                "say nothing of new ones"
+            )
+    return "\n".join(lines)
 
 
 def fingerprint_of(train: Any, validation: Any, content: Callable[[Any], Any]) -> str:
@@ -132,19 +175,24 @@ def metric_names(told: str, usual: Sequence[str], known: Sequence[str]) -> tuple
 
 
 def choice_of(
-    config: ConfigDict, names: Sequence[str], lower_is_better: Sequence[str], validation: Any
+    config: ConfigDict, names: Sequence[str], lower_is_better: Sequence[str], validation: Any, loss: str
 ) -> Choice | None:
-    """Which evaluation is the best, see `chosen_metric`; None where there is no validation part."""
-    metric = chosen_metric(config.metric, names)
-    return Choice(metric, metric not in lower_is_better, config.patience) if validation else None
+    """Which evaluation is the best, see `chosen_metric`; None where there is no validation part.
+
+    Args:
+      loss: the metric that decides between equal values; computed whether it is among ``names`` or not.
+    """
+    metric = chosen_metric(config.metric, [*names, loss])
+    return Choice(metric, metric not in lower_is_better, config.patience, loss) if validation else None
 
 
 def chosen_metric(told: str, names: Sequence[str]) -> str:
     """The metric that chooses the best evaluation: ``config.metric``, or the first of those computed.
 
     Raises:
-      InputError: it is not among them.
+      InputError: it is not among them, or a count, of which no value is better than another.
     """
+    names = [name for name in names if not is_count(name)]
     if told and told not in names:
         raise InputError(f"config.metric is {told!r}; it must be one of those computed: {', '.join(names)}")
     return told or names[0]

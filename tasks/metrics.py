@@ -26,16 +26,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bert.errors import InputError
-from tasks.row_sums import PER_LABEL, check_arrays, draws, make_rows, predicted, present, row_losses, values_of, why
+from bert.errors import InputError, printable
+from tasks.row_sums import (
+    OF_POSITIVE,
+    PER_LABEL,
+    check_arrays,
+    draws,
+    make_rows,
+    predicted,
+    present,
+    row_losses,
+    values_of,
+    why,
+)
 
 _NAMES = {
     "class": ("accuracy", "f1", "acc_and_f1", "macro_f1", "micro_f1", "weighted_f1", "matthews", "cross_entropy", "n"),
     "classes": ("micro_f1", "macro_f1", "weighted_f1", "exact_match", "cross_entropy", "n"),
     "number": ("pearson", "spearman", "corr", "mse", "mae", "n"),
 }
-CONSTANT = "constant_answer"  # among scores where every row got the same answer: a run that learned nothing
 _LOWER_IS_BETTER = ("cross_entropy", "mse", "mae")
+LOSS = {"class": "cross_entropy", "classes": "cross_entropy", "number": "mse"}  # that is trained
+_SAME_NUMBER = 0.01  # of the range of the targets
 
 
 class Score(NamedTuple):
@@ -67,6 +79,26 @@ def default_metrics(kind: str, labels: Sequence[str]) -> tuple[str, ...]:
     return ("pearson", "spearman", "mse", "mae", "n")
 
 
+def rarer_label(targets_NC: np.ndarray, labels: Sequence[str]) -> str | None:
+    """The label of two with the smaller share of the targets, the second of equal ones; None of another number."""
+    if len(labels) != 2:
+        return None
+    first, second = targets_NC.sum(axis=0, dtype=np.float64)
+    return labels[0] if first < second else labels[1]
+
+
+def title(name: str, positive: str | None = None) -> str:
+    """The name of a metric for people, with the class that it is of: "f1 of spam".
+
+    Args:
+      positive: the class that f1 and acc_and_f1 are of; None: they are of no single class.
+    """
+    measure, _, label = name.partition(":") if name.startswith(PER_LABEL) else (name, "", "")
+    if positive is not None and name in OF_POSITIVE:
+        label = positive
+    return f"{measure} of {label}" if label else name
+
+
 def check_names(names: Sequence[str], kind: str, labels: Sequence[str], positive: str | None = None) -> None:
     """Raises InputError where a metric is unknown for this kind, or has no meaning for these labels."""
     if kind not in _NAMES:
@@ -74,7 +106,7 @@ def check_names(names: Sequence[str], kind: str, labels: Sequence[str], positive
     if positive is not None and positive not in labels:
         raise InputError(f"positive label {positive!r} is none of the labels: {', '.join(labels)}")
     for name in names:
-        if name in ("f1", "acc_and_f1") and kind == "class" and positive is None and len(labels) != 2:
+        if name in OF_POSITIVE and kind == "class" and positive is None and len(labels) != 2:
             raise InputError(
                 f"metric {name} needs a positive label, for there are {len(labels)} labels, or use f1:LABEL"
             )
@@ -117,7 +149,8 @@ def score(
         reason = f"{broken:,} of {count:,} rows have predictions that are not finite" if broken else "no rows"
         return {name: Score(float(count)) if name == "n" else Score(None, reason) for name in names}
     rows = make_rows(targets, predictions, kind, labels, positive, threshold)
-    notes = {"matthews": constant_answer(predictions, kind, labels)}
+    constant = kind == "class" and constant_answer(targets, predictions, kind, labels)
+    notes = {"matthews": f"predicts one class only: {constant}"} if constant else {}
     values = {name: float(value) for name, (value,) in values_of(names, rows, np.ones((1, count))).items()}
     return {
         name: Score(None, why(name, rows)) if np.isnan(value) else Score(value, notes.get(name))
@@ -169,18 +202,22 @@ def better(name: str, a: float | None, b: float | None) -> bool:
     return a < b if name in _LOWER_IS_BETTER else a > b
 
 
-def constant_answer(predictions: np.ndarray, kind: str, labels: Sequence[str], threshold: Any = 0.5) -> str | None:
-    """A note where two or more rows all get the same answer, the mark of a run that learned nothing; else None."""
-    if len(predictions) < 2:
+def constant_answer(
+    targets: np.ndarray, predictions: np.ndarray, kind: str, labels: Sequence[str], threshold: Any = 0.5
+) -> str | None:
+    """What a model answers that gives two or more rows all the same answer, though it is not right for all; else None.
+
+    Numbers count as the same where they differ by less than a hundredth of the targets' range.
+    """
+    if len(predictions) < 2 or not np.isfinite(predictions).all():
         return None
     if kind == "number":
-        return "predicts one number only" if (predictions == predictions[0]).all() else None
+        spread = np.ptp(targets)
+        return f"about {predictions.mean():.4g}" if np.ptp(predictions) < _SAME_NUMBER * spread else None
     answers_NC = predicted(predictions, kind, threshold)
-    if not (answers_NC == answers_NC[0]).all():
+    if not (answers_NC == answers_NC[0]).all() or (answers_NC == present(targets, kind)).all():
         return None
-    if kind == "class":
-        return f"predicts one class only: {labels[int(answers_NC[0].argmax())]}"
-    return "predicts the same labels for every row"
+    return ", ".join(label for label, is_said in zip(labels, answers_NC[0], strict=True) if is_said) or "no label"
 
 
 def confusion(targets: np.ndarray, predictions: np.ndarray) -> np.ndarray:
@@ -200,11 +237,19 @@ def is_count(name: str) -> bool:
     return name == "n" or name.startswith("n_") or name in ("total", "HasAns_total", "NoAns_total")
 
 
-def report_table(scores: Mapping[str, Score], intervals: Mapping[str, Interval] | None = None) -> str:
-    """The scores as lines for people: name, value, interval, and what there is to know about them."""
-    width = max((len(name) for name in scores), default=0)
+def report_table(
+    scores: Mapping[str, Score], intervals: Mapping[str, Interval] | None = None, positive: str | None = None
+) -> str:
+    """The scores as lines for people: name, value, interval, and what there is to know about them.
+
+    Args:
+      positive: as in `title`.
+    """
+    titles = {title(name, positive): name for name in scores}  # f1 and f1:LABEL may be the same
+    width = max(map(len, titles), default=0)
     lines = []
-    for name, (value, reason) in scores.items():
+    for shown, name in titles.items():
+        value, reason = scores[name]
         interval = (intervals or {}).get(name)
         if value is None:
             text = f"undefined: {reason}"
@@ -219,14 +264,22 @@ def report_table(scores: Mapping[str, Score], intervals: Mapping[str, Interval] 
             if interval and interval.left_out:
                 text += f"   ({interval.left_out:,} of {interval.resamples:,} resamples left out)"
             text += f"   ({reason})" if reason else ""
-        lines.append(f"{name:<{width}}  {text}")
+        lines.append(printable(f"{shown:<{width}}  {text}"))
     return "\n".join(lines)
 
 
-def as_json(scores: Mapping[str, Score], intervals: Mapping[str, Interval] | None = None) -> dict[str, Any]:
-    """name -> value and reason, with low, high, resamples and left_out where there is an interval; null, never NaN."""
+def as_json(
+    scores: Mapping[str, Score], intervals: Mapping[str, Interval] | None = None, positive: str | None = None
+) -> dict[str, Any]:
+    """name -> value and reason, with low, high, resamples and left_out where there is an interval; null, never NaN.
+
+    Args:
+      positive: the class that f1 and acc_and_f1 are of, which they then name as "label".
+    """
     intervals = intervals or {}
     return {
-        name: result._asdict() | (intervals[name]._asdict() if name in intervals else {})
+        name: result._asdict()
+        | (intervals[name]._asdict() if name in intervals else {})
+        | ({"label": positive} if positive is not None and name in OF_POSITIVE else {})
         for name, result in scores.items()
     }

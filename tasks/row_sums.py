@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 PER_LABEL = ("f1:", "precision:", "recall:")
+OF_POSITIVE = ("f1", "acc_and_f1")  # of one class, which their names do not say
 _TIE = 1e-6  # votes turned into float32 shares and scaled to sum to 1 differ by less, and by no more than rounding
 
 

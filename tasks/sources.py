@@ -11,7 +11,7 @@ from bert.errors import InputError
 from bert.prediction.classification import Kind
 from tasks.reading import examples, glue
 from tasks.reading.examples import Examples
-from tasks.reading.label_kinds import ColumnSettings, find_labels
+from tasks.reading.label_kinds import ColumnSettings, find_labels, label_notes
 from tasks.reading.records import comma_names, has_column
 from tasks.reading.tables import TableSettings, read_table
 
@@ -39,8 +39,11 @@ class Sources(NamedTuple):
     metrics: tuple[str, ...]
 
 
-def read(config: Mapping[str, Any]) -> Sources:
+def read(config: Mapping[str, Any], *, equal_apart: bool = False) -> Sources:
     """The examples that the settings name.
+
+    Args:
+      equal_apart: see `tasks.job.as_begun`.
 
     Raises:
       InputError: a file, column, label or setting that does not do, by name.
@@ -57,22 +60,30 @@ def read(config: Mapping[str, Any]) -> Sources:
     columns = column_settings(config, config["kind"])
     table = read_table(config["data"], table_settings(config))
     kind, labels = find_labels(table, columns)
+    table = table._replace(notes=(*table.notes, *label_notes(labels)))
     train = examples.make_examples(table, columns, kind, labels, labelled="needed")
     validation: Examples | None = None
     if config["validation"]:
         validation = read_part(config, config["validation"], kind, labels, labelled="needed")
     elif config["validation_share"]:
-        train, validation = examples.split(train, config["validation_share"], config["seed"])
+        train, validation = examples.split(train, config["validation_share"], config["seed"], equal_apart=equal_apart)
     return Sources(train, validation, columns.text, ())
 
 
 def read_part(
-    config: Mapping[str, Any], data: str, kind: Kind, labels: Sequence[str], *, split: str = "", labelled: str
+    config: Mapping[str, Any],
+    data: str,
+    kind: Kind,
+    labels: Sequence[str],
+    *,
+    split: str = "",
+    labelled: str,
+    without_text: bool = False,
 ) -> Examples:
     """The examples of one file, or of one split of GLUE (``split``), with the labels of a model.
 
     Args:
-      labelled: as in `examples.make_examples`.
+      labelled, without_text: as in `examples.make_examples`.
     """
     if config["glue"]:
         task = known_task(config["glue"])
@@ -80,9 +91,10 @@ def read_part(
         table = glue.read(config["glue"], data, split)
         if labelled == "needed" and not has_column(table, "label"):
             raise InputError(f"{table.path}: these rows have no labels; use predict, or score another part (split)")
-        return examples.make_examples(table, columns, kind, labels, labelled=labelled)
+        return examples.make_examples(table, columns, kind, labels, labelled=labelled, without_text=without_text)
     table = read_table(data, table_settings(config))
-    return examples.make_examples(table, column_settings(config, kind), kind, labels, labelled=labelled)
+    columns = column_settings(config, kind)
+    return examples.make_examples(table, columns, kind, labels, labelled=labelled, without_text=without_text)
 
 
 def known_task(name: str) -> glue.GlueTask:

@@ -7,8 +7,9 @@ Source: Devlin et al. 2018, sections 4.2 and 4.3; google-research/bert ``run_squ
 """
 
 import dataclasses
+import functools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -31,12 +32,24 @@ from bert.text.alignment import Pieces
 from bert.text.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
-from tasks import span_metrics
+from tasks import constant_answers, span_metrics
 from tasks.job import choice_of, fingerprint_of, read_parts, report_of, settings_of
-from tasks.reading.questions import Question, Questions, QuestionSettings, asked_of, read_questions, split
+from tasks.reading.questions import (
+    Question,
+    Questions,
+    QuestionSettings,
+    asked_of,
+    for_scoring,
+    for_training,
+    passage_keys,
+    placed,
+    read_questions,
+    split,
+)
 
 WITHOUT = ("null", "drop")
 NO_ANSWER = ("auto", "yes", "no")
+LOSS = "cross_entropy"  # that is trained, per window
 METRICS = ("f1", "exact")  # that can choose the best evaluation, and the threshold of no answer with it
 _NOWHERE = (-1, -1)  # of an answer that holds no piece of its passage, so that it is in no window
 
@@ -76,22 +89,16 @@ class Job:
     files: QuestionSettings
     labels: tuple[str, ...] = ()
     fresh: tuple[str, ...] = ("span",)
+    positive: str | None = None
 
     @property
     def report(self) -> str:
-        told = report_of(self.train, self.validation)
         rows = [row for part in (self.train, self.validation) if part for row in part.rows]
-        several = [row for row in rows if any(len(spans) > 1 for _, spans in row.annotations)]
-        if several:
-            told += (
-                f"\n{len(several):,} questions have several spans by one annotator, the first of which is the answer "
-                f"(first {several[0].place}); configs/bio_mrc.py finds all"
-            )
-        return told
+        return "\n".join([report_of(self.train, self.validation, "passages", passage_keys), *several_spans(rows)])
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint_of(self.train, self.validation, lambda row: row.content)
+        return fingerprint_of(self.train, self.validation and placed(self.validation), lambda row: row.content)
 
     def with_labels(self, labels: Sequence[str]) -> "Job":
         return self
@@ -113,7 +120,8 @@ class Job:
     ) -> Callable[[dict], Metrics]:
         assert self.validation is not None
         assert self.choice is not None
-        rows, measure = self.validation.rows, self.choice.metric
+        rows = self.validation.rows
+        measure = self.choice.metric if self.choice.metric in METRICS else METRICS[0]
         asked = asked_of(rows)
         cut, pieces_N = questions.windows_of(asked, tokenizer, self.reading)
 
@@ -121,7 +129,9 @@ class Job:
             scores_K2 = scores.of_tokens(params, config, cut.encoded, settings, devices)
             found = answer_spans.search(scores_K2, cut, self.reading)
             told = answer_spans.answers(found, [one.context for one in asked], pieces_N, self.reading)
-            return score(rows, told, self.reading, measure)
+            values = score(rows, told, self.reading, measure)
+            values[LOSS] = cross_entropy(scores_K2, cut, rows, pieces_N, self.without)
+            return values | constant(rows, told, values.get("threshold"))
 
         return evaluate
 
@@ -133,29 +143,21 @@ def windows_with_answers(cut: Passages, rows: Sequence[Question], pieces_N: Sequ
     """The windows with ``start`` and ``end`` int32 [W], counted from [CLS], and ``target_weights``.
 
     A window that does not hold the whole answer has both at [CLS] ("null"), or is left out ("drop"); those of questions
-    that have none are kept. What became of the answers goes to the log.
+    that have none are kept. A question whose answer holds no piece of its passage is left out: it has an answer, and
+    none that can be learnt. What became of the answers goes to the log.
     """
     pieces_of = [_pieces_of(row, pieces) for row, pieces in zip(rows, pieces_N, strict=True)]
-    start_W, end_W = np.zeros(len(cut.text_W), np.int32), np.zeros(len(cut.text_W), np.int32)
-    kept, seen, missing = [], set(), 0
-    for w, (text, (first, stop)) in enumerate(zip(cut.text_W, cut.bounds_W2, strict=True)):
-        answer = pieces_of[text]
-        holds = answer is not None and first <= answer[0] and answer[1] <= stop
-        if answer is not None and holds:
-            before = cut.places_W[w] - cut.encoded.starts[w]
-            start_W[w], end_W[w] = before + answer[0] - first, before + answer[1] - 1 - first
-            seen.add(int(text))
-        missing += answer is not None and not holds
-        if answer is None or holds or without == "null":
-            kept.append(w)
+    start_W, end_W, holds_W, kept_W = _targets(cut, pieces_of, without)
+    kept, seen = np.flatnonzero(kept_W).tolist(), set(cut.text_W[holds_W].tolist())
+    missing = sum(pieces_of[text] not in (None, _NOWHERE) for text in cut.text_W[~holds_W])
     answered = sum(answer is not None for answer in pieces_of)
     if missing:
         became = "trained as without an answer" if without == "null" else "left out"
         logging.info("%d of %d windows do not hold the answer to their question: %s", missing, len(start_W), became)
     if answered > len(seen):
         logging.warning(
-            "%d of %d answers are whole in no window, %d of them without a piece of their own; for the others raise "
-            "max_length", answered - len(seen), answered, pieces_of.count(_NOWHERE),
+            "%d of %d answers are whole in no window, %d of them without a piece of their own, and left out; for the "
+            "others raise max_length", answered - len(seen), answered, pieces_of.count(_NOWHERE),
         )  # fmt: skip
     if not kept:
         raise InputError("no window holds an answer; raise config.max_length, or set windows_without_answer to null")
@@ -164,8 +166,45 @@ def windows_with_answers(cut: Passages, rows: Sequence[Question], pieces_N: Sequ
     return examples.take(dataclasses.replace(cut.encoded, of_example=targets), kept)
 
 
+def _targets(
+    cut: Passages, pieces_of: Sequence[tuple[int, int] | None], without: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(start, end: int32 [W], counted from [CLS]; whether the window holds the answer, and is trained: bool [W])."""
+    start_W, end_W = np.zeros(len(cut.text_W), np.int32), np.zeros(len(cut.text_W), np.int32)
+    holds_W, kept_W = np.zeros(len(cut.text_W), bool), np.zeros(len(cut.text_W), bool)
+    for w, (text, (first, stop)) in enumerate(zip(cut.text_W, cut.bounds_W2, strict=True)):
+        answer = pieces_of[text]
+        if answer is not None and first <= answer[0] and answer[1] <= stop:
+            before = cut.places_W[w] - cut.encoded.starts[w]
+            start_W[w], end_W[w] = before + answer[0] - first, before + answer[1] - 1 - first
+            holds_W[w] = True
+        kept_W[w] = answer is None or holds_W[w] or (without == "null" and answer != _NOWHERE)
+    return start_W, end_W, holds_W, kept_W
+
+
+def cross_entropy(
+    scores_K2: np.ndarray, cut: Passages, rows: Sequence[Question], pieces_N: Sequence[Pieces], without: str
+) -> float | None:
+    """The loss of `StartAndEnd` on windows, in nats; None where none of them would be trained.
+
+    Args:
+      scores_K2: float [K, 2], scores of being the start and the end, of each token of the windows.
+    """
+    pieces_of = [_pieces_of(row, pieces) for row, pieces in zip(rows, pieces_N, strict=True)]
+    start_W, end_W, _, kept_W = _targets(cut, pieces_of, without)
+    first_W = cut.encoded.starts[: len(start_W)]
+    scores_K2 = scores_K2.astype(np.float64)
+    log_total_W2 = np.logaddexp.reduceat(scores_K2, first_W, axis=0)
+    right_W2 = np.stack([scores_K2[first_W + start_W, 0], scores_K2[first_W + end_W, 1]], axis=1)
+    nats_W = (log_total_W2 - right_W2).mean(axis=1)
+    return float(nats_W[kept_W].mean()) if kept_W.any() else None
+
+
 def _pieces_of(row: Question, pieces: Pieces) -> tuple[int, int] | None:
-    """[first, stop) of the answer that most annotators gave, of equally many the first; None where it is no answer."""
+    """[first, stop) of the answer that most annotators gave, of equally many the first; None where it is no answer,
+    ``_NOWHERE`` where it has no position or no piece."""
+    if row.untrainable:
+        return _NOWHERE
     given = Counter(annotation.spans[:1] for annotation in row.annotations)
     spans = max(given, key=lambda spans: given[spans])
     return (pieces.of_span(*spans[0]) or _NOWHERE) if spans else None
@@ -176,21 +215,37 @@ def score(
 ) -> Metrics:
     """The official scores, in percent; where a question may have no answer, with the threshold that is best for them.
 
+    Every question counts, by the texts of all its golds.
+
     Args:
       told: answers with their candidates, see `answer_spans.answers`; ids must differ.
       measure: f1 or exact, whichever the threshold is to make best.
     """
     answers = {row.id: golds(row) for row in rows}
     spans = {row.id: best_span(one) for row, one in zip(rows, told, strict=True)}
+    characters = span_metrics.by_characters({row.id: row.context for row in rows})
     if not reading.no_answer:
-        found = span_metrics.squad_scores(answers, spans, version="1.1")
+        version = version_of(answers.values(), reading)
+        found = span_metrics.squad_scores(answers, spans, version=version, characters=characters)
         return {name: found[name] for name in ("f1", "exact", "total")}
     odds = {
         row.id: np.inf if one["null_odds"] is None else one["null_odds"] for row, one in zip(rows, told, strict=True)
     }
-    threshold, _ = span_metrics.best_threshold(answers, spans, odds, measure)
-    found = span_metrics.squad_scores(answers, spans, odds, threshold)
+    threshold, _ = span_metrics.best_threshold(answers, spans, odds, measure, characters=characters)
+    found = span_metrics.squad_scores(answers, spans, odds, threshold, characters=characters)
     return {name: value for name, value in found.items() if not name.startswith("best_")} | {"threshold": threshold}
+
+
+def constant(rows: Sequence[Question], told: Sequence[Mapping[str, Any]], threshold: float | None) -> Metrics:
+    """What is noted of a reader that answers no question, though some have an answer, see constant_answers.py.
+
+    Args:
+      threshold: of the odds of no answer; None where every question has one.
+    """
+    odds = [one["null_odds"] for one in told]
+    silent = threshold is not None and all(value is None or value > threshold for value in odds)
+    is_constant = silent and len(rows) > 1 and any(map(golds, rows))
+    return constant_answers.noted("nothing" if is_constant else None, len(rows))
 
 
 def best_span(told: Mapping[str, Any]) -> str:
@@ -199,12 +254,32 @@ def best_span(told: Mapping[str, Any]) -> str:
 
 
 def golds(row: Question) -> list[str]:
-    """The annotators' answers; empty where none of them gave one."""
-    return [row.context[a:b] for _, spans in row.annotations for a, b in spans[:1]]
+    """The texts of the annotators' answers as they stand in the file, also where they have no position in the passage;
+    empty where nobody gave one."""
+    return [text for _, texts in row.golds for text in texts[:1]]
 
 
-def read(config: ConfigDict) -> Job:
+def several_spans(rows: Sequence[Question]) -> list[str]:
+    """A note on answers that are left out because `golds` has one a question and annotator; none where none is."""
+    several = [row for row in rows if any(len(texts) > 1 for _, texts in row.golds)]
+    if not several:
+        return []
+    return [
+        f"{len(several):,} questions have several spans by one annotator, the first of which is the answer "
+        f"(first {several[0].place}); configs/bio_mrc.py finds all"
+    ]
+
+
+def version_of(answers: Iterable[Sequence[str]], reading: SpanReading) -> str:
+    """Whose rules score these golds: those of SQuAD 2.0 where a question may have no answer, or an answer is ""."""
+    return "2.0" if reading.no_answer or not all(texts and all(texts) for texts in answers) else "1.1"
+
+
+def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     """The job that the settings of configs/squad.py describe.
+
+    Args:
+      equal_apart: see `tasks.job.as_begun`.
 
     Raises:
       InputError: whatever is wrong with files, answers or settings, by name.
@@ -214,11 +289,13 @@ def read(config: ConfigDict) -> Job:
             raise InputError(f"config.{name} is {config[name]!r}; it must be one of {', '.join(allowed)}")
     given = {name: config[name] for name in ("max_length", "window_step", "max_question", "max_answer", "best")}
     reading, files = SpanReading(**given), settings_of(QuestionSettings, config)
+    splitting = functools.partial(split, equal_apart=equal_apart)
     train, validation = read_parts(
-        config, "questions", lambda path: read_questions(path, files, labelled="needed"), split
+        config, "questions", lambda path: read_questions(path, files, labelled="needed"), splitting
     )
-    unanswered = any(not golds(row) for part in (train, validation) if part for row in part.rows)
+    train, validation = for_training(train), validation and for_scoring(validation)
+    unanswered = any(not any(golds(row)) for part in (train, validation) if part for row in part.rows)
     no_answer = unanswered if config.no_answer == "auto" else config.no_answer == "yes"
-    choice = choice_of(config, METRICS, (), validation)
+    choice = choice_of(config, METRICS, (LOSS,), validation, LOSS)
     reading = dataclasses.replace(reading, no_answer=no_answer)
     return Job(train, validation, reading, config.windows_without_answer, choice, files)

@@ -7,12 +7,14 @@ import numpy as np
 
 from bert.prediction import bio_tags
 from bert.prediction.bio_tags import are_bio
-from tasks import agreement, entity_metrics, votes
+from bert.training.evaluate import Metrics
+from tasks import agreement, constant_answers, entity_metrics, votes
 from tasks.agreement import AnnotatorScores
 from tasks.metrics import Score
 from tasks.reading.tag_schemes import Tagged
 from tasks.votes import NONE, VoteSettings
 
+LOSS = "cross_entropy"  # that is trained, per word
 LOWER_IS_BETTER = ("cross_entropy", "kl", "brier", "calibration_error")
 _OF_ENTITIES = ("f1", "precision", "recall", "strict_f1", "macro_f1")
 _OF_ANNOTATORS = ("annotator_mean", "annotator_best", "annotator_majority", "annotator_human", "annotator_kappa")
@@ -89,6 +91,41 @@ def score(
     return {name: found[name] for name in known_metrics(labels)}
 
 
+def constant(predicted: Sequence[Sequence[str]], found: Mapping[str, Score]) -> Metrics:
+    """What is noted of a tagger that gives every word the same tag, see constant_answers.py.
+
+    Args:
+      found: scores of these tags.
+    """
+    tags = [tag for sentence in predicted for tag in sentence]
+    return constant_answers.noted(constant_answers.only(tags), len(tags)) if found["accuracy"].value != 1 else {}
+
+
+def by_type(
+    predicted: Sequence[Sequence[str]], rows: Sequence[Tagged], labels: Sequence[str]
+) -> dict[str, dict[str, Score]]:
+    """precision, recall, f1, support and predicted of each type of entity, of tags without entities of each tag.
+
+    Against the tag that most annotators gave, by seqeval's lenient rule; words that nobody tagged are not compared.
+    """
+    counts_KC = vote_counts(rows, labels, {})
+    gold_N = majority_tags(counts_KC, [len(row.words) for row in rows], labels)
+    if are_bio(labels):
+        pairs = _tagged_pairs(gold_N, predicted)
+        return entity_metrics.scores_by_type([gold for gold, _ in pairs], [tags for _, tags in pairs])
+    gold = np.array([tag or "" for tags in gold_N for tag in tags])
+    said = np.where(gold == "", "", np.array([tag for tags in predicted for tag in tags]))
+    return {
+        label: entity_metrics.type_scores(
+            int(((gold == label) & (said == label)).sum()),
+            int((gold == label).sum()),
+            int((said == label).sum()),
+            label,
+        )
+        for label in labels
+    }
+
+
 def beside_annotators(rows: Sequence[Tagged], predicted: Sequence[Sequence[str]]) -> AnnotatorScores:
     """The predicted tags beside each annotator's; see `agreement.annotator_scores`."""
     return agreement.annotator_scores([dict(row.annotations) for row in rows], predicted)
@@ -120,17 +157,24 @@ def _tagged_runs(tags: Sequence[str | None]) -> list[slice]:
 def _entities(
     gold_N: Sequence[Sequence[str | None]], predicted: Sequence[Sequence[str]], labels: Sequence[str]
 ) -> dict[str, Score]:
-    pairs = [
-        ([str(tag) for tag in gold[run]], tags[run])
-        for gold, tags in zip(gold_N, predicted, strict=True)
-        for run in _tagged_runs(gold)
-    ]
+    pairs = _tagged_pairs(gold_N, predicted)
     gold_runs, runs = [gold for gold, _ in pairs], [tags for _, tags in pairs]
     lenient = entity_metrics.entity_scores(gold_runs, runs, "lenient")
     strict = entity_metrics.entity_scores(gold_runs, runs, "strict")
     found = {name: lenient[name] for name in ("precision", "recall", "f1", "macro_f1")} | {"strict_f1": strict["f1"]}
     absent = Score(None, "neither there nor predicted")
     return found | {name: lenient.get(name, absent) for name in _of_types(labels)}
+
+
+def _tagged_pairs(
+    gold_N: Sequence[Sequence[str | None]], predicted: Sequence[Sequence[str]]
+) -> list[tuple[list[str], Sequence[str]]]:
+    """(gold tags, predicted tags) of each run of words that have a gold tag."""
+    return [
+        ([str(tag) for tag in gold[run]], tags[run])
+        for gold, tags in zip(gold_N, predicted, strict=True)
+        for run in _tagged_runs(gold)
+    ]
 
 
 def _of_types(labels: Sequence[str]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ prediction needs besides weights is bert/prediction/tagging.py. Axes: K word of 
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import tag_scores, votes
 from tasks.job import choice_of, dropout_rate, fingerprint_of, metric_names, read_parts, report_of, settings_of
+from tasks.reading import equal_texts
 from tasks.reading.tagged import Tagged, TaggedRows, TagSettings, read_tagged, split
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
@@ -44,10 +46,12 @@ class Job:
     loss: TokenLabels
     files: TagSettings
     fresh: tuple[str, ...] = ("token_classifier",)
+    positive: str | None = None
 
     @property
     def report(self) -> str:
-        return report_of(self.train, self.validation)
+        keys = lambda part: (equal_texts.key_of([" ".join(row.words)]) for row in part.rows)  # noqa: E731
+        return report_of(self.train, self.validation, "sentences", keys)
 
     @property
     def fingerprint(self) -> str:
@@ -81,7 +85,8 @@ class Job:
             p_KC = scores.softmax(logits_KC[sentences.place_K])
             predicted = tagging.tags(p_KC, sentences.starts, self.labels, self.reading)
             found = tag_scores.score(p_KC, predicted, rows, self.labels, self.voting.weights)
-            return {name: found[name].value for name in self.names}
+            values = {name: found[name].value for name in dict.fromkeys((*self.names, tag_scores.LOSS))}
+            return values | tag_scores.constant(predicted, found)
 
         return evaluate
 
@@ -138,8 +143,11 @@ def check_labels(rows: Sequence[Tagged], labels: Sequence[str]) -> None:
                     )
 
 
-def read(config: ConfigDict) -> Job:
+def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     """The job that the settings of configs/tagging.py describe.
+
+    Args:
+      equal_apart: see `tasks.job.as_begun`.
 
     Raises:
       InputError: whatever is wrong with files, tags or settings, by name.
@@ -151,7 +159,10 @@ def read(config: ConfigDict) -> Job:
     reading, rate = settings_of(TagReading, config), dropout_rate(config)
     voting = votes.settings_of(config)
     files = settings_of(TagSettings, config)
-    train, validation = read_parts(config, "sentences", lambda path: read_tagged(path, files, labelled="needed"), split)
+    splitting = functools.partial(split, equal_apart=equal_apart)
+    train, validation = read_parts(
+        config, "sentences", lambda path: read_tagged(path, files, labelled="needed"), splitting
+    )
     rows = [*train.rows, *(validation.rows if validation else [])]
     votes.check_names(voting, sorted({name for row in rows for name, _ in row.annotations}))
     labels = labels_of(train.rows if config.validation else rows)
@@ -160,6 +171,6 @@ def read(config: ConfigDict) -> Job:
     several = any(len(row.annotations) > 1 for row in train.rows)
     usual, known = tag_scores.default_metrics(labels, several), tag_scores.known_metrics(labels)
     names = metric_names(config.metrics, usual, known)
-    choice = choice_of(config, names, tag_scores.LOWER_IS_BETTER, validation)
+    choice = choice_of(config, names, tag_scores.LOWER_IS_BETTER, validation, tag_scores.LOSS)
     loss = TokenLabels(len(labels), config.loss_per, rate)
     return Job(train, validation, labels, reading, voting, config.labelled_pieces, names, choice, loss, files)

@@ -3,6 +3,7 @@
 import functools
 import os
 import pathlib
+from collections.abc import Callable, Iterator
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -32,3 +33,27 @@ def peak_measured_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arithmetic, "peak_flops", functools.cache(arithmetic.peak_flops))
         yield
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[pathlib.Path, int]]:
+    """A device to write to and the descriptor that reads it; no file can take its place, whatever a test does."""
+    reading, writing = os.openpty()
+    yield pathlib.Path(os.ttyname(writing)), reading
+    os.close(reading)
+    os.close(writing)
+
+
+@pytest.fixture
+def killed_writer() -> Callable[..., pathlib.Path]:
+    """Makes what a process leaves beside the target that is killed while it writes it (bert/files.py)."""
+
+    def leave(target: pathlib.Path, **parts: pathlib.Path) -> pathlib.Path:
+        place = target.with_name(f".{target.name}.unfinished-0123456789abcdef")
+        place.mkdir()
+        (place / "mark").write_text(f"bert-jax is writing {target.name}\n")
+        for part, folder in parts.items():
+            folder.rename(place / part)
+        return place
+
+    return leave

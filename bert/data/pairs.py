@@ -8,6 +8,9 @@ to epoch, while the lengths of an epoch stay almost the same and fill packed row
 A "random" B comes from a swap: two chunks of different documents exchange their B, of equal length wherever the corpus
 is large enough to offer one. So no text repeats, nothing is cut off, and the length of an example tells nothing about
 its label. Google's tool instead draws B from any document and gives the rest back (create_pretraining_data.py).
+
+No label is wrong where texts repeat: a pair that stands somewhere in the corpus as it is (repeats.py) is never called
+random, nor swapped. Where this or the number of documents leaves one class alone, `PairCounts.notice` says so.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from bert.data.repeats import COMPARED, follows_elsewhere
 from bert.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +33,9 @@ OBJECTIVES = ("nsp", "sop", "none")
 CLASS_NAMES = {"nsp": ("is_next", "random"), "sop": ("in_order", "swapped")}
 IS_NEXT, RANDOM, NO_LABEL = 0, 1, -1  # named after nsp; the same places with sop
 # A foreign B whose first tokens equal those of the true one may be the true one (copied documents): not used.
-_COMPARED_TOKENS = 8
+_COMPARED_TOKENS = COMPARED[1]
+_SEARCHES = 4  # for partners, where some that were found would be true pairs
+_RARE = 0.05  # share of the rarer class from which on nobody needs to look
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +52,19 @@ class PairCounts:
     @property
     def without_label(self) -> int:
         return self.examples - self.true_pairs - self.other_pairs
+
+    @property
+    def notice(self) -> str:
+        """What somebody should know before these labels are learnt; empty where both classes are there."""
+        rarer, labelled = min(self.true_pairs, self.other_pairs), self.true_pairs + self.other_pairs
+        if self.objective == "none" or (rarer and rarer >= _RARE * labelled):
+            return ""
+        true, other = CLASS_NAMES[self.objective]
+        return (
+            f"an epoch has {self.true_pairs:,} pairs {true} and {self.other_pairs:,} {other}; one class alone teaches "
+            "nothing, whatever the accuracy: prepare more documents of two or more sentences that do not repeat each "
+            "other, or set examples.objective to none"
+        )
 
     def __str__(self) -> str:
         examples = f"{self.examples:,} examples of {self.documents:,} documents"
@@ -135,6 +154,8 @@ def plan_epoch(
     elif objective == "sop":
         pairs = np.flatnonzero(label_N == IS_NEXT)
         swapped = rng.permutation(pairs)[: _about(len(pairs) / 2, rng)]
+        a_start, a_length, b_start, b_length = (part[swapped] for part in parts)
+        swapped = swapped[~follows_elsewhere(store, b_start + b_length, b_length, a_start, a_length)]
         label_N[swapped] = RANDOM
         for of_a, of_b in ((0, 2), (1, 3)):
             parts[of_a][swapped], parts[of_b][swapped] = parts[of_b][swapped], parts[of_a][swapped]
@@ -186,7 +207,7 @@ def _exchange(store, parts, label_N, document_N, room, rng):
     """(parts, labels) with a random half of the B swapped; what no longer fits becomes an example without label."""
     pair_M = np.flatnonzero(label_N == IS_NEXT)
     _, a_length, b_start, b_length = parts
-    left, right = _partners(store, a_length[pair_M], b_start[pair_M], b_length[pair_M], document_N[pair_M], room, rng)
+    left, right = _partners(store, [part[pair_M] for part in parts], document_N[pair_M], room, rng)
     if not len(left):  # one class only teaches nothing
         return parts, np.full_like(label_N, NO_LABEL)
     left, right = pair_M[left], pair_M[right]
@@ -204,15 +225,37 @@ def _exchange(store, parts, label_N, document_N, room, rng):
     return parts, np.concatenate([label_N, np.full(len(rest), NO_LABEL, np.int8)])
 
 
-def _partners(store, a_length, b_start, b_length, document_M, room, rng) -> tuple[np.ndarray, np.ndarray]:
+def _partners(store, parts, document_M, room, rng) -> tuple[np.ndarray, np.ndarray]:
     """(left [K], right [K]): pairs to swap, K about M / 4 so that half of the M chunks become random.
+
+    A swap that would put a B behind a text that it follows somewhere is not made; others are looked for a few times.
+    """
+    a_start, a_length, b_start, b_length = parts
+    wanted = _about(len(b_length) / 4, rng)
+    found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+    is_free = np.ones(len(b_length), bool)
+    for _ in range(_SEARCHES):
+        free = np.flatnonzero(is_free)
+        left, right = _similar(store, a_length, b_start, b_length, document_M, free, wanted, room, rng)
+        to, source = np.concatenate([left, right]), np.concatenate([right, left])
+        kept = np.minimum(b_length[source], room - a_length[to])
+        wrong = follows_elsewhere(store, a_start[to] + a_length[to], a_length[to], b_start[source], kept)
+        good = ~wrong.reshape(2, -1).any(axis=0)
+        found.append((left[good], right[good]))
+        if good.all():
+            break
+        wanted -= int(np.count_nonzero(good))
+        is_free[left[good]] = is_free[right[good]] = False
+    return np.concatenate([left for left, _ in found]), np.concatenate([right for _, right in found])
+
+
+def _similar(store, a_length, b_start, b_length, document_M, free, wanted, room, rng) -> tuple[np.ndarray, np.ndarray]:
+    """(left [K], right [K]): at most `wanted` pairs of the chunks `free` of different documents.
 
     First among B of equal length, then of nearly equal length, as long as both results fit the room. Only where a small
     corpus offers too few of these may a B be longer than its new place.
     """
-    wanted = _about(len(b_length) / 4, rng)
-    found: list[tuple[np.ndarray, np.ndarray]] = []
-    free = np.arange(len(b_length))
+    found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
     key_D = rng.permutation(int(document_M[-1]) + 1) if len(document_M) else document_M
     widths = [1 << power for power in range(room.bit_length() + 1)]
     for may_cut, width in [(False, width) for width in widths] + [(True, width) for width in widths]:
@@ -229,8 +272,6 @@ def _partners(store, a_length, b_start, b_length, document_M, room, rng) -> tupl
         taken = np.zeros(len(b_length), bool)
         taken[left] = taken[right] = True
         free = free[~taken[free]]
-    if not found:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     return np.concatenate([left for left, _ in found]), np.concatenate([right for _, right in found])
 
 

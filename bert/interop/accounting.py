@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from bert import config_keys
 from bert.config import BertConfig
 from bert.errors import InputError
-from bert.interop import labels, parameters, weight_names
+from bert.interop import labels, other_models, parameters, weight_names
 from bert.interop.parameters import Params
 from bert.interop.report import Report
 from bert.interop.tensors import Selected, Tensors
@@ -28,6 +29,7 @@ _AMBIGUOUS = (
     "{name} is taken for a classifier of sequences; of tokens it has the same name: if it is one, write "
     '"architectures": ["BertForTokenClassification"] into {file}'
 )
+_TRANSFORM = "cls.predictions.transform.dense.weight"
 _BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
 
 
@@ -35,7 +37,7 @@ def canonical_tensors(file: Tensors, report: Report) -> Selected:
     """The file's tensors under the table's spelling of their names; buffers are left to the report.
 
     Raises:
-      InputError: the weights are another model's, or two tensors of the file mean the same parameter and differ.
+      InputError: two tensors of the file mean the same parameter and differ.
     """
     names: dict[str, str] = {}
     for name in file:
@@ -50,20 +52,7 @@ def canonical_tensors(file: Tensors, report: Report) -> Selected:
             raise InputError(
                 f"{report.source}: {names[spelled]} and {name} are one parameter ({spelled}) and differ; remove one"
             )
-    _refuse_other_models(names, report.source)
     return Selected({spelled: (file, name) for spelled, name in names.items()})
-
-
-def _refuse_other_models(names: Mapping[str, str], source: str) -> None:
-    """A table of tokens under a prefix of its own ("roberta.", "electra.") is the sign of another kind of model."""
-    table = weight_names.TOKEN_TABLE.hugging_face.name
-    tail = table.removeprefix("bert")
-    other = next((name for name in names if name.endswith(tail) and name != table), None)
-    if table not in names and other:
-        raise InputError(
-            f"{source}: the weights stand under {other.removesuffix(tail)!r} ({names[other]}); only BERT's, under "
-            "'bert' or under no prefix, can be loaded: another model needs its own program, another prefix renaming"
-        )
 
 
 def classifier_kind(
@@ -73,8 +62,7 @@ def classifier_kind(
 
     As its configuration says; else sequences if there is a pooler, which is the guess, and tokens if there is none.
     """
-    told = values.get("architectures")
-    architecture = str(told[0]) if isinstance(told, list) and told else ""
+    architecture = next(iter(config_keys.architectures(values)), "")
     if "TokenClassification" in architecture:
         return "token_classifier", False
     if "SequenceClassification" in architecture:
@@ -85,12 +73,18 @@ def classifier_kind(
     return ("sequence_classifier", True) if pooler else ("token_classifier", False)
 
 
-def settle_decoder(tensors: Selected, report: Report) -> None:
+def settle_decoder(tensors: Selected, values: Mapping[str, Any], report: Report) -> None:
     """Takes the masked-word head's copy of the token table out, and leaves its bias under one name.
 
     Raises:
-      InputError: the copy differs from the table (the head is not tied to it), or the two biases differ.
+      InputError: the copy differs from the table (the head is not tied to it), or the two biases differ; the
+        configuration says that the head has a table of its own, and the file has none.
     """
+    if values.get("tie_word_embeddings") is False and _DECODER_WEIGHT not in tensors and _TRANSFORM in tensors:
+        raise InputError(
+            f"{report.source}: has no {_DECODER_WEIGHT}, but tie_word_embeddings is false in the configuration; get "
+            "the whole file, or set it to true if the masked-word head uses the token table"
+        )
     table = weight_names.TOKEN_TABLE.hugging_face.name
     for copy, original in ((_DECODER_WEIGHT, table), (_DECODER_BIAS, _BIAS)):
         if copy not in tensors:
@@ -128,16 +122,19 @@ def read_parts(
       reason: why a tensor that is in no part is ignored; None where the format has no reason of its own.
 
     Raises:
-      InputError: a weight that is missing, of another shape, or not finite; a block beyond the config's number of
+      InputError: the weights are another model's, or have an adapter beside them; a weight that is missing, of another
+        shape, or not finite; a block beyond the config's number of
         layers; names of classes that are not those of the weights.
     """
+    file = pathlib.PurePath(config_file).name
+    other_models.refuse(tensors, values, report, file, column)
+    report.notes += BertConfig.json_notes(values, source=file)
     kind, guessed = classifier_kind(values, tensors, column)
     parts = weight_names.parts_present(tensors, column, classifier=kind)
     parts = _leave_incomplete(tensors, parts, fresh, report, column)
     if kind is not None and kind in parts and guessed:
         name = next(name for w in PARTS[kind] if (name := w.outside(column).name) in tensors)
-        told = {"name": tensors.own_name(name), "file": pathlib.PurePath(config_file).name}
-        report.notes.append(_AMBIGUOUS.format(**told))
+        report.notes.append(_AMBIGUOUS.format(name=tensors.own_name(name), file=file))
     classes = weight_names.classes_of(tensors, parts, column)
     names = labels.read(values, classes, config_file)
     params = parameters.to_params(tensors, config, parts, report, column=column, classes=classes)
@@ -171,7 +168,7 @@ def _account_for_rest(
     reason: Callable[[str], str | None],
 ) -> None:
     """Reports the tensors that nothing here reads; `report.used` gets the file's own names."""
-    used = set(report.used)
+    used, left = set(report.used), []
     for name in tensors:
         own_name, block = tensors.own_name(name), weight_names.block_of(name, column)
         if block is not None and block >= config.num_layers:
@@ -180,5 +177,8 @@ def _account_for_rest(
                 f"{config.num_layers}; set it to the number of layers in the file"
             )
         if name not in used and own_name not in report.replaced:
-            report.ignored[own_name] = reason(name) or "no part of the encoder or of a head known here"
+            why = reason(name)
+            report.ignored[own_name] = why or "no part of the encoder or of a head known here"
+            left += [] if why else [name]
+    other_models.refuse_inside(left, used, report.source)
     report.used[:] = [tensors.own_name(name) for name in report.used]

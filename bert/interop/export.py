@@ -3,7 +3,6 @@
 Source: transformers ``modeling_utils.py`` for what its ``from_pretrained`` expects.
 """
 
-import json
 import os
 import pathlib
 import re
@@ -15,9 +14,10 @@ import jax
 import ml_dtypes
 import numpy as np
 
+from bert import files
 from bert.config import BertConfig
 from bert.errors import InputError
-from bert.interop import hugging_face, parameters, programs, weight_files, whole_directory
+from bert.interop import hugging_face, parameters, programs, weight_files
 from bert.interop import labels as labels_of
 from bert.interop.hugging_face import CONFIG_FILE, MARK, OTHER_WRITER, REWRITTEN, TOKENIZER_FILES, WRITER
 from bert.interop.model_directory import read_json
@@ -63,23 +63,20 @@ def save_model_directory(
         above 2 GB.
     """
     check_choices(format, dtype)
-    target = _resolved(directory)
+    target = pathlib.Path(os.path.realpath(directory))
     hugging_face.restore(target)
     check_replaceable(target, format, dtype)
     params = jax.tree.map(np.asarray, params)
     parameters.check_needs(params)
     _check_finite(params, target)
     values = _config_values(config, params, tokenizer, labels, extra or {}, dtype, source=str(target))
-    text = json.dumps(values, indent=2, ensure_ascii=False)
-    if not _is_utf8(text):  # a setting that was carried along holds half of a character: JSON can spell that out
-        text = json.dumps(values, indent=2)
-    with whole_directory.replacing(target) as aside:
-        (aside / CONFIG_FILE).write_text(text + "\n", encoding="utf-8", newline="\n")
+    with files.replacing(target) as aside:
+        (aside / CONFIG_FILE).write_text(files.json_text(values, indent=2), encoding="utf-8", newline="\n")
         if format in PROGRAMS:
             programs.writer(format)(aside / PROGRAMS[format], config, params)
         else:
             tensors = _as_dtype(parameters.from_params(params, config), dtype, target)
-            weight_files.write(aside, tensors, largest_file)
+            weight_files.write(aside, tensors, largest_file, hugging_face.settings_without_shape(config))
         # The library makes a file that only its owner can read; a model directory is to be shared as the user wants.
         for file in aside.iterdir():
             shutil.copymode(aside / CONFIG_FILE, file)
@@ -101,13 +98,6 @@ def check_choices(format: str, dtype: str) -> None:
             raise InputError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}")
     if format != "huggingface" and dtype != "float32":
         raise InputError(f"dtype is {dtype!r}, but a file of the format {format} holds float32; leave dtype out")
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        return bool(text.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def _check_finite(params: Params, target: pathlib.Path) -> None:
@@ -189,14 +179,16 @@ def check_replaceable(directory: str | os.PathLike, format: str = "huggingface",
       InputError: it is a file, holds other files than a model directory's, was not written here, or cannot be made; or
         it holds weights, and what is to be written is no model to load, or a rounded one.
     """
-    target = _resolved(directory)
+    target = pathlib.Path(os.path.realpath(directory))
     try:
-        shards = [p.name for p in target.iterdir() if _SHARD.fullmatch(p.name)] if target.is_dir() else []
+        names = {entry.name for entry in target.iterdir()} if target.is_dir() else set()
     except OSError as error:
         raise InputError(f"{target}: cannot be read ({error.strerror}); choose another directory") from None
-    ours = (CONFIG_FILE, weight_files.SAFETENSORS, weight_files.INDEX, *shards, *PROGRAMS.values(), *TOKENIZER_FILES)
-    whole_directory.check_replaceable(target, ours)
+    shards = [name for name in names if _SHARD.fullmatch(name)]
+    ours = [CONFIG_FILE, weight_files.SAFETENSORS, weight_files.INDEX, *shards, *PROGRAMS.values(), *TOKENIZER_FILES]
+    files.check_replaceable(target, ours)
     _check_written_here(target)
+    files.check_replaceable(target, _of_one_export(names, shards))
     weights = weight_files.find(target)
     if weights is None:
         return
@@ -204,6 +196,13 @@ def check_replaceable(directory: str | os.PathLike, format: str = "huggingface",
         raise InputError(f"{weights}: an export to run would replace these weights; choose a new or an empty directory")
     if dtype != "float32" and _dtype_of(target) != dtype:
         raise InputError(f"{weights}: weights in {dtype} would replace these; choose a new or an empty directory")
+
+
+def _of_one_export(names: set[str], shards: list[str]) -> list[str]:
+    """Those of the names that one export writes: one kind of weights, or one program, and a tokenizer as a whole."""
+    kinds = ([weight_files.SAFETENSORS], [weight_files.INDEX, *shards], *([name] for name in PROGRAMS.values()))
+    weights = next((kind for kind in kinds if kind[0] in names), [])
+    return [CONFIG_FILE, *weights, *(TOKENIZER_FILES[:3] if TOKENIZER_FILES[0] in names else ())]
 
 
 def _check_written_here(target: pathlib.Path) -> None:
@@ -227,10 +226,3 @@ def _dtype_of(directory: pathlib.Path) -> str | None:
         return read_json(directory / CONFIG_FILE).get("dtype")
     except InputError:  # what cannot be read tells nothing
         return None
-
-
-def _resolved(directory: str | os.PathLike) -> pathlib.Path:
-    try:
-        return pathlib.Path(directory).resolve()
-    except (OSError, RuntimeError) as error:  # a link to itself
-        raise InputError(f"{directory}: cannot be followed ({error}); choose another directory") from None

@@ -7,6 +7,7 @@ Source: google-research/bert ``modeling.py`` and ``optimization.py`` for the nam
 """
 
 import glob
+import os
 import pathlib
 import re
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from bert.config import BertConfig
 from bert.errors import InputError
 from bert.interop import accounting
 from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_json
-from bert.interop.report import Report
+from bert.interop.report import Report, printable
 from bert.interop.tensor_bundle import is_v1, open_bundle
 from bert.interop.tensors import Selected
 from bert.text.tokenizer import Tokenizer
@@ -28,6 +29,7 @@ _SLOT = re.compile(
     r"/(adam_[mv]|Adam(_1)?|AdamWeightDecayOptimizer(_1)?|LAMBOptimizer(_1)?|Momentum|ExponentialMovingAverage)$"
 )
 _SUFFIX = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")  # of the files of one checkpoint, after its prefix
+_LARGEST_STATE = 1 << 20  # bytes; a name for each checkpoint that is kept
 _COUNTERS = re.compile(r"^(global_step|beta[12]_power|loss_scale.*|good_steps|training_step.*)$")
 
 
@@ -63,13 +65,17 @@ def _newest(folder: pathlib.Path) -> str:
     state = folder / STATE
     if not state.is_file():
         return ""
-    named = re.search(r'^model_checkpoint_path: "(.*)"$', state.read_text(errors="replace"), re.MULTILINE)
+    with state.open("rb") as file:
+        text = file.read(_LARGEST_STATE).decode(errors="replace")
+    named = re.search(r'^model_checkpoint_path: "(.*)"$', text, re.MULTILINE)
     # A checkpoint that was moved is still called by its old place; it lies beside the file that names it.
     name = pathlib.PurePosixPath(named[1]).name if named else ""
     if name and _index(folder / name).is_file():
         return name
     logging.warning(
-        "%s: %s; it is ignored", state, f"names {named[1]}, which is not there" if named else "names nothing"
+        "%s: %s; it is ignored",
+        state,
+        f"names {printable(named[1])}, which is not there" if named else "names nothing",
     )
     return ""
 
@@ -106,8 +112,8 @@ def load_checkpoint(prefix: pathlib.Path, fresh: Sequence[str] = ()) -> ModelDir
         )
     values = read_json(folder / CONFIG_FILE)
     config = BertConfig.from_json(values, source=str(folder / CONFIG_FILE))
-    tokenizer = _read_tokenizer(folder, config)
     report = Report(str(prefix))
+    tokenizer = _read_tokenizer(folder, config, report)
     tensors = Selected({name: (variables, name) for name in variables})
     params, parts, names = accounting.read_parts(
         tensors,
@@ -122,15 +128,15 @@ def load_checkpoint(prefix: pathlib.Path, fresh: Sequence[str] = ()) -> ModelDir
     return ModelDirectory(config, params, parts, tokenizer, report, names, {})
 
 
-def _read_tokenizer(folder: pathlib.Path, config: BertConfig) -> Tokenizer | None:
-    if not (folder / VOCABULARY).is_file():
+def _read_tokenizer(folder: pathlib.Path, config: BertConfig, report: Report) -> Tokenizer | None:
+    if not os.path.lexists(folder / VOCABULARY):
         logging.info("%s: no %s; only token ids can be given to this model", folder, VOCABULARY)
         return None
     longest = config.max_position_embeddings
     tokenizer = Tokenizer.from_vocab(
         folder / VOCABULARY, max_word_chars=GOOGLE_MAX_WORD_CHARS, model_max_length=longest
     )
-    check_vocabulary(tokenizer, config, folder)
+    check_vocabulary(tokenizer, config, folder, report)
     return tokenizer
 
 

@@ -5,22 +5,26 @@ Nothing in a directory is executed and nothing is fetched. Names of weights are 
 weight_files.py; writing such a directory is export.py.
 """
 
+import json
 import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from absl import logging
 
+from bert import files
 from bert.config import BertConfig
 from bert.errors import InputError
-from bert.interop import accounting, labels, weight_files, whole_directory
+from bert.interop import accounting, labels, other_models, weight_files
 from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_json
 from bert.interop.programs import PROGRAMS
 from bert.interop.report import Report
+from bert.interop.safetensors_file import CHECKSUMS
 from bert.text.tokenizer import Tokenizer
 
 CONFIG_FILE = "config.json"
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
+ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin", "pytorch_adapter.bin")
 # What config.json says of a directory that was written here. transformers carries it along when it saves such a model
 # again, and then adds a key of its own.
 MARK, WRITER, OTHER_WRITER = "written_by", "bert-jax", "transformers_version"
@@ -44,13 +48,16 @@ def load_model_directory(directory: str | os.PathLike, fresh: Sequence[str] = ()
     """
     folder = pathlib.Path(directory)
     restore(folder)
+    _refuse_adapters(folder)
     values = read_json(folder / CONFIG_FILE)
     config = BertConfig.from_json(values, source=str(folder / CONFIG_FILE))
-    tokenizer = _read_tokenizer(folder, config)
     path = _weights(folder)
     report = Report(str(path))
-    tensors = accounting.canonical_tensors(weight_files.open_weights(path), report)
-    accounting.settle_decoder(tensors, report)
+    tokenizer = _read_tokenizer(folder, config, report)
+    file = weight_files.open_weights(path)
+    _check_settings(weight_files.metadata_of(file), config, folder / CONFIG_FILE)
+    tensors = accounting.canonical_tensors(file, report)
+    accounting.settle_decoder(tensors, values, report)
     params, parts, names = accounting.read_parts(
         tensors, values, config, report, config_file=str(folder / CONFIG_FILE), fresh=fresh
     )
@@ -75,16 +82,41 @@ def _weights(folder: pathlib.Path) -> pathlib.Path:
     )
 
 
-def _read_tokenizer(folder: pathlib.Path, config: BertConfig) -> Tokenizer | None:
+def _refuse_adapters(folder: pathlib.Path) -> None:
+    """Refuses a directory with an adapter of peft, alone or beside the weights that it was trained on."""
+    found = next((name for name in ADAPTER_FILES if (folder / name).exists()), None)
+    if found:
+        raise InputError(
+            f"{folder / found}: an adapter that is not merged into weights; {other_models.MERGE}, or move the "
+            "adapter_* files away to load the weights beside it, if there are any, without it"
+        )
+
+
+def settings_without_shape(config: BertConfig) -> dict[str, str]:
+    """What an export notes beside the weights: the keys of config.json that change outputs but no shape."""
+    return {key: json.dumps(config.to_json()[key]) for key in ("hidden_act", "layer_norm_eps", "num_attention_heads")}
+
+
+def _check_settings(metadata: Mapping[str, str], config: BertConfig, source: pathlib.Path) -> None:
+    """Refuses a config.json that was changed since the weights were written, where they say what it was."""
+    for key, value in settings_without_shape(config).items() if CHECKSUMS in metadata else ():
+        if metadata.get(key, value) != value:
+            raise InputError(
+                f"{source}: {key} is {value}, but the weights were written with {metadata[key]:.100}; set it to that, "
+                "or copy the directory again"
+            )
+
+
+def _read_tokenizer(folder: pathlib.Path, config: BertConfig, report: Report) -> Tokenizer | None:
     """The directory's tokenizer, its size checked against the table (before any weight is read)."""
-    if not any((folder / name).is_file() for name in TOKENIZER_FILES[:2]):
+    if not any(os.path.lexists(folder / name) for name in TOKENIZER_FILES[:2]):
         logging.info("%s: neither tokenizer.json nor vocab.txt; only token ids can be given to this model", folder)
         return None
     tokenizer = Tokenizer.load(folder)
-    check_vocabulary(tokenizer, config, folder)
+    check_vocabulary(tokenizer, config, folder, report)
     return tokenizer
 
 
 def restore(directory: str | os.PathLike) -> None:
     """Brings back the older model directory where a process was killed just while it replaced it; else does nothing."""
-    whole_directory.restore(pathlib.Path(directory).resolve(), (CONFIG_FILE,))
+    files.settle(pathlib.Path(os.path.realpath(directory)), (CONFIG_FILE,))

@@ -1,7 +1,6 @@
 """What a model directory of any format holds, what all formats share in reading one, and how parts are made new."""
 
 import dataclasses
-import json
 import pathlib
 import zlib
 from collections.abc import Sequence
@@ -9,8 +8,8 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from absl import logging
 
+from bert import json_files
 from bert.config import BertConfig
 from bert.errors import InputError
 from bert.interop.parameters import Params
@@ -42,29 +41,22 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
     """The object in a file of a model directory.
 
     Raises:
-      InputError: there is none, it may not be read, or it is not an object.
+      InputError: there is none, it may not be read, or it is not an object (see `json_files.read_object`).
     """
     folder = path.parent
     try:
         if not folder.is_dir():
             what = "is a file" if folder.is_file() else "no such directory"
             raise InputError(f"{folder}: {what}; name a directory that holds {path.name} and the weights")
-        if not path.is_file():
-            raise InputError(f"{path}: no such file; a model directory holds {path.name} and the weights")
-        values = json.loads(path.read_text(encoding="utf-8"))
+        return json_files.read_object(path, half_characters=True)  # of settings that are only carried along
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; a model directory holds {path.name} and the weights") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
-    except InputError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({error}); the file is damaged") from None
-    if not isinstance(values, dict):
-        raise InputError(f"{path}: holds a {type(values).__name__}, not an object with names and values")
-    return values
 
 
-def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.Path) -> None:
-    """Refuses a vocabulary larger than the model's table; says so where it is smaller.
+def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.Path, report: Report) -> None:
+    """Refuses a vocabulary larger than the model's table; the report says where it is smaller.
 
     Raises:
       InputError: an entry has no row.
@@ -76,12 +68,9 @@ def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.P
             "they belong to different models"
         )
     if entries < rows:
-        logging.info(
-            "%s: the model has %d rows, the vocabulary %d entries; the last %d rows are unused and never predicted",
-            folder,
-            rows,
-            entries,
-            rows - entries,
+        report.notes.append(
+            f"{folder}: the model has {rows} rows, the vocabulary {entries} entries; the last {rows - entries} rows "
+            "are unused and never predicted"
         )
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from bert.config import BertConfig
 from bert.errors import InputError
+from bert.extras import check_installed
 from bert.interop.parameters import Params
 from bert.interop.programs import check_size
 from bert.model import forward
@@ -38,10 +39,9 @@ def write(path: pathlib.Path, config: BertConfig, params: Params) -> None:
     Raises:
       InputError: the package onnx is missing, the weights do not fit in one file, or there is a single position.
     """
-    try:
-        import onnx
-    except ModuleNotFoundError:
-        raise InputError(f"{path}: ONNX needs the package onnx; pip install 'bert-jax[onnx]'") from None
+    check_installed("onnx", "onnx", "onnx", f"{path}: ONNX")
+    import onnx
+
     check_size(path, params, "an ONNX file")
     if config.max_position_embeddings == 1:  # a table of one row would be repeated for longer inputs, silently
         raise InputError(f"{path}: max_position_embeddings is 1 and ONNX needs 2 or more; export safetensors")

@@ -3,13 +3,7 @@
 import collections
 import dataclasses
 
-
-def printable(text: str) -> str:
-    """The text as one line that a terminal shows as it is: line ends, escape codes and the like are spelled out.
-
-    Names come from whoever made a file: one with a line end in it could pass for a line of ours.
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+from bert.errors import printable
 
 
 @dataclasses.dataclass

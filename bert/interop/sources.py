@@ -12,7 +12,7 @@ from bert.errors import InputError
 from bert.interop import google_tf, hugging_face, weight_files
 from bert.interop.model_directory import ModelDirectory, check_fresh, with_fresh
 from bert.interop.parameters import check_shapes, class_count, flatten
-from bert.interop.report import Report
+from bert.interop.report import Report, printable
 from bert.training import checkpoint_meta, run_directory
 
 
@@ -33,6 +33,8 @@ def read(
     check_fresh(fresh)
     try:
         found = _read(pathlib.Path(path), fresh)
+    except InputError as error:  # names of a file stand in it, with line ends, escape codes and whatever else
+        raise InputError(printable(str(error))) from None
     except OSError as error:
         if not error.strerror:
             raise

@@ -11,8 +11,8 @@ import dataclasses
 import io
 import pickle
 import pickletools
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
 
 import ml_dtypes
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from bert.interop.tensors import Bytes
 
 LARGEST_PICKLE = 1 << 22  # bytes; a tensor takes about 150 of them, so this is a hundred times BERT-large
-MOST_TUPLES = 20_000  # four or five a tensor; hashing tuples nested much deeper overflows the C stack
+MOST_PAIRS = 100_000  # in all lists that dictionaries are made of; Python 2 wrote one for each state dict
 _DTYPES = {
     **{"DoubleStorage": np.dtype("<f8"), "FloatStorage": np.dtype("<f4"), "HalfStorage": np.dtype("<f2")},
     **{"LongStorage": np.dtype("<i8"), "IntStorage": np.dtype("<i4"), "ShortStorage": np.dtype("<i2")},
@@ -55,15 +55,14 @@ class _Inert:
 
 
 class _Dictionary(_Inert, dict):
-    """What an OrderedDict becomes. Python 3 fills it item by item, Python 2 gave a list of pairs."""
-
-    def __init__(self, pairs: list = []):  # noqa: B006  (never changed)
-        for name, value in pairs:
-            self[name] = value
+    """What any dictionary becomes. Python 3 fills it item by item, Python 2 gave a list of pairs."""
 
     def __setitem__(self, name: object, value: object) -> None:
-        if type(name) is not str or name in self:
-            raise Refusal(f"has the name {name} twice" if type(name) is str else "has a name that is no text")
+        # Before anything hashes it: sixty tuples, each of the one before it twice, take 2^60 steps.
+        if type(name) not in (str, int):
+            raise Refusal(f"has a {_kind(name)} for a name in a dictionary", SAVE_AGAIN)
+        if name in self:
+            raise Refusal(f"has the name {name} twice")
         super().__setitem__(name, value)
 
     def __setstate__(self, state: object) -> None:
@@ -112,7 +111,6 @@ def _rebuild_parameter(tensor, requires_grad, hooks) -> PickledTensor:
 
 # By module and name, never joined: "torch" and "_utils.f" would reach through a module.
 _MAKERS = {
-    ("collections", "OrderedDict"): _Dictionary,
     ("torch._utils", "_rebuild_tensor"): PickledTensor,
     ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor_v2,
     ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
@@ -121,16 +119,46 @@ _MAKERS = {
 Storages = dict[str, tuple[np.dtype, int]]  # key -> dtype, number of elements
 
 
-class _Unpickler(pickle.Unpickler):
-    """Builds tensors and nothing else; notes in ``storages`` which storages they are in."""
+class _Unpickler(pickle._Unpickler):
+    """Builds tensors and nothing else; notes in ``storages`` which storages they are in.
+
+    Of the two unpicklers the one in Python, for that in C makes dictionaries itself and hashes any name.
+    """
+
+    dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
+    append: Callable[[object], None]
+    pop_mark: Callable[[], list]
 
     def __init__(self, pickled: bytes, storages: Storages):
         super().__init__(io.BytesIO(pickled))
         self.storages = storages
+        self.pairs = 0
+
+    def load_empty_dictionary(self) -> None:
+        self.append(_Dictionary())
+
+    def load_dict(self) -> None:
+        items = self.pop_mark()
+        self.append(self.dictionary(list(zip(items[::2], items[1::2], strict=True))))
+
+    dispatch[pickle.EMPTY_DICT[0]] = load_empty_dictionary
+    dispatch[pickle.DICT[0]] = load_dict
+
+    def dictionary(self, pairs: Any = ()) -> _Dictionary:
+        """Of a list of pairs, of which a pickle may say that it is to be used again and again."""
+        found = _Dictionary()
+        self.pairs += len(pairs)
+        if self.pairs > MOST_PAIRS:
+            raise Refusal(f"makes dictionaries of more than {MOST_PAIRS} pairs", SAVE_AGAIN)
+        for name, value in pairs:
+            found[name] = value
+        return found
 
     def find_class(self, module: str, name: str) -> _Global:
         if module == "torch" and name in _DTYPES:
             return _Global(_DTYPES[name])
+        if (module, name) == ("collections", "OrderedDict"):
+            return _Global(self.dictionary)
         if (module, name) in _MAKERS:
             return _Global(_MAKERS[module, name])
         raise Refusal(f"names {module}.{name}, which is no part of a state dict; nothing of it was run", SAVE_AGAIN)
@@ -154,10 +182,10 @@ class _Unpickler(pickle.Unpickler):
 def unpickle(file: Bytes, start: int, end: int, storages: Storages) -> tuple[Any, int]:
     """The object of the pickle that starts at a byte, and the byte after it.
 
-    Its opcodes are looked through first: none may be foreign, or cost out of proportion. (The unpickler alone would
-    refuse each foreign name, but a memo index of four bytes makes it fill gigabytes.)
+    Its opcodes are looked through first: none may be foreign, or stand where torch.save never puts it. (The
+    unpickler alone would refuse each foreign name.)
     """
-    window, tuples, stop = file[start : min(end, start + LARGEST_PICKLE)], 0, 0
+    window, stop = file[start : min(end, start + LARGEST_PICKLE)], 0
     for opcode, argument, position in pickletools.genops(window):
         stop = position or 0
         if opcode.name not in _OPCODES:
@@ -166,9 +194,8 @@ def unpickle(file: Bytes, start: int, end: int, storages: Storages) -> tuple[Any
             raise Refusal(f"has pickle opcode {opcode.name}, which is no part of a state dict", SAVE_AGAIN)
         if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and (argument or 0) > stop:
             raise Refusal(f"has memo index {argument} at byte {stop} of its pickle")
-        tuples += opcode.name.startswith("TUPLE")
-        if tuples > MOST_TUPLES:
-            raise Refusal(f"has more than {MOST_TUPLES} tuples in its pickle, a BERT some hundred", SAVE_AGAIN)
+        if opcode.name == "FRAME" and stop + 9 + (argument or 0) > len(window):
+            raise Refusal(f"has a frame of {argument} bytes at byte {stop} of its pickle, which ends before it")
     return _Unpickler(window[: stop + 1], storages).load(), start + stop + 1
 
 

@@ -6,16 +6,18 @@ Where a directory holds several kinds, safetensors wins; a pickle is read by tor
 import json
 import os
 import pathlib
-import re
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
+import google_crc32c
 import numpy as np
-import safetensors
-import safetensors.numpy
 
 from bert.errors import InputError
+from bert.interop import safetensors_file
 from bert.interop.model_directory import read_json
-from bert.interop.tensors import Selected, Tensors, open_safetensors
+from bert.interop.report import printable
+from bert.interop.safetensors_file import CHECKSUMS, SafetensorsFile, open_safetensors
+from bert.interop.tensors import Selected, Tensors
 from bert.interop.torch_file import open_torch
 
 SAFETENSORS, TORCH = "model.safetensors", "pytorch_model.bin"
@@ -24,80 +26,133 @@ _OPEN: dict[str, Callable[[pathlib.Path], Tensors]] = {SAFETENSORS: open_safeten
 
 
 def find(folder: pathlib.Path) -> pathlib.Path | None:
-    """The weights file, or the index of several; None where there is neither."""
-    candidates = (folder / f"{name}{suffix}" for name in _OPEN for suffix in ("", ".index.json"))
-    return next((path for path in candidates if path.is_file()), None)
+    """The weights file, or the index of several; None where there is neither.
+
+    Raises:
+      InputError: what has the name of one is no file; another kind of weights is not taken in its stead.
+    """
+    for name in (f"{name}{suffix}" for name in _OPEN for suffix in ("", ".index.json")):
+        if (folder / name).is_file():
+            return folder / name
+        if os.path.lexists(folder / name):
+            raise InputError(
+                f"{folder / name}: no file but a folder, a pipe, a device or a link to nothing; put the file there, or "
+                "remove it"
+            )
+    return None
 
 
 def open_weights(path: pathlib.Path) -> Tensors:
     """The tensors of a file that `find` found.
 
     Raises:
-      InputError: a file is absent, damaged, or lacks a tensor that the index promises.
+      InputError: a file is absent, damaged, or not the one that the index was written with; it lacks a tensor that the
+        index promises, or has another version of it.
     """
     if path.name in _OPEN:
         return _OPEN[path.name](path)
-    homes = _weight_map(path)
+    index = read_json(path)
+    homes = _weight_map(path, index)
     opened: dict[str, Tensors] = {}
     for shard in sorted(set(homes.values())):
         # An index comes from whoever made the directory: it may name files beside it, and no others.
-        if pathlib.PurePath(shard).name != shard or "\\" in shard:
+        if pathlib.PurePath(shard).name != shard or "\\" in shard or not shard.isprintable():
             raise InputError(f"{path}: names the file {shard!r}; shards lie beside their index")
-        if not (path.parent / shard).is_file():
+        if not os.path.lexists(path.parent / shard):
             raise InputError(f"{path.parent / shard}: no such file, but {path.name} names it; get the missing shard")
         opened[shard] = _OPEN[path.name.removesuffix(".index.json")](path.parent / shard)
+    _check_shards(path, index, opened)
     for name, shard in homes.items():
         if name not in opened[shard]:
-            raise InputError(f"{path.parent / shard}: lacks {name}, which {path.name} promises; get the files again")
-    return Selected({name: (opened[shard], name) for name, shard in homes.items()})
+            raise InputError(
+                f"{path.parent / shard}: lacks {printable(name)}, which {path.name} promises; get the files again"
+            )
+    # What a shard holds beyond the index is there, too: other programs load whole shards.
+    places = {name: (tensors, name) for tensors in opened.values() for name in tensors}
+    places |= {name: (opened[shard], name) for name, shard in homes.items()}
+    for shard, tensors in opened.items():
+        for name in tensors:
+            file, _ = places[name]
+            if file is not tensors and not np.array_equal(file[name], tensors[name]):
+                raise InputError(
+                    f"{path.parent / shard}: its {printable(name)} is not that of the shard which {path.name} names; "
+                    "the files are of two models: get them again"
+                )
+    return Selected(places)
 
 
-def _weight_map(path: pathlib.Path) -> dict[str, str]:
-    homes = read_json(path).get("weight_map")
+def metadata_of(tensors: Tensors) -> dict[str, str]:
+    """What the file, or the first of its shards, says beside its tensors; nothing in a format without such words."""
+    file = next((file for file, _ in tensors.places.values()), {}) if isinstance(tensors, Selected) else tensors
+    return file.metadata if isinstance(file, SafetensorsFile) else {}
+
+
+def _weight_map(path: pathlib.Path, index: Mapping[str, Any]) -> dict[str, str]:
+    homes = index.get("weight_map")
     if not isinstance(homes, dict) or not homes or not all(isinstance(shard, str) for shard in homes.values()):
         raise InputError(f"{path}: weight_map must hold the file name of each tensor; the file is damaged")
     return homes
 
 
-def _write_one(path: pathlib.Path, tensors: dict[str, np.ndarray]) -> None:
-    try:
-        safetensors.numpy.save_file(tensors, path, metadata={"format": "pt"})
-    except safetensors.SafetensorError as error:
-        cause = re.search(r"\(os error (\d+)\)", str(error))
-        if cause is None:
-            raise
-        # The library has an exception of its own for a full disk; the system's says it to everyone.
-        raise OSError(int(cause[1]), os.strerror(int(cause[1])), str(path)) from None
+def _check_shards(path: pathlib.Path, index: Mapping[str, Any], opened: Mapping[str, Tensors]) -> None:
+    """Refuses a shard that is whole, but of another export than the index; an index of others says nothing of it."""
+    metadata = index.get("metadata")
+    stored = metadata.get(CHECKSUMS) if isinstance(metadata, dict) else None
+    for shard, tensors in opened.items():
+        if stored is not None and (
+            not isinstance(stored, dict) or stored.get(shard) != _checksum(metadata_of(tensors))
+        ):
+            raise InputError(
+                f"{path.parent / shard}: not the shard that {path.name} was written with; copy all files of the "
+                "directory again, or export it again"
+            )
 
 
-def write(folder: pathlib.Path, tensors: Iterator[tuple[str, np.ndarray]], largest: int) -> None:
+def _checksum(metadata: Mapping[str, str]) -> str:
+    """Of a whole shard: of the checksums of its tensors."""
+    return f"{google_crc32c.value(metadata.get(CHECKSUMS, '').encode()):08x}"
+
+
+def write(
+    folder: pathlib.Path,
+    tensors: Iterator[tuple[str, np.ndarray]],
+    largest: int,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
     """Writes the tensors as model.safetensors, or as shards with an index where they have more than ``largest`` bytes.
 
-    Holds one shard in memory at a time. A tensor is never split, so one that is larger makes a larger shard.
-    OSError where the system does not let it.
+    Holds one shard in memory at a time. A tensor is never split, so one that is larger makes a larger shard. Each file
+    gets the checksums of its tensors, and ``metadata``. OSError where the system does not let it.
     """
     names: list[list[str]] = []
     held: dict[str, np.ndarray] = {}
+    checksums: dict[str, str] = {}
+    of_shards: list[str] = []
     total = 0
 
     def put_away() -> None:
+        told = {CHECKSUMS: json.dumps(checksums), **(metadata or {})}
         # Names say how many there are, so until the end they say something else.
-        _write_one(folder / f"{len(names)}.part", held)
+        safetensors_file.write_safetensors(folder / f"{len(names)}.part", held, told)
         names.append(list(held))
+        of_shards.append(_checksum(told))
         held.clear()
+        checksums.clear()
 
     for name, tensor in tensors:
         if held and sum(other.nbytes for other in held.values()) + tensor.nbytes > largest:
             put_away()
         held[name], total = tensor, total + tensor.nbytes
+        checksums[name] = safetensors_file.checksum(tensor)
     put_away()
     if len(names) == 1:
         (folder / "0.part").rename(folder / SAFETENSORS)
         return
     homes: dict[str, str] = {}
+    shards = [f"model-{i + 1:05d}-of-{len(names):05d}.safetensors" for i in range(len(names))]
     for i, shard_names in enumerate(names):
-        shard = f"model-{i + 1:05d}-of-{len(names):05d}.safetensors"
-        (folder / f"{i}.part").rename(folder / shard)
-        homes |= dict.fromkeys(shard_names, shard)
-    index: Mapping[str, object] = {"metadata": {"total_size": total}, "weight_map": homes}
-    (folder / INDEX).write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8", newline="\n")
+        (folder / f"{i}.part").rename(folder / shards[i])
+        homes |= dict.fromkeys(shard_names, shards[i])
+    about = {"total_size": total, CHECKSUMS: dict(zip(shards, of_shards, strict=True))}
+    text = json.dumps({"metadata": about, "weight_map": homes}, indent=2)
+    (folder / INDEX).write_text(text + "\n", encoding="utf-8", newline="\n")

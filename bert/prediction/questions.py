@@ -68,14 +68,14 @@ def windows_of(asked: Sequence[Asked], tokenizer: Tokenizer, settings: WindowSet
             *(len(long), len(asked), settings.max_question, long[0]),
         )
     before = [[tokenizer.cls_id, *ids[: settings.max_question], tokenizer.sep_id] for ids in questions]
-    for one, ids in zip(asked, before, strict=True):
-        room = settings.max_length - len(ids) - 1
-        if room < settings.window_step:
-            raise InputError(
-                f"{one.name}: its question of {len(ids) - 2} tokens leaves room for {max(room, 0)} of the passage, "
-                f"less than the window step {settings.window_step}; lower window_step or max_question, or raise "
-                "max_length"
-            )
+    lengths = [len(ids) - 2 for ids in before]
+    longest = max(lengths, default=0)
+    room = settings.max_length - longest - 3
+    if lengths and room < settings.window_step:
+        raise InputError(
+            f"{asked[lengths.index(longest)].name}: its question of {longest} tokens leaves room for {max(room, 0)} of "
+            f"the passage, less than the window step {settings.window_step}; {_smaller(settings, room)}"
+        )
     contexts: dict[str, Any] = {}  # many questions are about one passage
     for one in asked:
         contexts.setdefault(one.context, None)
@@ -87,6 +87,17 @@ def windows_of(asked: Sequence[Asked], tokenizer: Tokenizer, settings: WindowSet
         max_length=settings.max_length, step=settings.window_step, pair=True,
     )  # fmt: skip
     return cut, [pieces for _, pieces in found]
+
+
+def _smaller(settings: WindowSettings, room: int) -> str:
+    """The settings with which windows of ``max_length`` have room for a step after every question."""
+    if room >= 1:
+        return f"set window_step to {room}"
+    question = settings.max_length // 4
+    step = min(settings.window_step, settings.max_length - question - 3)
+    if step < 1:
+        return "raise max_length"
+    return f"set max_question to {question} and window_step to {step}, or raise max_length"
 
 
 def asked_of(rows: Sequence[Any]) -> list[Asked]:

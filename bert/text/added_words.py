@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from bert.errors import InputError
+from bert.json_files import short_repr
 
 _RULES = ("special", "normalized", "single_word", "lstrip", "rstrip")
 
@@ -64,13 +65,18 @@ def read_added_word(value: Any, source: str, *, special: bool = False) -> AddedW
     """
     content = value.get("content") if isinstance(value, Mapping) else value
     if not isinstance(content, str) or not content:
-        raise InputError(f"{source}: {value!r} is no added token; it must be a text or an object with a content")
+        raise InputError(
+            f"{source}: {short_repr(value)} is no added token; it must be a text or an object with a content"
+        )
     if not isinstance(value, Mapping):
         return special_word(content) if special else AddedWord(content)
     rules = {name: value[name] for name in _RULES if value.get(name) is not None}
     for name, rule in rules.items():
         if not isinstance(rule, bool):
-            raise InputError(f"{source}: {name} of the added token {content!r} is {rule!r}; it must be true or false")
+            raise InputError(
+                f"{source}: {name} of the added token {short_repr(content)} is {short_repr(rule)}; it must be "
+                "true or false"
+            )
     # The library's rule for a word that does not say: special ones are found as they are written.
     rules.setdefault("normalized", not rules.get("special", special))
     return AddedWord(content, **{"special": special, **rules})

@@ -13,8 +13,16 @@ import pyarrow
 import pyarrow.parquet
 
 from bert.errors import InputError
+from bert.text.files import listed
 
 BATCH_ROWS = 1000
+# A parquet file of more rows than this, and than so many a byte, holds one row over and over.
+MOST_ROWS, ROWS_A_BYTE = 10_000_000, 10
+# Beside its own errors pyarrow raises these, where the bytes of a file are damaged.
+FAULTS = (
+    pyarrow.ArrowException, OSError, ValueError, OverflowError, TypeError, KeyError, IndexError, MemoryError,
+    NotImplementedError, RecursionError, AttributeError, AssertionError,
+)  # fmt: skip
 
 
 def column_values(path: pathlib.Path, kind: str, column: str) -> Iterator[Any]:
@@ -32,14 +40,45 @@ def column_values(path: pathlib.Path, kind: str, column: str) -> Iterator[Any]:
     try:
         for batch in batches:
             yield from batch
-    except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{path}: cannot be read ({str(error).splitlines()[0]}); write the file again") from None
+    except InputError:
+        raise
+    except FAULTS as error:
+        raise damaged(path, error) from None
+
+
+def open_parquet(path: pathlib.Path | str) -> pyarrow.parquet.ParquetFile:
+    """A parquet file whose pages are compared with their checksums, where it has some.
+
+    Raises:
+      InputError: one of far more rows than bytes. Damage raises one of `FAULTS`.
+    """
+    file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
+    rows, size = file.metadata.num_rows, os.path.getsize(path)
+    if rows < 0 or rows > max(MOST_ROWS, ROWS_A_BYTE * size):
+        raise InputError(f"{path}: {rows:,} rows in {size:,} bytes; write the file again, or as several")
+    return file
+
+
+def check(column: pyarrow.Array | pyarrow.ChunkedArray) -> None:
+    """Raises one of `FAULTS` where damaged bytes point beyond the end of their memory, which would end the process.
+
+    Whether texts are UTF-8 is left to whoever reads them.
+    """
+    is_text = pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)
+    (column.cast(pyarrow.large_binary()) if is_text else column).validate(full=True)
+
+
+def damaged(path: pathlib.Path | str, error: Exception) -> InputError:
+    """The error of a file that cannot be read, in one line."""
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    return InputError(f"{path}: cannot be read ({reason[:300]}); write the file again")
 
 
 def _parquet_batches(path: pathlib.Path, column: str) -> Iterator[list[Any]]:
-    with pyarrow.parquet.ParquetFile(path) as file:
+    with open_parquet(path) as file:
         _check_column(path, column, file.schema_arrow.names)
         for batch in file.iter_batches(BATCH_ROWS, columns=[column], use_threads=False):
+            check(batch.column(0))
             yield batch.column(0).to_pylist()
 
 
@@ -50,10 +89,12 @@ def _saved_batches(path: pathlib.Path, column: str) -> Iterator[list[Any]]:
     saved = datasets.load_from_disk(str(path))
     _check_column(path, column, saved.column_names)
     for batch in saved.select_columns([column]).with_format("arrow").iter(BATCH_ROWS):
+        check(batch.column(0))
         yield batch.column(0).to_pylist()
 
 
 def _check_column(path: pathlib.Path, column: str, names: list[str]) -> None:
     if column not in names:
-        have = ", ".join(names)
-        raise InputError(f"{path}: has the columns {have}; set text_column to the one with the text (now {column!r})")
+        raise InputError(
+            f"{path}: has the columns {listed(names)}; set text_column to the one with the text (now {column!r})"
+        )

@@ -12,15 +12,18 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from bert.errors import InputError
+from bert.interop.report import printable
 from bert.text import files, installed_docs
 from bert.text.files import INSTALLED_DOCS, Source
 from bert.text.layout import (
+    LAYOUTS,
     SAMPLE_CHARS,
     SECTION_CHARS,
     SENTENCES,
     WRAPPED,
     cut_sections,
     resolve_layout,
+    share_inside_sentences,
 )
 from bert.text.wordpiece import clean
 
@@ -50,7 +53,7 @@ class CorpusSettings:
     def __post_init__(self):
         for name, allowed in (
             ("documents", ("auto", "blank_lines", "file")),
-            ("sentences", ("auto", "lines", "split")),
+            ("sentences", ("auto", "lines", "split", "wrapped")),
         ):
             if getattr(self, name) not in allowed:
                 raise InputError(f"{name} {getattr(self, name)!r} must be one of {', '.join(allowed)}")
@@ -66,12 +69,16 @@ class Corpus:
         self.workers = workers
         self.notes: dict[str, dict[str, Any]] = {}  # path -> bytes, encoding, layout, documents; filled while reading
         self._installed: list[tuple[str, str]] | None = None
-        self._layouts: dict[tuple[pathlib.Path, str], str] = {}
+        self._layouts: dict[tuple[pathlib.Path, str], tuple[str, float]] = {}
 
     def sections(self) -> Iterator[Section]:
         """All sections, in the order of the sources and of their lines."""
         for source in self.sources:
-            note = self.notes[str(source.path)] = {"bytes": source.bytes, "encoding": "utf-8", "documents": 0}
+            note = self.notes[printable(str(source.path))] = {
+                "bytes": source.bytes,
+                "encoding": "utf-8",
+                "documents": 0,
+            }
             for section in self._sections_of(source, note):
                 note["documents"] += section.first
                 yield section
@@ -106,7 +113,8 @@ class Corpus:
             raise error.with_others(self._wrongly_encoded()) from None
 
     def _text_sections(self, source: Source, encoding: str, note: dict[str, Any]) -> Iterator[Section]:
-        layout = note["layout"] = self._layout(source, encoding)
+        layout, note["inside sentences"] = self._layout(source, encoding)
+        note["layout"] = layout
         wanted = self.settings.documents
         blank_lines = wanted == "blank_lines" or (wanted == "auto" and layout == SENTENCES)
         note["one document is"] = "a block between blank lines" if blank_lines else "the file"
@@ -128,6 +136,8 @@ class Corpus:
     def _row_sections(self, source: Source, encoding: str, note: dict[str, Any]) -> Iterator[Section]:
         note["one document is"] = "a row"
         column, language = self.settings.text_column, self.settings.language
+        unjoined: list[str] = []
+        sampled = 0
         for name, value in files.read_rows(source, encoding, column):
             if isinstance(value, list) and all(isinstance(one, str) for one in value):
                 text, layout = "\n".join(" ".join(one.split()) for one in value), SENTENCES
@@ -141,29 +151,39 @@ class Corpus:
             whole = clean(text)  # JSON can hold half characters (lone surrogates)
             note["half characters"] = note.get("half characters", 0) + (whole is not text and whole != text)
             text = whole
+            if layout not in LAYOUTS and sampled < SAMPLE_CHARS:
+                sampled += len(text)
+                unjoined += [text] * (self._layout_of(text)[0] != WRAPPED)
             if len(text) <= 2 * SECTION_CHARS:
                 yield Section(name, text, layout, True)
                 continue
             layout = resolve_layout(layout, text, language)
             for index, part in enumerate(cut_sections(files.lines_of(text), layout)):
                 yield Section(name, part, layout, index == 0)
+        note["inside sentences"] = share_inside_sentences("\n\n".join(unjoined))
 
     def _wanted_layout(self) -> str:
         return {"lines": SENTENCES}.get(self.settings.sentences, self.settings.sentences)
 
-    def _layout(self, source: Source, encoding: str) -> str:
-        """Layout of a text file. Short ones share that of all short ones beside them with the same ending."""
-        wanted, language = self._wanted_layout(), self.settings.language
-        if wanted == SENTENCES:
-            return SENTENCES
+    def _layout(self, source: Source, encoding: str) -> tuple[str, float]:
+        """Layout of a text file, and the share of its lines that end inside sentences where none are joined.
+
+        Short ones share both with all short ones beside them with the same ending.
+        """
+        wanted = self._wanted_layout()
+        if wanted in LAYOUTS:
+            return wanted, 0.0
         head = _head(source.path, encoding, SAMPLE_CHARS)
         if len(head) >= OWN_LAYOUT_CHARS:
-            return resolve_layout(wanted, head, language)
+            return self._layout_of(head)
         group = (source.path.parent, source.path.suffix)
         if group not in self._layouts:
-            sample = self._sample_of(group)
-            self._layouts[group] = resolve_layout(wanted, sample, language)
+            self._layouts[group] = self._layout_of(self._sample_of(group))
         return self._layouts[group]
+
+    def _layout_of(self, sample: str) -> tuple[str, float]:
+        layout = resolve_layout(self._wanted_layout(), sample, self.settings.language)
+        return layout, 0.0 if layout == WRAPPED else share_inside_sentences(sample)
 
     def _sample_of(self, group: tuple[pathlib.Path, str]) -> str:
         """Beginnings of the short files of a folder, up to SAMPLE_CHARS characters of them."""

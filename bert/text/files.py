@@ -9,8 +9,9 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from bert.errors import InputError
@@ -18,6 +19,10 @@ from bert.errors import InputError
 INSTALLED_DOCS = "installed-docs"
 BLOCK = 1 << 20  # bytes decoded at once
 LONG_LINE = 100_000  # characters; longer lines are handed on in pieces
+LONGEST_ROW = 1 << 26  # characters of a line of JSON, which is held as a whole: a few hundred megabytes
+MANY_NAMES = 20  # named in a message; of more the number is given
+# A .gz file that unpacks to more than 16 MiB and 100 times its size is no text; text is packed to a third or a tenth.
+MOST_UNPACKED, MOST_TIMES = 1 << 24, 100
 # Found in folders. A file that is named, or met by a glob, may have any ending but those of OTHER_FORMATS.
 ENDINGS = (".txt", ".jsonl", ".parquet", ".txt.gz", ".jsonl.gz")
 OTHER_FORMATS = {
@@ -25,6 +30,8 @@ OTHER_FORMATS = {
     **dict.fromkeys((".csv", ".tsv", ".json", ".xml", ".html", ".pdf"), "convert it to .txt, .jsonl or .parquet first"),
     **dict.fromkeys((".arrow", ".parquet.gz"), "name the folder of the saved data set, or give plain .parquet"),
 }
+
+_BREAKS = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 
 # How files of other formats begin.
 _MAGIC = {
@@ -160,25 +167,40 @@ def open_bytes(path: pathlib.Path) -> io.BufferedIOBase:
     return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")
 
 
-def read_lines(path: pathlib.Path, encoding: str) -> Iterator[str]:
+def read_lines(path: pathlib.Path, encoding: str, translate: bool = True) -> Iterator[str]:
     """Lines with "\\n" at their ends, whatever the file uses; a very long line comes in pieces without one.
 
+    Args:
+      translate: False: lines keep the ends that they have, LF, CRLF or CR.
+
     Raises:
-      InputError: bytes that are not of this encoding (by position in the unpacked file), a damaged .gz file, or a file
-        of another format, by its first bytes.
+      InputError: bytes that are not of this encoding (by position in the unpacked file), zero bytes as UTF-16 and
+        UTF-32 have them, a damaged .gz file, or a file of another format, by its first bytes.
     """
     _refuse_other_formats(path)
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate)
     held, done, line = "", 0, 1
+    packed, size = path.suffix.lower() == ".gz", os.path.getsize(path)
     try:
         with open_bytes(path) as handle:
             while True:
                 block = handle.read(BLOCK)
+                if not done:
+                    _refuse_wide_characters(path, encoding, block[: 1 << 16])
                 done += len(block)
+                if done > MOST_UNPACKED and packed and done > MOST_TIMES * size:
+                    raise InputError(
+                        f"{path}: unpacks to more than {MOST_TIMES} times its {size:,} bytes, as no text does; unpack "
+                        "it yourself if it is one"
+                    )
                 held += decoder.decode(block, final=not block)
-                *lines, held = held.split("\n")
+                if translate or "\r" not in held:
+                    *lines, held = held.split("\n")
+                    lines = [text + "\n" for text in lines]
+                else:
+                    *lines, held = _BREAKS.split(held)
                 line += len(lines)
-                yield from (text + "\n" for text in lines)
+                yield from lines
                 *pieces, held = _in_pieces(held)
                 yield from pieces
                 if not block:
@@ -187,6 +209,11 @@ def read_lines(path: pathlib.Path, encoding: str) -> Iterator[str]:
         bad = error.object[error.start]
         line += error.object[: error.start].count(b"\n")
         raise NotInEncoding(path, encoding, done - len(error.object) + error.start, line, bad) from None
+    except UnicodeError:  # UTF-16 or UTF-32, whose order of bytes nothing tells
+        raise InputError(
+            f"{path}: is read as {encoding.upper()}, but no mark at its beginning tells the order of its bytes; "
+            f"set encoding to '{path.name}={encoding}-le', or to {encoding}-be"
+        ) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: damaged .gz file ({error}); get it again") from None
     if held:
@@ -200,6 +227,29 @@ def _refuse_other_formats(path: pathlib.Path) -> None:
         is_text = magic.isalnum() and min(head, default=0) >= 9  # a word of that spelling
         if head.startswith(magic) and not is_text and not (magic == b"\x1f\x8b" and path.suffix.lower() == ".gz"):
             raise InputError(f"{path}: is {what}")
+
+
+def _refuse_wide_characters(path: pathlib.Path, encoding: str, head: bytes) -> None:
+    """Raises InputError for UTF-16 and UTF-32 without a mark at the beginning that would be read as something else.
+
+    Both write the blanks and line ends of any text with zero bytes, which stand at odd places or at even ones. As UTF-8
+    they are characters, too.
+    """
+    zeros = [head[place::4].count(0) for place in range(4)]
+    most = 0.9 * (len(head) // 4)
+    even, odd = zeros[0] + zeros[2], zeros[1] + zeros[3]
+    found = ""
+    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        found = "" if encoding.startswith("utf-") else "utf-16"  # else told by their decoders
+    elif min(zeros[2:]) > most or min(zeros[:2]) > most:
+        found = "utf-32-le" if zeros[3] > zeros[0] else "utf-32-be"
+    elif max(even, odd) >= max(4, len(head) // 2000) and min(even, odd) <= 0.1 * max(even, odd):
+        found = "utf-16-le" if odd > even else "utf-16-be"
+    if found and found != encoding and not (head[:4] == codecs.BOM_UTF32_BE and encoding == "utf-32"):
+        raise InputError(
+            f"{path}: has zero bytes where {found.upper()} has them, but is read as "
+            f"{encoding.removesuffix('-sig').upper()}; set encoding to '{path.name}={found}'"
+        )
 
 
 def lines_of(text: str) -> Iterator[str]:
@@ -218,25 +268,46 @@ def _in_pieces(line: str) -> list[str]:
     return [*pieces, line[start:]]
 
 
+def listed(names: Sequence[str]) -> str:
+    """The names for a message: the first ones and how many more there are, long ones cut."""
+    short = [name if len(name) <= 100 else f"{name[:100]}..." for name in names[:MANY_NAMES]]
+    return ", ".join(short) + (f" and {len(names) - MANY_NAMES:,} more" if len(names) > MANY_NAMES else "")
+
+
 class NotInEncoding(InputError):
     """A byte that the file's encoding does not have."""
 
     def __init__(self, path: pathlib.Path, encoding: str, position: int, line: int, byte: int, others: str = ""):
         self.arguments = (path, encoding, position, line, byte)
         name = encoding.removesuffix("-sig").upper()
-        # FF FE and FE FF begin a file in UTF-16; as cp1252 it would be letters with gaps.
-        guess = "utf-16" if position == 0 and byte in (0xFE, 0xFF) else "cp1252"
         super().__init__(
             f"{path}, byte {position} (line {line}): 0x{byte:02X} is not {name}; set encoding to the file's, such as "
-            f"'{path.name}={guess}'{others}"
+            f"'{path.name}={wide_encoding(path) or 'cp1252'}'{others}"
         )
 
     def with_others(self, others: Iterable[pathlib.Path]) -> "NotInEncoding":
         """The same error, naming more files with the fault, so that all can be settled at once."""
         names = [path.name for path in others if path != self.arguments[0]]
-        listed = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-        more = f"; the same is true of {listed}" if names else ""
+        more = f"; the same is true of {listed(names)}" if names else ""
         return NotInEncoding(*self.arguments, more)
+
+
+def wide_encoding(path: pathlib.Path) -> str:
+    """The encoding of a file that has two or four bytes a character, by its first bytes; "" where it has not."""
+    try:
+        with open_bytes(path) as handle:
+            head = handle.read(4096)
+    except (OSError, EOFError, zlib.error):
+        return ""
+    if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "utf-32"
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    # The upper byte of ASCII is 0, and each file has some: blanks, line breaks, marks.
+    first, second = head[::2].count(0), head[1::2].count(0)
+    if max(first, second) * 100 < len(head):
+        return ""
+    return "utf-16-le" if second > first else "utf-16-be"
 
 
 def decodes(path: pathlib.Path, encoding: str) -> bool:
@@ -244,7 +315,7 @@ def decodes(path: pathlib.Path, encoding: str) -> bool:
     try:
         with open_bytes(path) as handle:
             codecs.getincrementaldecoder(encoding)().decode(handle.read(BLOCK))
-    except (UnicodeDecodeError, OSError, EOFError, zlib.error):
+    except (UnicodeError, OSError, EOFError, zlib.error):
         return False
     return True
 
@@ -266,14 +337,20 @@ def read_rows(source: Source, encoding: str, column: str) -> Iterator[tuple[str,
 
 def _json_rows(path: pathlib.Path, encoding: str, column: str) -> Iterator[tuple[str, Any]]:
     pieces: list[str] = []
-    number = 1
+    number, size = 1, 0
     for piece in itertools.chain(read_lines(path, encoding), ["\n"]):
         pieces.append(piece)
+        size += len(piece)
+        if size > LONGEST_ROW:
+            raise InputError(
+                f"{path}, line {number}: longer than {LONGEST_ROW:,} characters; each line must hold one object, so "
+                "put the text on several lines, or into a .txt file, where lines may have any length"
+            )
         if piece.endswith("\n"):
             line = "".join(pieces)
             if line.strip():
                 yield f"{path}:{number}", _json_value(line, f"{path}, line {number}", column)
-            pieces, number = [], number + 1
+            pieces, number, size = [], number + 1, 0
 
 
 def _json_value(line: str, where: str, column: str) -> Any:
@@ -282,6 +359,6 @@ def _json_value(line: str, where: str, column: str) -> Any:
     except (ValueError, RecursionError) as error:  # the latter where it is nested too deeply
         raise InputError(f"{where}: not JSON ({error}); each line must hold one object") from None
     if not isinstance(row, dict) or column not in row:
-        have = f"the columns {', '.join(row)}" if isinstance(row, dict) else f"a {type(row).__name__}, not an object"
+        have = f"the columns {listed(list(row))}" if isinstance(row, dict) else f"a {type(row).__name__}, not an object"
         raise InputError(f"{where}: has {have}; set text_column to the one with the text (now {column!r})")
     return row[column]

@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 
 from bert.errors import InputError
+from bert.json_files import short_repr
 from bert.text.tokenizer import Encoding, Tokenizer
 
 
@@ -20,7 +21,7 @@ def find_masks(encoding: Encoding, tokenizer: Tokenizer, limit: int) -> list[int
     Raises:
       InputError: there is none, or one is beyond the positions.
     """
-    token = tokenizer.vocab[tokenizer.mask_id]
+    token = short_repr(tokenizer.vocab[tokenizer.mask_id])[1:-1]
     found = [i for i, piece in enumerate(encoding.ids) if piece == tokenizer.mask_id]
     if not found:
         raise InputError(f"the text has no {token}; write {token} where a word is to be filled in")
@@ -67,6 +68,8 @@ class FilledMasks:
         done, filled = 0, ""
         for (start, end), best in zip(self.offsets, best_P, strict=True):
             piece = self.tokenizer.vocab[best]
-            filled += self.text[done:start] + (piece[2:] if self.tokenizer.continues_word_V[best] else piece)
+            filled += self.text[done:start] + (
+                piece.removeprefix(self.tokenizer.settings.prefix) if self.tokenizer.continues_word_V[best] else piece
+            )
             done = end
         return filled + self.text[done:]

@@ -8,17 +8,18 @@ and the bytes with it.
 import collections
 import dataclasses
 import hashlib
+import os
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from bert.errors import DISK_FULL, InputError, cannot_write
-from bert.text import pool
+from bert.errors import InputError
+from bert.text import letter_case, pool
 from bert.text.corpus import Corpus
 from bert.text.digests import SeenDigests, fraction
 from bert.text.prepare_settings import PrepareSettings, given_tokenizer
-from bert.text.prepared_folder import is_finished, learnt_tokenizer, partial_folder, put_in_place, report_of, settle
-from bert.text.report import Report, group_sources
+from bert.text.prepared_folder import is_finished, learnt_tokenizer, replacing, report_of, settle
+from bert.text.report import Report, group_sources, remarks_on_lines
 from bert.text.store import SPLITS
 from bert.text.store_writer import StoreWriter, finish
 from bert.text.tokenize_sections import start_tokenizing, tokenize_sections
@@ -51,7 +52,7 @@ def prepare(
 ) -> Prepared:
     """Writes a prepared folder, or finds it finished already; one whose files are damaged is written again.
 
-    Everything is written into OUT.partial, which becomes OUT when it is complete (prepared_folder.py).
+    Everything is written into a folder beside OUT, which becomes OUT when it is complete (prepared_folder.py).
 
     Args:
       out: the folder, or a link to it; new, empty, or one that an earlier call with the same settings finished.
@@ -63,25 +64,19 @@ def prepare(
         nothing can take the place of; no text.
       RunError: all is written, but the file system refuses to put it in place; the disk is full; a worker was killed.
     """
-    folder = pathlib.Path(out).resolve()
+    folder = pathlib.Path(os.path.realpath(out))
     corpus = Corpus(settings.corpus, settings.reading(), workers=workers)
     given = given_tokenizer(settings) if settings.vocab else None
     longest = given.settings.max_word_chars if given else settings.max_word_chars or MAX_WORD_CHARS
     settings = dataclasses.replace(settings, max_word_chars=longest)  # what the folder notes
-    noted = dataclasses.asdict(settings) | {"texts": corpus.signature()}
+    noted = _writable(dataclasses.asdict(settings) | {"texts": corpus.signature()})
     settle(folder)
     if is_finished(folder, noted, given, overwrite):
         return Prepared(pathlib.Path(out), Tokenizer.load(folder), report_of(folder), True)
     given = given or learnt_tokenizer(folder, noted)  # the ids of a damaged folder stay what they were
-    with partial_folder(folder, noted, given) as (partial, done):
+    with replacing(folder, noted, given) as (new, done):
         if not done:
-            try:
-                _write(partial, corpus, given, settings, noted, workers, progress)
-            except OSError as error:
-                if error.errno not in DISK_FULL:
-                    raise
-                raise cannot_write(folder, error) from None
-        put_in_place(folder)
+            _write(new, corpus, given, settings, noted, workers, progress)
     return Prepared(pathlib.Path(out), Tokenizer.load(folder), report_of(folder), done)
 
 
@@ -95,37 +90,76 @@ def _write(
     progress: Progress,
 ) -> None:
     """Fills an empty folder; `noted` goes into its manifest."""
-    tokenizer = given or _train_tokenizer(corpus, settings, progress)
     report = Report()
+    tokenizer = given or _train_tokenizer(corpus, settings, report, progress)
     writers = _write_shards(folder, corpus, tokenizer, settings, workers, report, progress)
     _count_kept(report, writers)
     if not report.tokens:
         raise InputError(f"corpus {settings.corpus!r}: no text in {report.read} documents; nothing was written")
     report.sources = group_sources(corpus.notes)
+    report.remarks += remarks_on_lines(corpus.notes)
     finish(folder, tokenizer, writers, settings=noted, report=report.as_dict())
 
 
-def _train_tokenizer(corpus: Corpus, settings: PrepareSettings, progress: Progress) -> Tokenizer:
-    """Vocabulary of at most `vocab_megabytes` of the corpus, chosen evenly by a hash of each section."""
-    size = sum(source.bytes * (4 if source.path.suffix == ".gz" else 1) for source in corpus.sources)
-    share = min(1.0, settings.vocab_megabytes * 1e6 / max(size, 1))
+def _writable(noted: dict[str, Any]) -> dict[str, Any]:
+    """Settings as a manifest can hold them: bytes of a path that are not UTF-8 are spelled out."""
+    return {
+        name: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+        for name, value in noted.items()
+    }
 
-    def texts() -> Iterator[str]:
-        done = 0
-        for section in corpus.sections():
-            if share == 1 or fraction(section.text.encode("utf-8", "surrogatepass"), settings.seed) < share:
-                yield section.text
-                done += len(section.text)
-                progress("vocabulary", done)
 
-    return Tokenizer.train(
-        texts(),
+class _VocabularyTexts:
+    """About `vocab_megabytes` of the corpus, chosen evenly by a hash of each section; can be read several times."""
+
+    def __init__(self, corpus: Corpus, settings: PrepareSettings, progress: Progress):
+        self.corpus, self.settings, self.progress = corpus, settings, progress
+        self.sample: list[str] = []  # of the last reading, up to letter_case.SAMPLE_CHARS
+        self.stopped = False  # before the end, for packed files held far more than expected
+
+    def __iter__(self) -> Iterator[str]:
+        size = sum(source.bytes * (4 if source.path.suffix == ".gz" else 1) for source in self.corpus.sources)
+        wanted = self.settings.vocab_megabytes * 1e6
+        done, self.sample, text = 0, [], ""
+        for section in self.corpus.sections():
+            text = section.text
+            if wanted < size and fraction(text.encode("utf-8", "surrogatepass"), self.settings.seed) >= wanted / size:
+                continue
+            if done < letter_case.SAMPLE_CHARS:
+                self.sample.append(text)
+            yield text
+            done += len(text)
+            self.progress("vocabulary", done)
+            if done >= 2 * wanted:
+                self.stopped = True
+                return
+        if not done:  # of equal sections all or none are chosen
+            yield text
+
+
+def _train_tokenizer(corpus: Corpus, settings: PrepareSettings, report: Report, progress: Progress) -> Tokenizer:
+    texts = _VocabularyTexts(corpus, settings, progress)
+    tokenizer = Tokenizer.train(
+        texts,
         vocab_size=settings.vocab_size,
         lower_case=settings.lower_case is not False,
         strip_accents=settings.strip_accents,
         max_word_chars=settings.max_word_chars or MAX_WORD_CHARS,
         source=f"corpus {settings.corpus!r}",
     )
+    if texts.stopped:
+        report.remarks.append(
+            f"the vocabulary was learnt from the first {2 * settings.vocab_megabytes} MB alone, for packed files hold "
+            "more than four times their size; raise vocab_megabytes for more"
+        )
+    merged = letter_case.merged_by_lower_case(texts.sample) if settings.lower_case is None else []
+    if merged:
+        pairs = ", ".join(f"{first} and {second}" for first, second in merged[:3])
+        report.remarks.append(
+            f"lower-casing makes {len(merged)} frequent pairs of words equal ({pairs}); if letter case tells them "
+            "apart, set lower_case to False"
+        )
+    return tokenizer
 
 
 class _Task(NamedTuple):
@@ -153,13 +187,15 @@ def _tasks(corpus: Corpus, settings: PrepareSettings, report: Report) -> Iterato
         report.text_bytes += len(data)
         # The first document with text always trains: a corpus of one document must not end up held out.
         first_digest = first_digest or (digest if data else None)
-        held_out = digest != first_digest and fraction(digest, settings.seed) < settings.validation_share
+        place = 1.0 if digest == first_digest else fraction(digest, settings.seed)
+        held_out = place < settings.validation_share
         split = "validation" if held_out else "train"
         if seen is not None and data and not seen.add(digest):
             report.duplicates += section.first
             report.duplicate_parts += not section.first
             previous = None
             continue
+        report.next_held_out = min(report.next_held_out, place if data else 1.0)
         joined = not section.first and previous == split
         report.cuts += not section.first and not joined
         task.sections.append((section.text, section.layout))
@@ -214,7 +250,7 @@ def _write_shards(
                     writer.end_document()
                 report.empty += not len(piece.tokens)
             writers[split].add(piece.tokens, piece.sentence_lengths, piece.continues)
-        report.unknown_tokens += pieces.unknown
+        report.add_lost(pieces.lost)
         done += task.bytes
         progress("tokens", done)
     for writer in writers.values():

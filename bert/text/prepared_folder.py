@@ -1,26 +1,26 @@
 """The folder that `prepare` writes: is it finished already, and how it becomes so without a moment of loss.
 
-Three names stand beside each other. OUT.partial is being written; OUT.replaced is a finished folder that OUT.partial
-takes the place of, until it has; OUT.partial.lock keeps a second writer away. A kill at any time leaves a whole old
-folder, a whole new one, or both, and the next run goes on from there.
+A kill at any time leaves a whole old folder, a whole new one, or both (bert/files.py), and the next run goes on from
+there.
 """
 
 import contextlib
 import dataclasses
-import os
 import pathlib
-import shutil
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from absl import logging
 
-from bert import locks
-from bert.errors import InputError, RunError
+from bert import files
+from bert.errors import InputError
 from bert.text.manifest import MANIFEST, check_files, read_manifest
 from bert.text.report import Report
 from bert.text.store import Store
 from bert.text.tokenizer import Tokenizer
+
+_WRITTEN = re.compile(r"\w+-\d{5,}\.(tokens|sentences|documents|words)|tokenizer(_config)?\.json|vocab\.txt")
 
 
 def is_finished(folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | None, overwrite: bool) -> bool:
@@ -93,86 +93,41 @@ def report_of(folder: pathlib.Path) -> Report:
     raise InputError(f"{folder / MANIFEST}: report is of other types; the file is damaged, prepare the text again")
 
 
-def partial_of(folder: pathlib.Path) -> pathlib.Path:
-    return folder.with_name(folder.name + ".partial")
-
-
-def _replaced_by(folder: pathlib.Path) -> pathlib.Path:
-    return folder.with_name(folder.name + ".replaced")
-
-
 def settle(folder: pathlib.Path) -> None:
-    """Clears what a run left that was killed while it replaced the folder: the old one goes, or comes back."""
-    if not _replaced_by(folder).exists():
-        return
-    with _locked(folder):
-        if folder.exists():
-            shutil.rmtree(_replaced_by(folder))
-        elif _replaced_by(folder).exists():
-            _replaced_by(folder).rename(folder)
+    """Clears away what killed runs left; a folder that one was just replacing comes back."""
+    files.settle(folder, (MANIFEST,), clear=True)
+
+
+def _written_names(folder: pathlib.Path) -> list[str]:
+    """Names that the manifest lists; where it is damaged, those in the folder that look like ours."""
+    try:
+        return [MANIFEST, *read_manifest(folder)["files"]]
+    except InputError:
+        names = (path.name for path in folder.iterdir())
+        return [name for name in names if name == MANIFEST or _WRITTEN.fullmatch(name)]
 
 
 @contextlib.contextmanager
-def partial_folder(
+def replacing(
     folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | None
 ) -> Iterator[tuple[pathlib.Path, bool]]:
-    """(the folder to write into, whether an earlier run finished just this but could not put it in place).
+    """(a folder to write into, whether an earlier run finished just this but could not put it in place).
 
-    Empty unless finished. Locked against a second writer. Removed in the end unless it is finished by then.
+    Empty unless finished; takes the place of ``folder`` at the end.
 
     Raises:
-      InputError: the final folder is a mount point, its parent cannot be written, or another run writes.
+      InputError: ``folder`` has files that its manifest does not list, is a mount point, or cannot be made; or another
+        run writes it.
+      RunError: all is written, but the file system refuses to put it in place; both folders are kept.
     """
-    if os.path.ismount(folder):  # it could be neither renamed nor removed when all is done
-        raise InputError(f"{folder}: is a mount point, which nothing can take the place of; give a folder inside it")
-    with _locked(folder):
-        partial = partial_of(folder)
+
+    def is_done(new: pathlib.Path) -> bool:
         try:
-            done = is_finished(partial, noted, given, overwrite=True)
+            return is_finished(new, noted, given, overwrite=True)
         except InputError:  # left by a run that was killed
-            done = False
-        if not done:
-            shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir()
-        try:
-            yield partial, done
-        finally:
-            if not (partial / MANIFEST).is_file():
-                shutil.rmtree(partial, ignore_errors=True)
+            return False
 
-
-def put_in_place(folder: pathlib.Path) -> None:
-    """The finished partial folder becomes the folder; an old one is deleted last.
-
-    Raises:
-      RunError: the file system refuses; both folders are kept.
-    """
-    partial, replaced = partial_of(folder), _replaced_by(folder)
-    try:
-        if folder.exists():
-            folder.rename(replaced)
-        partial.rename(folder)
-    except OSError as error:
-        if replaced.exists() and not folder.exists():
-            replaced.rename(folder)
-        raise RunError(
-            f"{partial}: finished, but it could not take the place of {folder} ({error.strerror}); rename it by hand, "
-            "or run again when that is mended: nothing will be done twice"
-        ) from error
-    shutil.rmtree(replaced, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _locked(folder: pathlib.Path) -> Iterator[None]:
-    path = folder.with_name(folder.name + ".partial.lock")
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(locks.held(path, f"{folder}: another prepare is writing this folder; wait for it"))
-        except OSError as error:
-            raise InputError(
-                f"{folder}: its parent folder cannot be written ({error.strerror}); give a folder in one that can"
-            ) from None
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+    files.check_replaceable(folder, _written_names(folder) if (folder / MANIFEST).is_file() else ())
+    busy = f"{folder}: another prepare is writing this folder; wait for it"
+    with files.replacing(folder, finished=is_done, busy=busy) as new:
+        yield new, is_done(new)

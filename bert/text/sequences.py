@@ -21,7 +21,8 @@ def singles(pieces_N: Sequence[Sequence[int]], tokenizer: Tokenizer, limit: int)
     long = sum(len(ids) > room for ids in pieces_N)
     if long:
         logging.warning(
-            "%d of %d texts are longer than the model's %d positions and were cut", long, len(pieces_N), limit
+            "%d of %d texts are longer than the model's %d positions and were cut; split them to have all of them read",
+            *(long, len(pieces_N), limit),
         )
     return [[tokenizer.cls_id, *ids[:room], tokenizer.sep_id] for ids in pieces_N]
 
@@ -44,7 +45,11 @@ def texts(texts_N: Sequence[tuple[str, ...]], tokenizer: Tokenizer, limit: int) 
     pairs = [(a, next(second) if len(text) == 2 else None) for text, a in zip(texts_N, sides[0], strict=True)]
     long = sum(len(a) + 2 + (0 if b is None else len(b) + 1) > limit for a, b in pairs)
     if long:
-        logging.warning("%d of %d texts are longer than %d tokens and were cut", long, len(pairs), limit)
+        logging.warning(
+            "%d of %d texts are longer than max_length, %d tokens, and were cut; train with a larger max_length (up to "
+            "the model's positions), or split the texts",
+            *(long, len(pairs), limit),
+        )
     return [_joined(a, b, tokenizer, limit) for a, b in pairs]
 
 

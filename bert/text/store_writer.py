@@ -1,28 +1,21 @@
 """Writes a prepared folder: shards in bounded memory, then the manifest that finishes it. The format is in store.py."""
 
 import dataclasses
-import json
-import os
 import pathlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from bert import files
 from bert.text.manifest import FORMAT, MANIFEST, sha256
 from bert.text.store import LABELS, token_dtype
 from bert.text.tokenizer import Tokenizer
 
 
 def write_manifest(folder: pathlib.Path, content: Mapping[str, Any]) -> None:
-    """Finishes a folder: writes its manifest, aside and then renamed. It must be the last file to be written."""
-    aside = folder / (MANIFEST + ".partial")
-    with open(aside, "w", encoding="utf-8", newline="\n") as handle:
-        json.dump(content, handle, indent=1, ensure_ascii=False)
-        handle.write("\n")
-        handle.flush()
-        os.fsync(handle.fileno())
-    aside.rename(folder / MANIFEST)
+    """Finishes a folder: writes its manifest. It must be the last file to be written."""
+    files.write(folder / MANIFEST, files.json_text(content, indent=1))
 
 
 WAITING_TOKENS = 1 << 20  # tokens gathered before they are appended to their file
@@ -132,7 +125,7 @@ def finish(
         counts = {"documents": writer.num_documents, "sentences": writer.num_sentences, "tokens": writer.num_tokens}
         splits[split] = {**counts, "shards": shards}
     tokenizer.save(folder)
-    files = sorted(path for path in folder.iterdir() if not path.name.startswith(MANIFEST))
+    written = sorted(path for path in folder.iterdir() if path.name != MANIFEST)
     manifest = {
         "format": FORMAT,
         "tokenizer": tokenizer.fingerprint,
@@ -142,7 +135,7 @@ def finish(
         "settings": dict(settings),
         "report": dict(report),
         "splits": splits,
-        "files": {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in files},
+        "files": {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in written},
     }
     write_manifest(folder, manifest)
     return manifest

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from bert.text.layout import split_sentences
 from bert.text.store import token_dtype
-from bert.text.tokenizer import Tokenizer
+from bert.text.tokenizer import Encoding, Tokenizer
 
 MAX_KNOWN = 1 << 18  # words remembered, about 40 MB
 MAX_WORD = 32  # characters; longer ones (all text in scripts without blanks) hardly ever come again
@@ -23,6 +24,16 @@ class Piece(NamedTuple):
     continues: np.ndarray | None  # bool [tokens]
 
 
+class Lost(NamedTuple):
+    """What became unknown tokens. Characters are those of the text, without white space."""
+
+    characters: int = 0  # of all text, lost or not
+    tokens: int = 0
+    in_words: int = 0  # characters of the words that became unknown tokens
+    in_long_words: int = 0  # of these, characters of words above the limit max_word_chars
+    longest_word: int = 0  # characters of the longest of those words
+
+
 @dataclasses.dataclass(frozen=True)
 class Pieces:
     """Tokens of several sections, one after the other: few arrays travel faster between processes than many."""
@@ -31,7 +42,7 @@ class Pieces:
     sentence_lengths: np.ndarray
     sentence_counts: np.ndarray  # int64 [sections]
     continues: np.ndarray | None
-    unknown: int
+    lost: Lost
 
     def sections(self) -> Iterator[Piece]:
         token = sentence = 0
@@ -53,17 +64,22 @@ class WordCache:
 
     def __init__(self, tokenizer: Tokenizer, special_in_text: bool):
         self._tokenizer = tokenizer
-        self._special_in_text = special_in_text
+        self.special_in_text = special_in_text
         self._dtype = token_dtype(tokenizer.vocab_size)
         self._known: dict[str, bytes] = {}
-        # A protected "new york" does look across a blank.
-        self._whole = any(word.split() != [word] for word in tokenizer.settings.added_words())
+        # A protected "new york" does look across a blank, and so may other rules than BERT's.
+        self._whole = bool(tokenizer.settings.components) or any(
+            word.split() != [word] for word in tokenizer.settings.added_words()
+        )
 
     def parts(self, sentences: Sequence[str]) -> list[list[bytes]]:
         """For each sentence (single blanks between words) the ids of each word; a word may have none."""
-        words = [[sentence] if self._whole else sentence.split(" ") for sentence in sentences]
+        if self._whole:
+            encodings = self._tokenizer.encode_batch(sentences, special_in_text=self.special_in_text)
+            return [self._by_words(*pair) for pair in zip(sentences, encodings, strict=True)]
+        words = [sentence.split(" ") for sentence in sentences]
         new = list(set(itertools.chain.from_iterable(words)).difference(self._known))
-        for word, ids in zip(new, self._tokenizer.encode_ids(new, special_in_text=self._special_in_text), strict=True):
+        for word, ids in zip(new, self._tokenizer.encode_ids(new, special_in_text=self.special_in_text), strict=True):
             self._known[word] = np.array(ids, self._dtype).tobytes()
         found = [list(map(self._known.__getitem__, sentence)) for sentence in words]
         for word in new:
@@ -72,6 +88,17 @@ class WordCache:
         if len(self._known) > MAX_KNOWN:
             self._known.clear()
         return found
+
+    def _by_words(self, sentence: str, encoding: Encoding) -> list[bytes]:
+        """The ids of a sentence by its words; a token of several words belongs to the first of them."""
+        words: list[list[int]] = [[] for _ in sentence.split(" ")]
+        word = 0
+        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+            covered = sentence[start:end]
+            first = start + len(covered) - len(covered.lstrip(" "))
+            word = max(word, sentence.count(" ", 0, first) if covered.strip(" ") else word)
+            words[word].append(token)
+        return [np.array(ids, self._dtype).tobytes() for ids in words]
 
 
 class _Worker(NamedTuple):
@@ -104,8 +131,29 @@ def tokenize_sections(sections: Sequence[tuple[str, str]]) -> Pieces:
     continues = (
         _continues(itertools.chain.from_iterable(parts), dtype, len(tokens)) if _worker.word_boundaries else None
     )
-    unknown = int((tokens == _worker.tokenizer.unk_id).sum())
-    return Pieces(tokens, lengths[lengths > 0], counts, continues, unknown)
+    lost = _lost(list(itertools.chain.from_iterable(sentences)), tokens, lengths)
+    return Pieces(tokens, lengths[lengths > 0], counts, continues, lost)
+
+
+def _lost(sentences: Sequence[str], tokens: np.ndarray, lengths: np.ndarray) -> Lost:
+    """The account of the unknown tokens. Only sentences that have one are looked at again."""
+    assert _worker is not None
+    settings, unknown_id = _worker.tokenizer.settings, _worker.tokenizer.unk_id
+    characters = sum(len(sentence) - sentence.count(" ") for sentence in sentences)
+    unknown = np.flatnonzero(tokens == unknown_id)
+    affected = [sentences[i] for i in np.unique(np.searchsorted(np.cumsum(lengths), unknown, side="right"))]
+    in_words = in_long_words = longest = 0
+    encoded = _worker.tokenizer.encode_batch(affected, special_in_text=_worker.words.special_in_text)
+    for sentence, encoding in zip(affected, encoded, strict=True):
+        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+            if token == unknown_id:
+                word = sentence[start:end]
+                normal = unicodedata.normalize("NFD", word) if settings.strip_accents else word
+                size = sum(not unicodedata.combining(c) for c in normal) if settings.strip_accents else len(word)
+                in_words += end - start
+                in_long_words += (end - start) * (size > settings.max_word_chars)
+                longest = max(longest, size)
+    return Lost(characters, len(unknown), in_words, in_long_words, longest)
 
 
 def _continues(words: Iterable[bytes], dtype: np.dtype, num_tokens: int) -> np.ndarray:

@@ -2,9 +2,9 @@
 
 The pieces are those of google-research/bert, tokenization.py, except where the `tokenizers` library differs from it:
 words of 101 to 200 characters are unknown (`max_word_chars=200` gives Google's answer), private-use characters are
-dropped, and a Greek capital sigma at a word's end becomes the plain small one. Text is never put into Unicode normal
-form: "a" + U+0301 and "á" are different entries of a cased vocabulary. The rules are in wordpiece.py and
-added_words.py, files in vocabulary.py and tokenizer_files.py.
+dropped, and a Greek capital sigma at a word's end becomes the plain small one. Text is not put into Unicode normal
+form, unless a tokenizer.json says so: "a" + U+0301 and "á" are different entries of a cased vocabulary. The rules are
+in wordpiece.py and added_words.py, files in vocabulary.py, tokenizer_files.py and tokenizer_rules.py.
 """
 
 import dataclasses
@@ -17,11 +17,17 @@ from typing import NamedTuple
 import numpy as np
 from absl import logging
 
-from bert.errors import InputError
+from bert import files
+from bert.errors import InputError, printable
+from bert.json_files import short_repr
 from bert.text import tokenizer_files, wordpiece
 from bert.text.added_words import AddedWord, sort_out
 from bert.text.vocabulary import SPECIAL_TOKENS, check_vocab, read_vocab_file, upper_case_entries
 from bert.text.wordpiece import Backend, TokenizerSettings
+
+_FAILS = (
+    "the rules of this tokenizer fail on a text ({}); simplify the patterns of its tokenizer.json, or shorten the text"
+)
 
 
 class Encoding(NamedTuple):
@@ -64,6 +70,9 @@ class Tokenizer:
         special_tokens: Mapping[str, str] | None = None,
         added: Sequence[AddedWord] = (),
         source: str = "",
+        clean_text: bool = True,
+        prefix: str = wordpiece.PREFIX,
+        components: Sequence[tuple[str, str]] = (),
     ) -> "Tokenizer":
         """Tokenizer of a vocabulary file, or of entries in the order of their ids.
 
@@ -77,11 +86,19 @@ class Tokenizer:
           special_tokens: "pad", "unk", "cls", "sep", "mask" -> entry, where they are not [PAD], [UNK], ...
           added: words that are found before texts are cut into words; those that are no entries get the next ids.
           source: what messages call the vocabulary.
+          clean_text: control characters are removed, white space becomes blanks.
+          prefix: what entries that continue a word begin with.
+          components: (field of tokenizer.json, its JSON) for a normalizer, pre_tokenizer or decoder that is not BERT's.
 
         Raises:
           InputError: a duplicate, an empty line, or a missing special token, by file and line.
         """
-        entries = read_vocab_file(vocab) if isinstance(vocab, str | pathlib.Path) else list(vocab)
+        try:
+            entries = read_vocab_file(vocab) if isinstance(vocab, str | pathlib.Path) else list(vocab)
+        except FileNotFoundError:
+            raise InputError(
+                f"{vocab}: cannot be read as a vocabulary: no such file; name one with an entry a line"
+            ) from None
         source = source or (str(vocab) if isinstance(vocab, str | pathlib.Path) else "vocabulary")
         special = {**SPECIAL_TOKENS, **(special_tokens or {})}
         words = {word.content: word for word in added}
@@ -96,15 +113,17 @@ class Tokenizer:
             logging.warning(
                 "%s: lower-casing is on, so %d of %d entries can never be met (such as %s); cased vocabularies need "
                 "lower_case=False",
-                *(source, len(upper), len(entries), ", ".join(upper[:3])),
+                *(source, len(upper), len(entries), ", ".join(map(short_repr, upper[:3]))),
             )
         accents = lower_case if strip_accents is None else strip_accents
         protected, unusual = sort_out(sorted(words.values(), key=lambda word: ids[word.content]), special.values())
         # The unknown token must be an entry that words can become.
         pieces = vocab_size if new and special["unk"] in known else None
         settings = TokenizerSettings(
-            *(lower_case, accents, split_chinese, max_word_chars, tuple(special.items()), protected, unusual, pieces)
+            *(lower_case, accents, split_chinese, max_word_chars, tuple(special.items()), protected, unusual, pieces),
+            *(clean_text, prefix, tuple(components)),
         )
+        wordpiece.check_added_words(settings, source)
         return cls(entries, settings, model_max_length)
 
     @classmethod
@@ -120,7 +139,7 @@ class Tokenizer:
         model_max_length: int = 512,
         source: str = "trained vocabulary",
     ) -> "Tokenizer":
-        """Tokenizer with pieces learnt from texts; it may get fewer than `vocab_size` entries from little text.
+        """Tokenizer with pieces learnt from texts, which are read twice; little text may give fewer than `vocab_size`.
 
         The trainer of `tokenizers` breaks ties in the order of a hash table, so two runs on one text differ in a few
         pieces: train once and keep the file.
@@ -136,38 +155,43 @@ class Tokenizer:
     def load(cls, directory: str | pathlib.Path) -> "Tokenizer":
         """Tokenizer of a directory that holds tokenizer.json or vocab.txt, and possibly tokenizer_config.json.
 
-        Where tokenizer.json and tokenizer_config.json disagree on lower-casing, the latter counts, as in transformers.
+        The rules of tokenizer.json give the ids of the `tokenizers` library. Where the files disagree, the one counts
+        that counts in transformers, or a line is logged.
 
         Raises:
-          InputError: neither file is there, or the tokenizer is not BERT's.
+          InputError: neither file is there, one is damaged, or a rule cannot be followed.
         """
         return cls.from_vocab(**tokenizer_files.read_tokenizer_folder(pathlib.Path(directory)))
 
     def save(self, directory: str | pathlib.Path) -> None:
         """Writes tokenizer.json, vocab.txt and tokenizer_config.json; transformers' AutoTokenizer reads them equal."""
-        files = {
+        texts = {
             "tokenizer.json": self._keep.to_str(pretty=True),
             "vocab.txt": "\n".join(self.vocab) + "\n",
             tokenizer_files.CONFIG: tokenizer_files.config_text(
                 self.settings, self.model_max_length, [self.vocab[i] for i in self.special_ids[len(SPECIAL_TOKENS) :]]
             ),
         }
-        pathlib.Path(directory).mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            (pathlib.Path(directory) / name).write_text(text, encoding="utf-8", newline="\n")
+        for name, text in texts.items():
+            files.write(pathlib.Path(directory) / name, text)
 
     def add_protected(self, words: Sequence[str]) -> "Tokenizer":
         """A tokenizer that keeps these words whole; those not in the vocabulary get the next ids.
 
         The longest match wins. Letter case is treated as in all other text: with lower-casing, "Graft" is "graft".
+
+        Raises:
+          InputError: two words that are one after lower-casing.
         """
-        words = [word for word in words if word not in dict(self.settings.special_tokens).values()]
-        if not words:
+        new = {word for word in words if word not in dict(self.settings.special_tokens).values()}
+        if not new:
             return self
-        vocab = [*self.vocab, *(word for word in dict.fromkeys(words) if word not in self._ids)]
-        protected = tuple(sorted({*self.settings.protected, *words}, key=vocab.index))
-        added = tuple(word for word in self.settings.added if word.content not in words)
+        vocab = [*self.vocab, *(word for word in dict.fromkeys(words) if word in new and word not in self._ids)]
+        ids = {entry: index for index, entry in enumerate(vocab)}
+        protected = tuple(sorted({*self.settings.protected, *new}, key=ids.__getitem__))
+        added = tuple(word for word in self.settings.added if word.content not in new)
         settings = dataclasses.replace(self.settings, protected=protected, added=added)
+        wordpiece.check_added_words(settings, "protected words")
         return Tokenizer(vocab, settings, self.model_max_length)
 
     @property
@@ -185,16 +209,18 @@ class Tokenizer:
     def summary(self) -> str:
         """One line for people: the vocabulary's size and what is done to text before it is looked up."""
         told = {True: "yes", False: "no"}
+        others = "".join(f"; {name} {short_repr(rule)}" for name, rule in self.settings.components)
         return (
             f"vocabulary of {self.vocab_size:,}; lower-case: {told[self.lower_case]}; accents removed: "
             f"{told[self.strip_accents]}; words longer than {self.settings.max_word_chars} characters are "
-            f"{self.vocab[self.unk_id]}"
+            f"{printable(self.vocab[self.unk_id])}{others}"
         )
 
     @functools.cached_property
     def continues_word_V(self) -> np.ndarray:
         """bool [V]; True for pieces that continue a word ("##ing")."""
-        return np.array([entry.startswith("##") and len(entry) > 2 for entry in self.vocab])
+        prefix = self.settings.prefix
+        return np.array([entry.startswith(prefix) and len(entry) > len(prefix) for entry in self.vocab])
 
     @functools.cached_property
     def replacement_ids(self) -> np.ndarray:
@@ -220,7 +246,8 @@ class Tokenizer:
             if not isinstance(text, str):
                 raise InputError(f"{text!r} is no text; leave out what is missing, or give an empty text")
         backend = self._keep if special_in_text else self._split
-        found = backend.encode_batch([wordpiece.clean(text) for text in texts], add_special_tokens=False)
+        with wordpiece.library_errors(_FAILS):
+            found = backend.encode_batch([wordpiece.clean(text) for text in texts], add_special_tokens=False)
         return [
             Encoding(one.ids, one.offsets, [-1 if word is None else word for word in one.word_ids]) for one in found
         ]
@@ -228,9 +255,9 @@ class Tokenizer:
     def encode_ids(self, texts: Sequence[str], *, special_in_text: bool = False) -> list[list[int]]:
         """Only the ids of `encode_batch`; a third faster."""
         backend = self._keep if special_in_text else self._split
-        return [
-            one.ids for one in backend.encode_batch_fast([wordpiece.clean(t) for t in texts], add_special_tokens=False)
-        ]
+        with wordpiece.library_errors(_FAILS):
+            found = backend.encode_batch_fast([wordpiece.clean(text) for text in texts], add_special_tokens=False)
+        return [one.ids for one in found]
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = False) -> str:
         """Text with the pieces joined and the blanks before punctuation taken out; letter case is not restored."""

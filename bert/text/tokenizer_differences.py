@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from bert.json_files import short_repr
 from bert.text.added_words import AddedWord
 from bert.text.tokenizer import Tokenizer
 
@@ -23,11 +24,13 @@ def differences(one: Tokenizer, other: Tokenizer) -> list[str]:
 
 def _shown(value: Any) -> str:
     """A setting in a few words: of tables and lists the contents that people write."""
-    return " ".join(map(_item, value)) or "none" if isinstance(value, tuple) else str(value)
+    if isinstance(value, tuple):
+        return " ".join(map(_item, value)) or "none"
+    return short_repr(value)[1:-1] if isinstance(value, str) else str(value)
 
 
 def _item(item: Any) -> str:
     if isinstance(item, AddedWord):
         rules = [name for name, value in vars(item).items() if value is True]
-        return " ".join([item.content, *rules])
-    return str(item[1] if isinstance(item, tuple) else item)
+        return " ".join([short_repr(item.content)[1:-1], *rules])
+    return short_repr(item[1] if isinstance(item, tuple) else item)[1:-1]

@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from bert.errors import InputError
+from bert.json_files import read_object, short_repr
 from bert.text.added_words import AddedWord, read_added_word, special_word
+from bert.text.tokenizer_rules import BERT_CLASSES, GENERAL_CLASSES, check_frame, decide, decide_case, read_rules
 from bert.text.vocabulary import SPECIAL_TOKENS, read_vocab_file
-from bert.text.wordpiece import MAX_WORD_CHARS, TokenizerSettings
+from bert.text.wordpiece import MAX_WORD_CHARS, PREFIX, TokenizerSettings
 
 GOOGLE_MAX_WORD_CHARS = 200  # google-research/bert, tokenization.py, WordpieceTokenizer
 CONFIG = "tokenizer_config.json"
@@ -31,44 +33,58 @@ class _Added(NamedTuple):
 def read_tokenizer_folder(folder: pathlib.Path) -> dict[str, Any]:
     """Arguments of `Tokenizer.from_vocab` that a folder holds.
 
-    Where tokenizer.json and tokenizer_config.json disagree on lower-casing, the latter counts, as in transformers. In a
-    folder of Google's (bert_config.json and vocab.txt), words are split up to Google's 200 characters.
+    tokenizer.json counts before vocab.txt. The switches of tokenizer_config.json (do_lower_case, ...) count before a
+    BertNormalizer in tokenizer.json where the class of the tokenizer is one of BERT's, and not at all where it is
+    another, as in transformers; what else transformers does otherwise is logged. In a folder of Google's
+    (bert_config.json and vocab.txt), words are split up to Google's 200 characters.
 
     Raises:
       InputError: neither tokenizer.json nor vocab.txt is there, or a file holds what it must not.
     """
-    config, added = _read_json(folder / CONFIG) if (folder / CONFIG).exists() else {}, _Added({}, {})
-    if (folder / "tokenizer.json").exists():
-        found = _read_tokenizer_json(folder / "tokenizer.json", added)
-    elif (folder / "vocab.txt").exists():
-        path = folder / "vocab.txt"
-        found = {"vocab": read_vocab_file(path), "source": str(path)}
+    config, added = _object_in(folder / CONFIG) or {}, _Added({}, {})
+    content, source = _object_in(folder / "tokenizer.json"), str(folder / "tokenizer.json")
+    kind = _tokenizer_class(folder, config)
+    switches = {
+        ours: _checked(config[theirs], theirs, str(folder / CONFIG), _is(bool), _SWITCH)
+        for ours, theirs in _SWITCHES.items()
+        if config.get(theirs) is not None
+    }
+    vocab: dict[str, int] | list[str]
+    if content is not None:
+        rules = read_rules(content, source)
+        vocab = _read_entries(content, added, source)
+        special = _read_special_tokens(folder, config, added, vocab)
+        found = decide(rules, special, switches, kind, source)
+    else:
+        source = str(folder / "vocab.txt")
+        vocab = _read_vocab_txt(folder, kind)
+        special = _read_special_tokens(folder, config, added, vocab)
+        found = switches
         if (folder / "bert_config.json").exists() and not (folder / "config.json").exists():
             found["max_word_chars"] = GOOGLE_MAX_WORD_CHARS
-    else:
-        raise InputError(f"{folder}: has neither tokenizer.json nor vocab.txt; name a folder that holds one of them")
-    source = str(folder / CONFIG)
-    for ours, theirs in _SWITCHES.items():
-        if config.get(theirs) is not None:
-            found[ours] = _checked(config[theirs], theirs, source, _is(bool), _SWITCH)
-    special = _read_special_tokens(folder, config, added, found["vocab"])
-    found["vocab"], found["added"] = _with_ids(found["vocab"], added, found["source"])
+        elif kind in BERT_CLASSES and "lower_case" not in switches:
+            found["lower_case"] = decide_case([entry for entry in vocab if entry not in added.words], source)
+    entries, words = _with_ids(vocab, added, source)
+    if content is not None and kind not in BERT_CLASSES:  # transformers gives BERT's classes BERT's frame
+        check_frame(rules, special, entries, source)
     limit = config.get("model_max_length")
-    limit = 512 if limit is None else _checked(limit, "model_max_length", source, _counts, _COUNT)
-    # transformers writes 1e30 for "no limit"
-    return {**found, "special_tokens": special, "model_max_length": int(min(limit, 1 << 30))}
+    limit = 512 if limit is None else _checked(limit, "model_max_length", str(folder / CONFIG), _counts, _COUNT)
+    found |= {"vocab": entries, "added": words, "source": source, "special_tokens": special}
+    return {**found, "model_max_length": int(min(limit, 1 << 30))}  # transformers writes 1e30 for "no limit"
 
 
 def config_text(settings: TokenizerSettings, model_max_length: int, more_special: list[str]) -> str:
     """The whole of tokenizer_config.json; `more_special` are the special tokens without a role."""
-    # transformers' BertTokenizer splits words up to 100 characters whatever tokenizer.json says; its general class
-    # takes all from that file, but must be told that BERT reads segment types.
-    usual = settings.max_word_chars == MAX_WORD_CHARS
+    # transformers' BertTokenizer has BERT's own rules, whatever tokenizer.json says; its general class takes all from
+    # that file, but must be told that BERT reads segment types.
+    usual = (settings.max_word_chars, settings.clean_text, settings.prefix) == (MAX_WORD_CHARS, True, PREFIX)
+    usual = usual and not settings.components
     general = {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
+    switches = {theirs: getattr(settings, ours) for ours, theirs in _SWITCHES.items()}
     values = {
         "tokenizer_class": "BertTokenizer" if usual else "PreTrainedTokenizerFast",
         **({} if usual else general),
-        **{theirs: getattr(settings, ours) for ours, theirs in _SWITCHES.items()},
+        **({} if "normalizer" in dict(settings.components) else switches),
         "model_max_length": model_max_length,
         **{f"{name}_token": token for name, token in settings.special_tokens},
         **({_LISTS[0]: more_special} if more_special else {}),
@@ -76,28 +92,41 @@ def config_text(settings: TokenizerSettings, model_max_length: int, more_special
     return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
-def _read_tokenizer_json(path: pathlib.Path, added: _Added) -> dict[str, Any]:
-    """Vocabulary (without words that are only added) and rules; added words go into ``added``."""
-    content = _read_json(path)
-    model, normalizer = (
-        _checked(content.get(name) or {}, name, str(path), _is(dict), "an object") for name in ("model", "normalizer")
-    )
-    if model.get("type", "WordPiece") != "WordPiece" or normalizer.get("type") != "BertNormalizer":
+def _tokenizer_class(folder: pathlib.Path, config: Mapping[str, Any]) -> str:
+    """The class that transformers takes for a folder; "" where no file names one."""
+    name, source = config.get("tokenizer_class"), CONFIG
+    if name is None:
+        model, source = _object_in(folder / "config.json", finite=False) or {}, "config.json"
+        name = model.get("tokenizer_class") or (BERT_CLASSES[0] if model.get("model_type") else "")
+    return _checked(name, "tokenizer_class", str(folder / source), _is(str), "a text")
+
+
+def _read_vocab_txt(folder: pathlib.Path, kind: str) -> list[str]:
+    try:
+        vocab = read_vocab_file(folder / "vocab.txt")
+    except FileNotFoundError:
         raise InputError(
-            f"{path}: not a BERT tokenizer (model {model.get('type')}, normalizer {normalizer.get('type')}); "
-            "WordPiece with BertNormalizer is needed"
+            f"{folder}: has neither tokenizer.json nor vocab.txt; name a folder that holds one of them"
+        ) from None
+    if kind not in (*BERT_CLASSES, *GENERAL_CLASSES):
+        raise InputError(
+            f"{folder}: tokenizer_class is {short_repr(kind)}, whose rules are not in vocab.txt; export it as "
+            f"tokenizer.json, or name BertTokenizer in {CONFIG} if BERT's own rules are meant"
         )
-    found: dict[str, Any] = {"vocab": dict(model.get("vocab") or {}), "source": str(path)}
-    for ours, theirs in (("lower_case", "lowercase"), ("strip_accents", "strip_accents"),
-                         ("split_chinese", "handle_chinese_chars")):  # fmt: skip
-        if normalizer.get(theirs) is not None:
-            found[ours] = _checked(normalizer[theirs], theirs, str(path), _is(bool), _SWITCH)
-    found.setdefault("lower_case", True)
-    longest = model.get("max_input_chars_per_word", MAX_WORD_CHARS)
-    found["max_word_chars"] = int(_checked(longest, "max_input_chars_per_word", str(path), _counts, _COUNT))
-    for token in _checked(content.get("added_tokens") or [], "added_tokens", str(path), _is(list), "a list"):
-        _add(added, read_added_word(token, str(path)), token.get("id") if isinstance(token, dict) else None, str(path))
-    return found
+    return vocab
+
+
+def _read_entries(content: Mapping[str, Any], added: _Added, source: str) -> dict[str, int]:
+    """Vocabulary of a tokenizer.json, without words that are only added; those go into ``added``."""
+    vocab = _checked(content["model"].get("vocab") or {}, "vocab", source, _is(dict), "an object")
+    if not {*map(type, vocab.values())} <= {int} or min(vocab.values(), default=0) < 0:
+        wrong = next(entry for entry, index in vocab.items() if type(index) is not int or index < 0)
+        raise InputError(
+            f"{source}: the entry {short_repr(wrong)} has the id {short_repr(vocab[wrong])}; it must be a number"
+        )
+    for token in _checked(content.get("added_tokens") or [], "added_tokens", source, _is(list), "a list"):
+        _add(added, read_added_word(token, source), token.get("id") if isinstance(token, dict) else None, source)
+    return vocab
 
 
 def _read_special_tokens(
@@ -113,17 +142,17 @@ def _read_special_tokens(
     if decoder is not None:
         for index, token in _checked(decoder, "added_tokens_decoder", source, _is(dict), "an object").items():
             _add(added, read_added_word(token, source), index, source)
-    elif (folder / "special_tokens_map.json").exists():
-        named |= _read_json(folder / "special_tokens_map.json")
+    else:
+        named |= _object_in(folder / "special_tokens_map.json") or {}
     roles = {name: named[f"{name}_token"] for name in (*SPECIAL_TOKENS, "bos", "eos") if named.get(f"{name}_token")}
     words = {name: read_added_word(token, source, special=True) for name, token in roles.items()}
     more = []
     for name in _LISTS:
         tokens = _checked(named.get(name) or [], name, source, _is(list, dict), "a list")
         more += [read_added_word(token, source, special=True) for token in _values(tokens)]
-    if decoder is None and (folder / "added_tokens.json").exists():
+    if decoder is None:
         special = {word.content for word in (*words.values(), *more)}
-        for content, index in _read_json(folder / "added_tokens.json").items():
+        for content, index in (_object_in(folder / "added_tokens.json") or {}).items():
             plain = special_word(content) if content in special else AddedWord(content)
             _add(added, added.words.get(content, plain), index, source)
     for name, word in words.items():
@@ -140,12 +169,13 @@ def _values(tokens: list[Any] | dict[str, Any]) -> list[Any]:
 
 
 def _add(added: _Added, word: AddedWord, index: Any, source: str) -> None:
-    try:
-        added.ids[word.content] = int(index)
-    except (TypeError, ValueError):
+    if isinstance(index, str) and index.isascii() and index.isdigit() and len(index) < 20:
+        index = int(index)  # the names of a JSON object are texts
+    if type(index) is not int:
         raise InputError(
-            f"{source}: the added token {word.content!r} has the id {index!r}; it must be a number"
-        ) from None
+            f"{source}: the added token {short_repr(word.content)} has the id {short_repr(index)}; it must be a number"
+        )
+    added.ids[word.content] = index
     added.words[word.content] = word
 
 
@@ -165,11 +195,13 @@ def _with_ids(vocab: Mapping[str, int] | list[str], added: _Added, source: str) 
     for expected, entry in enumerate(entries):
         if ids[entry] != expected:
             raise InputError(
-                f"{source}: {entry!r} has id {ids[entry]} where {expected} comes next; ids must have no gap"
+                f"{source}: {short_repr(entry)} has id {short_repr(ids[entry])} where {expected} comes next; ids "
+                "must have no gap"
             )
     words = sorted(added.words.values(), key=lambda word: ids.get(word.content, len(ids)))
     # Added words between the others count as entries: `tokenizers` numbers new words from the vocabulary's end.
-    kept = entries[:cut] if all(entry in vocab for entry in entries[:cut]) else entries
+    known = set(vocab)
+    kept = entries[:cut] if all(entry in known for entry in entries[:cut]) else entries
     return kept, words
 
 
@@ -181,20 +213,18 @@ def _is(*kinds: type) -> Callable[[Any], bool]:
 
 
 def _counts(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 1 and value == int(value)
 
 
 def _checked(value: Any, name: str, source: str, fits: Callable[[Any], bool], rule: str) -> Any:
     if not fits(value):
-        raise InputError(f"{source}: {name} is {value!r}; it must be {rule}")
+        raise InputError(f"{source}: {name} is {short_repr(value)}; it must be {rule}")
     return value
 
 
-def _read_json(path: pathlib.Path) -> dict[str, Any]:
+def _object_in(path: pathlib.Path, *, finite: bool = True) -> dict[str, Any] | None:
+    """The object in a file; None where there is no file."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: holds no JSON object but {type(content).__name__}")
-    return content
+        return read_object(path, finite=finite)
+    except FileNotFoundError:
+        return None

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bert.errors import InputError
+from bert.json_files import read_text, short_repr
 
 # The names in the released vocabularies, in the order in which a vocabulary trained here starts.
 SPECIAL_TOKENS = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
@@ -19,17 +20,10 @@ def read_vocab_file(path: str | pathlib.Path) -> list[str]:
     """Entries of a vocabulary file in the order of their ids; Windows line ends and a BOM are taken off.
 
     Raises:
-      InputError: no such file, not UTF-8, or an empty line (it would shift nothing but be an entry that no text has).
+      FileNotFoundError: no such file.
+      InputError: what `read_text` refuses, or an empty line (it would shift nothing but be an entry that no text has).
     """
-    try:
-        raw = pathlib.Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read as a vocabulary: {error.strerror}") from None
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 at byte {error.start}; save the vocabulary as UTF-8") from None
-    lines = text.split("\n")
+    lines = read_text(pathlib.Path(path)).split("\n")
     if lines[-1] == "":
         lines.pop()
     entries = [line.removesuffix("\r") for line in lines]
@@ -49,18 +43,18 @@ def check_vocab(entries: Sequence[str], special_tokens: Mapping[str, str], sourc
     for index, entry in enumerate(entries):
         if not isinstance(entry, str) or not entry:
             raise InputError(
-                f"{source}, line {index + 1}: {entry!r} is no entry; each must be a text that is not empty"
+                f"{source}, line {index + 1}: {short_repr(entry)} is no entry; each must be a text that is not empty"
             )
         if entry in ids:
             raise InputError(
-                f"{source}, line {index + 1}: {entry!r} stands in line {ids[entry] + 1} already; "
+                f"{source}, line {index + 1}: {short_repr(entry)} stands in line {ids[entry] + 1} already; "
                 "each entry must be there once, for its line number is its id"
             )
         ids[entry] = index
     missing = [token for token in special_tokens.values() if token not in ids]
     if missing:
         raise InputError(
-            f"{source}: {', '.join(missing)} missing among {len(ids)} entries; add a line for each, "
+            f"{source}: {', '.join(map(short_repr, missing))} missing among {len(ids)} entries; add a line for each, "
             "or name those in use in tokenizer_config.json (pad_token, unk_token, ...) beside it and give the folder"
         )
     return ids

@@ -8,7 +8,6 @@ the one before is used.
 import gc
 import pathlib
 import re
-import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +18,7 @@ from absl import logging
 from jax.experimental import multihost_utils
 from orbax.checkpoint import checkpoint_managers
 
+from bert import files
 from bert.errors import InputError, RunError, cannot_write
 from bert.training import array_digests, checkpoint_meta, late_complaints, run_directory
 
@@ -107,8 +107,7 @@ class Checkpoints:
         if jax.process_index() == 0:
             try:
                 aside.mkdir(exist_ok=True)
-                shutil.rmtree(aside / str(step), ignore_errors=True)
-                (self.directory / str(step)).rename(aside / str(step))
+                (self.directory / str(step)).rename(files.free_name(aside / str(step)))
             except OSError as error:
                 raise cannot_write(aside, error) from None
         if jax.process_count() > 1:

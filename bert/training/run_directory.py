@@ -21,7 +21,7 @@ import numpy as np
 from absl import logging
 from jax.experimental import multihost_utils
 
-from bert import json_files, locks
+from bert import files, json_files
 from bert.config import BertConfig
 from bert.errors import InputError, cannot_write
 from bert.text.tokenizer import Tokenizer
@@ -39,7 +39,8 @@ TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json")
 _MAY_DIFFER = ("data", "validation", "allocator")
 _TOKENIZER = "tokenizer_sha256"  # no setting: what the tokenizer's files must give
 _OBJECTIVES = ("nsp", "sop", "none")
-_BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that was killed before it wrote its settings
+_BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that was killed before it wrote its settings,
+_UNFINISHED = f".{CONFIG}.unfinished-"  # and how the name of a folder begins that one leaves while it writes them
 
 
 @contextlib.contextmanager
@@ -52,16 +53,18 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
     if jax.process_index() != 0:
         yield
         return
+    if re.search("[\ud800-\udfff]", str(workdir.absolute())):  # JAX and Orbax take no bytes for a name
+        raise InputError(f"{workdir}: its name is not UTF-8; choose another folder")
     with contextlib.ExitStack() as stack:
         try:
             busy = f"{workdir}: another run is at work in this folder; wait for it, or stop it"
-            stack.enter_context(locks.held(workdir / "lock", busy))
+            is_new = stack.enter_context(files.lock(workdir / "lock", busy))
         except OSError as error:
             raise InputError(f"{workdir}: cannot be a run directory ({error.strerror}); choose another") from None
         try:
             yield
         finally:
-            if not (workdir / CONFIG).exists():  # refused: leave no trace
+            if is_new and not (workdir / CONFIG).exists():  # refused: leave no trace
                 (workdir / "lock").unlink(missing_ok=True)
                 with contextlib.suppress(OSError):  # not empty
                     workdir.rmdir()
@@ -102,7 +105,8 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
     """
     path = workdir / CONFIG
     if not path.exists():
-        if workdir.exists() and any(entry.name not in _BEFORE_CONFIG for entry in workdir.iterdir()):
+        entries = workdir.iterdir() if workdir.exists() else ()
+        if any(e.name not in _BEFORE_CONFIG and not e.name.startswith(_UNFINISHED) for e in entries):
             raise InputError(f"{workdir}: holds files but no run ({CONFIG} is not there); choose another folder")
         return False
     before, now = read(workdir), _as_read(settings)
@@ -142,9 +146,7 @@ def write(workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokeniz
         try:
             workdir.mkdir(parents=True, exist_ok=True)
             tokenizer.save(workdir)
-            aside = workdir / f"{CONFIG}.tmp"
-            aside.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-            aside.replace(workdir / CONFIG)
+            files.write(workdir / CONFIG, files.json_text(values, indent=2))
         except OSError as error:
             raise cannot_write(workdir, error) from None
 

@@ -17,10 +17,12 @@ import jax
 from absl import logging
 from tqdm import tqdm
 
-from bert.errors import InputError, cannot_write
+from bert import files
+from bert.errors import InputError, cannot_write, printable
 from bert.training import run_directory
 
 _SECONDS_TO_FLUSH = 120  # as tensorboardX has it; it waits for the disk
+_TERMINAL = sys.__stderr__  # the bar steers it; `sys.stderr` may escape what does
 
 
 class MetricsFile:
@@ -43,9 +45,7 @@ class MetricsFile:
         try:
             workdir.mkdir(parents=True, exist_ok=True)
             kept = _lines_until(path, step) if os.path.lexists(path) else []
-            aside = path.with_suffix(".jsonl.tmp")
-            aside.write_bytes(b"".join(kept))
-            aside.replace(path)
+            files.write(path, b"".join(kept).decode())
             self._file = path.open("a", encoding="utf-8")
         except OSError as error:
             raise cannot_write(path, error) from None
@@ -141,7 +141,7 @@ def _lines_until(path: pathlib.Path, step: int) -> list[bytes]:
         elif row["step"] <= step:
             kept.append(line + b"\n")
     if damaged:
-        aside = path.with_name(f"{path.name}.damaged")
+        aside = files.free_name(path.with_name(f"{path.name}.damaged"))
         path.rename(aside)
         logging.warning("%s:%d: cannot be read and is left out; the file as it was is %s", path, damaged[0], aside)
     return kept
@@ -163,7 +163,9 @@ class Progress:
         self.peak: float | None = None
         self._on_terminal = sys.stderr.isatty()
         self._active = jax.process_index() == 0
-        self._bar = tqdm(total=total, initial=done, unit="step", disable=not (self._active and self._on_terminal))
+        self._bar = tqdm(
+            total=total, initial=done, unit="step", disable=not (self._active and self._on_terminal), file=_TERMINAL
+        )
         self.restart(done)
 
     def restart(self, step: int) -> None:
@@ -205,9 +207,9 @@ class Progress:
         if not self._active:
             return
         told = "  ".join(f"{name} {_short(value)}" for name, value in values.items() if value is not None)
-        line = f"step {step}/{self._total}  {label}  {told}"
+        line = printable(f"step {step}/{self._total}  {label}  {told}")
         if self._on_terminal:
-            tqdm.write(line, file=sys.stderr)
+            tqdm.write(line, file=_TERMINAL)
         else:
             logging.info("%s", line)
 

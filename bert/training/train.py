@@ -62,6 +62,7 @@ class Run:
       flops_per_token: arithmetic of a training step for one token, for the progress line.
       choose: which of the evaluated states is the best, and when to stop; None: train to the end.
       on_best: called with (step, parameters, metrics) when an evaluation is the best so far.
+      title: name of a metric -> as the progress shows it; of names with the same title one is shown.
       data_check: a check of the data that runs beside the training; what it raises ends the run, and nothing is saved
         before it has passed.
     """
@@ -74,6 +75,7 @@ class Run:
     flops_per_token: float
     choose: Choice | None = None
     on_best: Callable[[int, dict, Metrics], None] | None = None
+    title: Callable[[str], str] = str
     data_check: concurrent.futures.Future[None] | None = None
 
 
@@ -247,7 +249,7 @@ class _Loop:
             self.file.write(step, "validation", metrics)
             if self.run.choose and self.run.choose.note(self.best, step, metrics) and self.run.on_best:
                 self.run.on_best(step, state.params, metrics)
-        self.progress.report(step, "validation", metrics)
+        self.progress.report(step, "validation", {self.run.title(name): value for name, value in metrics.items()})
         self.progress.restart(step)
         return metrics
 

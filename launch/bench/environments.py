@@ -1,4 +1,7 @@
-"""Environments of the peers, each in a folder of its own, made on first use from a pinned list beside this file."""
+"""Environments of the peers, each in a folder of its own, made on first use from a pinned list beside this file.
+
+python -m launch.bench.environments        makes all of them, and installs PyTorch into this one, for the slow tests
+"""
 
 import pathlib
 import shutil
@@ -14,12 +17,14 @@ def python_of(name: str, folder: pathlib.Path = FOLDER) -> str:
     """The interpreter of the environment ``folder``/``name``; made anew where its list ``name``.txt has changed.
 
     Raises:
-      RunError: its packages cannot be installed, with the installer's last words.
+      RunError: its packages cannot be installed, with the installer's last words; or its folder is something else.
     """
     packages = pathlib.Path(__file__).with_name(f"{name}.txt")
     made, python = folder / name / "ready", folder / name / "bin" / "python"
     if not made.exists() or made.read_text() != packages.read_text():
         print(f"setting up {folder / name} (minutes, once)", file=sys.stderr, flush=True)
+        if (folder / name).exists() and not (folder / name / "pyvenv.cfg").exists():
+            raise RunError(f"{folder / name}: is no environment of Python; move it away")
         shutil.rmtree(folder / name, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", folder / name], check=True)
         install(python, packages)
@@ -40,3 +45,9 @@ def install(python: pathlib.Path, packages: pathlib.Path) -> None:
             return
     said = done.stderr.strip().splitlines() or ["it said nothing"]
     raise RunError(f"{packages.name} cannot be installed into {python.parent.parent}: {said[-1].strip()}")
+
+
+if __name__ == "__main__":
+    install(pathlib.Path(sys.executable), pathlib.Path(__file__).with_name("torch.txt"))
+    for packages in sorted(pathlib.Path(__file__).parent.glob("*.txt")):
+        python_of(packages.stem)

@@ -146,7 +146,7 @@ def theirs(name: str, data: pathlib.Path, init_from: str, seed: int) -> dict[str
     logits_NC = np.concatenate(parts)
     if job.reading.kind == "class":
         logits_NC = np.exp(logits_NC - np.logaddexp.reduce(logits_NC, axis=-1, keepdims=True))
-    scores = metrics.score(job.names, targets_of(held), logits_NC, job.reading.kind, held.labels)
+    scores = metrics.score(job.names, targets_of(held), logits_NC, job.reading.kind, held.labels, positive=job.positive)
     return {key: score.value for key, score in scores.items()}
 
 

@@ -12,6 +12,7 @@ import platform
 import re
 from typing import Any
 
+from bert import files
 from bert.errors import InputError
 from launch import flags
 
@@ -59,9 +60,7 @@ def merged(path: pathlib.Path, machine: dict[str, Any], measured: dict[str, Any]
 
 def write(path: pathlib.Path, results: dict[str, Any]) -> None:
     """Writes the file as a whole: one that was interrupted leaves the older one."""
-    aside = path.with_name(f"{path.name}.tmp")
-    aside.write_text(json.dumps(results, indent=1) + "\n")
-    aside.replace(path)
+    files.write(path, json.dumps(results, indent=1) + "\n")
 
 
 def table(results: dict[str, Any]) -> str:
@@ -108,7 +107,7 @@ def update(document: pathlib.Path, text: str) -> None:
     before = document.read_text(encoding="utf-8")
     if len(block.findall(before)) != 1:
         raise InputError(f"{document}: needs the lines {BEGIN} and {END} once each; the table goes between them")
-    document.write_text(block.sub(lambda _: f"{BEGIN}\n\n{text}\n\n{END}", before), encoding="utf-8")
+    files.write(document, block.sub(lambda _: f"{BEGIN}\n\n{text}\n\n{END}", before))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ steps and says how long they took. `Peer` is the other end.
 import contextlib
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -46,8 +45,9 @@ def since_start() -> float:
 
 
 def resident() -> int:
-    """Peak bytes of this process in memory (Linux)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """Peak bytes of this process in memory (Linux); not ru_maxrss, which begins with that of the parent process."""
+    with open("/proc/self/status") as status:
+        return 1024 * int(next(line for line in status if line.startswith("VmHWM")).split()[1])
 
 
 class Peer:

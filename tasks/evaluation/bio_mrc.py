@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bert.errors import printable
 from bert.inference import LoadedModel
 from bert.prediction import bio_spans
 from tasks import bio_scores, metrics, votes
@@ -31,26 +32,30 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
     losses_N = bio_scores.row_losses(p_KC, target_KC, starts)
     told = bio_spans.answers(p_KC, starts, [row.context for row in rows], pieces_N, reading)
     worst = [_row(rows[i], float(losses_N[i]), told[i]) for i in np.argsort(-losses_N)[: report.KEPT_WORST]]
-    beside = bio_scores.beside_annotators(marked, bio_spans.spans(p_KC, starts, reading), pieces_N)
+    predicted_N = bio_spans.spans(p_KC, starts, reading)
+    beside = bio_scores.beside_annotators(marked, predicted_N, pieces_N)
     lines, annotators = report.annotators(beside, "passages")
-    text = [str(found.report), *([marked.report] if marked.report else []), "", metrics.report_table(scores), *lines]
-    text += ["", "worst (nats):"]
-    text += [
-        f"{row['loss']:8.3f}  {row['place']}  {report.cut(row['question'], 50)}  marked {_shown(row['marked'])}, "
-        f"predicted {_shown([span['text'] for span in row['predicted']])}"
-        for row in worst[: report.SHOWN_WORST]
-    ]
-    values = {
+    values: dict[str, Any] = {
         "source": found.report.source,
+        "rows": found.report.as_json() | {"spans": marked.report},
         "scores": metrics.as_json(scores),
         "annotators": annotators,
         "worst": worst,
     }
+    text = [str(found.report), *([marked.report] if marked.report else []), "", metrics.report_table(scores), *lines]
+    report.add_constant(text, values, bio_scores.constant(predicted_N, scores), model.task)
+    text += ["", "worst (nats):"]
+    text += [
+        printable(f"{row['loss']:8.3f}  {row['place']}  ")
+        + f"{report.cut(row['question'], 50)}  marked {_shown(row['marked'])}, "
+        f"predicted {_shown([span['text'] for span in row['predicted']])}"
+        for row in worst[: report.SHOWN_WORST]
+    ]
     return Evaluation("\n".join(text), values)
 
 
 def _row(row: Question, loss: float, told: Mapping[str, Any]) -> dict[str, Any]:
-    marked = {name: [row.context[a:b] for a, b in spans] for name, spans in row.annotations}
+    marked = {name: list(texts) for name, texts in row.golds}
     return {"place": row.place, "id": row.id, "loss": loss, "question": row.question, "marked": marked,
             "predicted": told["spans"]}  # fmt: skip
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.inference import LoadedModel
 from bert.prediction.classification import answers, reading_of
-from tasks import metrics, sources
+from tasks import class_table, constant_answers, metrics, sources
 from tasks.evaluation import report
 from tasks.evaluation.report import Evaluation
 from tasks.reading import glue
@@ -48,7 +48,7 @@ def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, sp
         )
     if labelled == "no" and not settings["label"]:
         settings = dict(settings) | {"label": "label"}  # not looked at
-    return sources.read_part(settings, data, reading.kind, labels, split=split, labelled=labelled)
+    return sources.read_part(settings, data, reading.kind, labels, split=split, labelled=labelled, without_text=True)
 
 
 def evaluate(model: LoadedModel, found: Examples, *, batch_size: int = 32, resamples: int = 1000) -> Evaluation:
@@ -64,10 +64,10 @@ def evaluate(model: LoadedModel, found: Examples, *, batch_size: int = 32, resam
     scored = model.extra.get("scored") or {}
     names = tuple(scored.get("metrics") or ())
     names += tuple(n for n in metrics.default_metrics(reading.kind, found.labels) if n not in names)
-    given = (names, found.targets, predicted_NC, reading.kind, found.labels)
-    positive, threshold = scored.get("positive"), reading.threshold
-    scores = metrics.score(*given, positive=positive, threshold=threshold)
-    intervals = metrics.bootstrap(*given, positive=positive, threshold=threshold, resamples=resamples)
+    given, threshold = (found.targets, predicted_NC, reading.kind, found.labels), reading.threshold
+    positive = scored.get("positive") or metrics.rarer_label(found.targets, found.labels)
+    scores = metrics.score(names, *given, positive=positive, threshold=threshold)
+    intervals = metrics.bootstrap(names, *given, positive=positive, threshold=threshold, resamples=resamples)
     worst = metrics.worst_rows(found.targets, predicted_NC, reading.kind)
     losses_N = metrics.row_losses(found.targets, predicted_NC, reading.kind)
     told = answers(predicted_NC, model.labels, reading)
@@ -78,17 +78,24 @@ def evaluate(model: LoadedModel, found: Examples, *, batch_size: int = 32, resam
     ]
     values: dict[str, Any] = {
         "source": found.report.source,
-        "scores": metrics.as_json(scores, intervals),
+        "rows": found.report.as_json(),
+        "scores": metrics.as_json(scores, intervals, positive),
         "worst": rows,
     }
-    text = [str(found.report), "", metrics.report_table(scores, intervals)]
+    text = [str(found.report), "", metrics.report_table(scores, intervals, positive)]
+    constant = metrics.constant_answer(*given, threshold)
+    report.add_constant(text, values, constant_answers.noted(constant, len(found.texts)), model.task)
+    if reading.kind != "number":
+        each, macro = class_table.of_classes(*given, threshold)
+        values |= {"classes": class_table.as_json(each), "macro": metrics.as_json(macro)}
+        text += ["", class_table.table(each, macro)]
     if reading.kind == "class":
         counts_CC = metrics.confusion(found.targets, predicted_NC)
         values["confusion"] = {"labels": list(found.labels), "counts": counts_CC.tolist()}
         text += ["", confusion_table(counts_CC, found.labels)]
     text += ["", "worst rows:"] + [
-        f"{row['loss']:8.3f}  {row['place']}  truth {row['truth']}, predicted {_short(row['predicted'])}: "
-        f"{' | '.join(row['text'])[:80]}"
+        printable(f"{row['loss']:8.3f}  {row['place']}  truth {row['truth']}, predicted {_short(row['predicted'])}: ")
+        + report.cut(" | ".join(row["text"]))
         for row in rows[: report.SHOWN_WORST]
     ]
     return Evaluation("\n".join(text), values)
@@ -114,6 +121,7 @@ def confusion_table(counts_CC: np.ndarray, labels: Sequence[str], most: int = 12
     """Rows: true classes, columns: predicted ones; of many classes only the JSON file has all."""
     if len(labels) > most:
         return f"confusion matrix: {len(labels)} classes, in the JSON file"
+    labels = list(map(printable, labels))
     width = max(12, *(len(name) + 2 for name in labels))
     lines = ["truth \\ predicted".ljust(width + 6) + "".join(name.rjust(width) for name in labels)]
     lines += [
@@ -178,15 +186,20 @@ def _delimited(
     shares = list(told[0].get("probabilities", {})) if told else []
     added = ["predicted", *(f"p_{name}" for name in shares)]  # in place of those of an earlier prediction
     columns = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in added]
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerow([*columns, *added])
+    lines = [_line([*columns, *added], delimiter)]
     for row, answer in zip(rows, told, strict=True):
         chosen = _short(answer)
         shown = _names(chosen, separator) if isinstance(chosen, list) else chosen
         cells = [_cell(row.get(name, "")) for name in columns]
-        writer.writerow([*cells, shown, *(f"{answer['probabilities'][name]:.6f}" for name in shares)])
-    return out.getvalue()
+        lines.append(_line([*cells, shown, *(f"{answer['probabilities'][name]:.6f}" for name in shares)], delimiter))
+    return "".join(lines)
+
+
+def _line(cells: Sequence[Any], delimiter: str) -> str:
+    out = io.StringIO()
+    # The module quotes what is in its line terminator, and a lone CR would end a line for whoever reads the file.
+    csv.writer(out, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
+    return out.getvalue().removesuffix("\r\n").replace("\0", "\ufffd") + "\n"
 
 
 def _cell(value: Any) -> Any:

@@ -1,15 +1,18 @@
 """What the tasks' evaluations share: their result, settings from a model directory, files that appear when complete."""
 
-import contextlib
 import dataclasses
 import json
 import math
+import os
 import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bert.errors import InputError
+from bert import files
+from bert.errors import InputError, printable
 from bert.inference import LoadedModel
+from bert.training.evaluate import Metrics
+from tasks import constant_answers
 from tasks.agreement import AnnotatorScores
 from tasks.reading.records import without_halves
 
@@ -63,7 +66,19 @@ def annotators(scores: AnnotatorScores, of: str) -> tuple[list[str], dict[str, A
     shown = [f"{name} {f1:.3f} ({count:,})" for name in most if (f1 := each[name].f1.value) is not None
              for count in [each[name].n_sentences]]  # fmt: skip
     more = f", and {len(each) - len(most):,} more" if len(each) > len(most) else ""
-    return ["", f"F1 with each annotator ({of}): {', '.join(shown)}{more}"], values
+    return ["", printable(f"F1 with each annotator ({of}): {', '.join(shown)}{more}")], values
+
+
+def add_constant(text: list[str], values: dict[str, Any], scores: Metrics, task: str) -> None:
+    """Says of a model that gives one answer to everything that it does, for people, and for programs where it does not.
+
+    Args:
+      scores: with what `constant_answers.noted` made.
+    """
+    sentence = constant_answers.sentence(scores, task)
+    values["constant_answer"] = sentence or None
+    if sentence:
+        text += ["", f"{sentence}: {constant_answers.ADVICE}"]
 
 
 def check_format(format: str, formats: Iterable[str]) -> None:
@@ -81,16 +96,23 @@ def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None
     Raises:
       InputError: it cannot be written.
     """
-    aside = path.with_name(f".{path.name}.unfinished")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         # Half characters, which JSON can hold and UTF-8 cannot, may stand in any cell, id or name of the input.
-        aside.write_text(without_halves(text), encoding="utf-8", newline="")
-        aside.replace(path)
+        files.write(path, without_halves(text))
     except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink()
+        if isinstance(error, BrokenPipeError) and files.standard_stream(path):  # such as head, which has read enough
+            raise
         raise InputError(f"{path}: cannot be written ({error.strerror}); choose another {option}") from None
+
+
+def check_other_file(option: str, output: str | pathlib.Path, source: str) -> None:
+    """Refuses to write over the file that is read, or over one in the folder that is, by whatever name or link."""
+    if not os.path.isfile(output):  # nothing is there, or a pipe or device
+        return
+    folder = pathlib.Path(source)
+    read = [folder, *(folder.rglob("*") if folder.is_dir() else ())]
+    if any(path.exists() and path.samefile(output) for path in read):
+        raise InputError(f"{option}={output}: is the input, which it would replace; choose another name")
 
 
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -107,6 +129,6 @@ def _finite(value: Any) -> Any:
 
 
 def cut(text: str, most: int = 80) -> str:
-    """A text on one line of a report."""
-    line = " ".join(text.split())
+    """A text on one line of a report, without what would steer a terminal."""
+    line = printable(" ".join(text.split()))
     return line if len(line) <= most else f"{line[: most - 3]}..."

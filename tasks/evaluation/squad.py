@@ -1,10 +1,13 @@
 """Start-and-end reading comprehension on files: official scores and prediction files, the questions answered worst."""
 
+import dataclasses
 import json
 import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from bert import files
+from bert.errors import printable
 from bert.inference import LoadedModel
 from bert.prediction import answer_spans
 from tasks import metrics, span_metrics
@@ -27,30 +30,41 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
     told = answer_spans.read(model, asked_of(rows), reading, batch_size=batch_size)
     answers = {row.id: task.golds(row) for row in rows}
     said = {row.id: one["answer"] for row, one in zip(rows, told, strict=True)}
-    unanswered = reading.no_answer or not all(answers.values())
-    version = "2.0" if unanswered else "1.1"
-    found_scores = span_metrics.squad_scores(answers, said, version=version)
+    version = task.version_of(answers.values(), reading)
+    characters = span_metrics.by_characters({row.id: row.context for row in rows})
+    found_scores = span_metrics.squad_scores(answers, said, version=version, characters=characters)
     scores = {
         name: Score(value, None if value is not None else "no such question")
         for name, value in found_scores.items()
-        if not name.startswith("best_") and (unanswered or not name.startswith(("HasAns", "NoAns")))
+        if not name.startswith("best_") and (version == "2.0" or not name.startswith(("HasAns", "NoAns")))
     }
     if reading.no_answer:
         scores["threshold"] = Score(reading.threshold)
     worst: list[dict[str, Any]] = [
         {"place": row.place, "id": row.id, "question": row.question, "answers": golds, "predicted": one} | {"f1": f1}
         for row, one, golds in zip(rows, told, answers.values(), strict=True)
-        if (f1 := 100 * span_metrics.token_f1(one["answer"], golds, version)) < 100
+        if (f1 := 100 * span_metrics.question_scores(one["answer"], golds, version, characters=row.id in characters)[1])
+        < 100
     ]
     worst.sort(key=lambda row: (row["f1"], -(row["predicted"]["probability"])))  # surest of the wrong first
-    text = [str(found.report), "", metrics.report_table(scores), "", "worst, the surest first:"]
+    read = dataclasses.replace(found.report, notes=(*found.report.notes, *task.several_spans(rows)))
+    values: dict[str, Any] = {
+        "source": found.report.source,
+        "rows": read.as_json(),
+        "scores": metrics.as_json(scores),
+        "worst": worst[: report.KEPT_WORST],
+    }
+    text = [str(read), "", metrics.report_table(scores)]
+    threshold = reading.threshold if reading.no_answer else None
+    report.add_constant(text, values, task.constant(rows, told, threshold), model.task)
+    text += ["", "worst, the surest first:"]
     text += [
-        f"{row['predicted']['probability']:8.3f}  {row['place']}  {report.cut(row['question'], 60)}  answers "
+        printable(f"{row['predicted']['probability']:8.3f}  {row['place']}  ")
+        + f"{report.cut(row['question'], 60)}  answers "
         f"{report.cut(' | '.join(dict.fromkeys(row['answers'])) or 'none', 50)}, predicted "
         f"{report.cut(row['predicted']['answer'] or 'none', 50)}"
         for row in worst[: report.SHOWN_WORST]
     ]
-    values = {"source": found.report.source, "scores": metrics.as_json(scores), "worst": worst[: report.KEPT_WORST]}
     return Evaluation("\n".join(text), values)
 
 
@@ -79,18 +93,21 @@ def write_predictions(
         rows = ({"id": id} | {k: v for k, v in one.items() if k not in dropped} for id, one in by_id.items())
         report.write_whole(path, report.json_lines(rows))
         return [path]
-    files: dict[str, Any] = {"predictions": {id: one["answer"] for id, one in by_id.items()}}
-    files["nbest_predictions"] = {
+    values: dict[str, Any] = {"predictions": {id: one["answer"] for id, one in by_id.items()}}
+    values["nbest_predictions"] = {
         id: [{"text": c["answer"], "probability": c["probability"]} for c in one["candidates"]]
         for id, one in by_id.items()
     }
     if reading.no_answer:
         odds = {id: one["null_odds"] for id, one in by_id.items()}
-        files["null_odds"] = {id: _CERTAIN if value is None else value for id, value in odds.items()}
-    written = []
-    for kind, values in files.items():
+        values["null_odds"] = {id: _CERTAIN if value is None else value for id, value in odds.items()}
+    if path.is_fifo() or path.is_char_device() or files.standard_stream(path):  # beside these nothing can stand
+        values = {"predictions": values["predictions"]}
+    targets = {}
+    for kind in values:
         other = path.name.replace("predictions", kind) if "predictions" in path.name else f"{kind}_{path.name}"
-        target = path if kind == "predictions" else path.with_name(other)
-        report.write_whole(target, json.dumps(values, ensure_ascii=False, indent=1) + "\n")
-        written.append(target)
-    return written
+        targets[kind] = path if kind == "predictions" else path.with_name(other)
+        report.check_other_file("--output", targets[kind], found.report.source)
+    for kind, content in values.items():
+        report.write_whole(targets[kind], json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+    return list(targets.values())

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.inference import LoadedModel
 from bert.prediction import bio_tags, tagging
-from tasks import metrics, tag_scores
+from tasks import class_table, metrics, tag_scores
 from tasks import tagging as task
 from tasks.evaluation import report
 from tasks.evaluation.report import Evaluation
@@ -52,8 +52,17 @@ def evaluate(model: LoadedModel, found: TaggedRows, *, batch_size: int = 32) -> 
         for i in np.argsort(-wrong_N, kind="stable")[: report.KEPT_WORST]
         if wrong_N[i]
     ]
-    values = {"source": found.report.source, "scores": metrics.as_json(scores), "worst": worst}
+    values: dict[str, Any] = {
+        "source": found.report.source,
+        "rows": found.report.as_json(),
+        "scores": metrics.as_json(scores),
+        "worst": worst,
+    }
     text = [str(found.report), "", metrics.report_table(scores)]
+    report.add_constant(text, values, tag_scores.constant(predicted, scores), model.task)
+    each = tag_scores.by_type(predicted, rows, model.labels)
+    values["classes"] = class_table.as_json(each)
+    text += ["", class_table.table(each, heading="entity" if bio_tags.are_bio(model.labels) else "tag")] if each else []
     if bio_tags.are_bio(model.labels):
         lines, values["annotators"] = report.annotators(tag_scores.beside_annotators(rows, predicted), "sentences")
         text += lines
@@ -61,7 +70,7 @@ def evaluate(model: LoadedModel, found: TaggedRows, *, batch_size: int = 32) -> 
     for row in worst[: report.SHOWN_WORST]:
         triples = zip(row["words"], row["tags"], row["predicted"], strict=True)
         shown = " ".join("/".join(triple) for triple in triples if triple[1] not in (triple[2], None))
-        text.append(f"{row['wrong']:6,}  {row['place']}  {report.cut(shown, 100)}")
+        text.append(printable(f"{row['wrong']:6,}  {row['place']}  {report.cut(shown, 100)}"))
     return Evaluation("\n".join(text), values)
 
 

@@ -3,8 +3,8 @@
 Not here: reading files (tables.py), what a cell of labels means (labels.py), which labels there are (label_kinds.py),
 labels -> targets (targets.py).
 
-Which rows are kept. Where labels are needed, to train or to score: those with a label and with a text (of a pair, at
-least one); the others are counted by reason. Else all of them, in their order, for each must get its prediction.
+Which rows are kept. Where labels are needed: those with a label and, to train, with a text (of a pair, at least one);
+the others are counted by reason. Else all of them, in their order, for each must get its prediction.
 A whole column of -1 where -1 is no known label means "no labels" (as in the tests of GLUE).
 """
 
@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.prediction.classification import Kind
-from tasks.reading import labels as cells
+from tasks.reading import held_out
+from tasks.reading.equal_texts import first_of_equal, key_of
 from tasks.reading.label_kinds import KINDS, ColumnSettings, find_labels
+from tasks.reading.label_numbers import is_number, is_number_otherwise
 from tasks.reading.records import Table, cell, check_column, short, without_halves
 from tasks.reading.targets import has_labels, read_targets
 
@@ -48,7 +50,12 @@ class ReadReport:
     def __str__(self) -> str:
         kept = "".join(f", {count:,} {what}" for what, count in {"kept": self.kept, **self.elsewhere}.items())
         lost = "".join(f"; dropped {count:,}: {why} (first {place})" for why, (count, place) in self.dropped.items())
-        return "\n".join([f"{self.source}: {self.read:,} rows read{kept}{lost}", *self.notes])
+        return "\n".join(map(printable, [f"{self.source}: {self.read:,} rows read{kept}{lost}", *self.notes]))
+
+    def as_json(self) -> dict[str, Any]:
+        """The same for programs."""
+        dropped = {why: {"rows": count, "first": place} for why, (count, place) in self.dropped.items()}
+        return {"read": self.read, "kept": self.kept, "dropped": dropped, "notes": list(self.notes)}
 
 
 class Part(NamedTuple):
@@ -79,13 +86,20 @@ class Examples(NamedTuple):
 
 
 def make_examples(
-    table: Table, settings: ColumnSettings, kind: Kind, labels: Sequence[str], *, labelled: str = "needed"
+    table: Table,
+    settings: ColumnSettings,
+    kind: Kind,
+    labels: Sequence[str],
+    *,
+    labelled: str = "needed",
+    without_text: bool = False,
 ) -> Examples:
     """Examples with the labels of a model, whatever order the table has them in.
 
     Args:
       kind, labels: from find_labels on the training data, or from the model.
       labelled: "needed"; "if there": targets only where every row has a label; "no": labels are not looked at.
+      without_text: whether rows without a text are kept where labels are needed, for official scores count them.
 
     Raises:
       InputError: a column that is not there, a text that is none, an unknown label (with those known), NaN, bad shares,
@@ -104,9 +118,9 @@ def make_examples(
     }
     keep = np.ones(len(texts), bool)
     dropped = {}
-    for reason, is_so in reasons.items():
-        found = np.flatnonzero(keep & is_so)
-        if labelled == "needed" and len(found):
+    for reason in sorted(reasons, reverse=not without_text):  # a row that is dropped for its label is not told as kept
+        found = np.flatnonzero(keep & reasons[reason])
+        if labelled == "needed" and len(found) and not (without_text and reason == "no text"):
             dropped[reason] = (len(found), table.places[found[0]])
             keep[found] = False
         elif len(found) and (reason == "no text" or has_target.any()):
@@ -128,11 +142,15 @@ def make_examples(
     )
 
 
-def split(examples: Examples, share: float, seed: int) -> tuple[Examples, Examples]:
+def split(examples: Examples, share: float, seed: int, *, equal_apart: bool = False) -> tuple[Examples, Examples]:
     """(train, validation): a share of the rows split off, by class, in the order of the file.
 
-    Classes are those with the largest share in the target; numbers and several labels are split at random. A pure
-    function of (examples, share, seed). Each class keeps a row in train, so one with a single row is only there.
+    Rows with equal texts (see equal_texts.py) stay in one part, if some can be held out then. Classes are those with
+    the largest share in the target; numbers and several labels are split at random. A pure function of its arguments.
+    Each class keeps a row in train, so one with a single row is only there.
+
+    Args:
+      equal_apart: see `tasks.job.as_begun`; equal texts may be in both parts then.
 
     Raises:
       InputError: a share outside (0, 1), no labels, or too few rows for two parts.
@@ -142,29 +160,36 @@ def split(examples: Examples, share: float, seed: int) -> tuple[Examples, Exampl
         raise InputError(f"{examples.report.source}: has no labels to split by; name the label column")
     count = len(examples.texts)
     by_class = examples.kind == "class"
-    class_N = examples.targets.argmax(1) if by_class else np.zeros(count, np.int64)
-    rng = np.random.default_rng(seed)
-    members = [rng.permutation(np.flatnonzero(class_N == c)) for c in np.unique(class_N)]
-    exact = np.array([len(rows) * share for rows in members])
-    take = np.floor(exact).astype(int)
-    # The rows that rounding down left over go where most was cut off, so that the whole share is right.
-    most = np.array([len(rows) - 1 for rows in members])
-    for c in np.argsort(take - exact, kind="stable")[: max(round(count * share) - take.sum(), 0)]:
-        take[c] += 1
-    chosen = np.concatenate([rows[:n] for rows, n in zip(members, np.minimum(take, most), strict=True)])
-    is_validation = np.zeros(count, bool)
-    is_validation[chosen] = True
-    if not is_validation.any() and len(members) == count > 1:
-        raise InputError(
-            f"{examples.report.source}: each of its {count} rows has a label of its own, so none can be held out; if "
-            "they are numbers, set kind to number, else name another label column, or a validation file"
-        )
+    targets_N = examples.targets.argmax(1) if by_class else np.zeros(count, np.int64)
+    classes, class_N = np.unique(targets_N, return_inverse=True)
+    group_N = np.arange(count) if equal_apart else first_of_equal(map(key_of, examples.texts))
+    take_C = held_out.rows_by_class(np.bincount(class_N), share)
+    is_validation = held_out.draw(class_N, group_N, take_C, np.random.default_rng(seed))
+    repeated_N = np.bincount(group_N)[group_N] > 1
     if not is_validation.any():
+        if (
+            len(np.unique(group_N)) < count
+        ):  # too few different texts; how many are in both parts is in the job's report
+            return split(examples, share, seed, equal_apart=True)
+        if len(classes) == count > 1:
+            raise InputError(
+                f"{examples.report.source}: each of its {count} rows has a label of its own, so none can be held out; "
+                "if they are numbers, set kind to number, else name another label column, or a validation file"
+            )
         raise InputError(
             f"{examples.report.source}: {count} rows are too few to split off {share:g} of them; raise the share, or "
             "name a validation file"
         )
-    train, validation = parts_of(examples.report, is_validation, share, seed)
+    notes = []
+    if len(np.unique(group_N)) < count:
+        repeated_N = np.bincount(group_N)[group_N] > 1
+        texts = len(np.unique(group_N[repeated_N]))
+        notes.append(f"{repeated_N.sum():,} rows share {texts:,} texts; rows with equal texts stay in one part")
+        held_C = np.bincount(class_N[is_validation], minlength=len(classes))
+        for c in np.flatnonzero((take_C > 0) & (held_C == 0)) if by_class else ():
+            name, rows = examples.labels[classes[c]], int((class_N == c).sum())
+            notes.append(f"none of the {rows:,} rows of {name} is held out, for rows with equal texts stay in one part")
+    train, validation = parts_of(examples.report, is_validation, share, seed, notes)
     return _part(examples, train), _part(examples, validation)
 
 
@@ -180,16 +205,23 @@ def check_share(share: float) -> None:
         raise InputError(f"validation share {share} must be above 0 and below 1")
 
 
-def parts_of(report: ReadReport, is_validation_N: np.ndarray, share: float, seed: int) -> tuple[Part, Part]:
-    """(train, validation) of N rows that were kept; each report says how many went to the other part, and why."""
+def parts_of(
+    report: ReadReport, is_validation_N: np.ndarray, share: float, seed: int, notes: Sequence[str] = ()
+) -> tuple[Part, Part]:
+    """(train, validation) of N rows that were kept; each report says how many went to the other part, and why.
+
+    Args:
+      notes: on the split, for the report of the training part.
+    """
     train, validation = np.flatnonzero(~is_validation_N).tolist(), np.flatnonzero(is_validation_N).tolist()
 
-    def part(rows: list[int], others: list[int], what: str) -> Part:
+    def part(rows: list[int], others: list[int], what: str, notes: Sequence[str] = ()) -> Part:
         elsewhere = {**report.elsewhere, what: report.elsewhere.get(what, 0) + len(others)}
-        return Part(rows, dataclasses.replace(report, kept=len(rows), elsewhere=elsewhere))
+        notes = (*report.notes, *notes)
+        return Part(rows, dataclasses.replace(report, kept=len(rows), elsewhere=elsewhere, notes=notes))
 
     return (
-        part(train, validation, f"split off for validation (share {share:g}, seed {seed})"),
+        part(train, validation, f"split off for validation (share {share:g}, seed {seed})", notes),
         part(validation, train, f"left in the training part (share {1 - share:g}, seed {seed})"),
     )
 
@@ -216,11 +248,17 @@ def _texts(table: Table, settings: ColumnSettings, strict: bool) -> tuple[list[t
         for row, place in zip(table.rows, table.places, strict=True):
             value = cell(row, column)
             text = _text(value, f"{place}: {column}", column)
+            if table.universal_newlines:
+                text = text.replace("\r\n", "\n").replace("\r", "\n")
             whole = without_halves(text)
             mended += whole != text
             texts.append(whole)
         filled = [text for text in texts if text.strip()]
-        if strict and len(filled) >= NUMBERS_AS_TEXT and all(cells.is_number(text) for text in filled):
+        if (
+            strict
+            and len(filled) >= NUMBERS_AS_TEXT
+            and all(is_number(text) or is_number_otherwise(text) for text in filled)
+        ):
             raise InputError(
                 f"{table.path}: the text column {column!r} holds numbers only ({short(filled[0])}, ...); set text "
                 "to the column with the texts"
@@ -238,6 +276,8 @@ def _text(value: Any, where: str, column: str) -> str:
         return ""
     if isinstance(value, str):
         return value
+    if isinstance(value, bytes):
+        raise InputError(f"{where}: {short(value)} is not UTF-8; write the texts as UTF-8")
     inner = f", such as {column}.{next(iter(value), '')}" if isinstance(value, Mapping) else ""
     kind = {"dict": "an object", "list": "a list", "int": "a number", "float": "a number"}.get(type(value).__name__)
     raise InputError(

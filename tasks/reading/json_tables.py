@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from bert.errors import InputError
-from tasks.reading.records import Table, TableSettings, short
+from tasks.reading.records import Table, TableSettings, listed, short
 from tasks.reading.text_lines import read_lines
 
+MOST_EMPTY, MOST_TIMES = 1_000_000, 20  # cells that rows leave out: as many at most, or times those that they have
 FILE_LIMIT = 1 << 29  # characters of a .json file, which is parsed as a whole; .jsonl has no limit
 
 
@@ -57,6 +58,12 @@ def read_json(path: str, settings: TableSettings) -> Table:
 def table(path: str, rows: list[dict[str, Any]], places: list[str], notes: tuple[str, ...]) -> Table:
     """The table of rows that may leave out columns; what is left out is None."""
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
+    filled = sum(map(len, rows))
+    if len(columns) * len(rows) - filled > max(MOST_EMPTY, MOST_TIMES * filled):
+        raise InputError(
+            f"{path}: {len(rows):,} rows have {len(columns):,} different names, nearly each of its own "
+            f"({listed(map(short, columns), 3)}); names are columns, so write an id as a value"
+        )
     for row in rows:
         if len(row) < len(columns):
             for name in columns:
@@ -99,9 +106,9 @@ def _kind(value: Any) -> str:
 
 def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """For `json`: an object of these pairs. Raises ValueError where a name stands twice, which JSON would let pass."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the name {short(twice)} stands twice in one object")
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the name {short(name)} stands twice in one object")
+        found[name] = value
     return found

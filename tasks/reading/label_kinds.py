@@ -1,17 +1,20 @@
 """What a model is to predict from a table: one label, several labels, or a number; and the names of the labels.
 
-With kind "auto": several label columns are shares of one label; votes are one label; a column with lists is several
-labels; numbers of which one has a fraction (3.5) are numbers to predict; whole numbers and names are one label. Whole
-numbers beside names are refused, for that is mostly a fault; kind "class" takes both as names.
+With kind "auto": several label columns are shares of one label; votes are one label; lists and objects are what
+label_lists.py says; numbers of which one has a fraction (3.5) are numbers to predict; whole numbers and names are one
+label. Whole numbers beside names are refused, for that is mostly a fault; kind "class" takes both as names. Texts that
+may be numbers or lists of numbers ("0,25", "0,1,1") and names in brackets ("[other]") are refused until kind is set.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from bert.errors import InputError
 from bert.prediction.classification import KINDS, Kind
+from tasks.reading import label_lists, look_alikes, printed
 from tasks.reading import labels as cells
+from tasks.reading.label_numbers import are_several, has_decimal_commas, is_number, is_number_otherwise, number
 from tasks.reading.records import Table, cell, check_column, listed, short
 
 MOST_CLASSES = 1000
@@ -74,55 +77,142 @@ def find_labels(table: Table, settings: ColumnSettings) -> tuple[Kind, tuple[str
     for name in settings.label:
         check_column(table, name, "label")
     if len(settings.label) > 1:
-        return ("class" if settings.kind == "auto" else settings.kind), cells.column_names(settings.label)
+        names = cells.column_names(settings.label)
+        if label_lists.look_like_annotators(names):
+            raise InputError(
+                f"{table.path}: label names the columns {listed(settings.label, 5)}, whose names would be the classes; "
+                "if they hold annotators' labels, write these into one column (0,1,1), and set votes to true; if they "
+                "are classes, give them other names"
+            )
+        return ("class" if settings.kind == "auto" else settings.kind), names
     column = settings.label[0]
-    filled = [(f"{place}: {column}", cell(row, column)) for row, place in zip(table.rows, table.places, strict=True)]
-    filled = [(where, value) for where, value in filled if not cells.is_missing(value)]
+    filled = read_cells(table, column, settings, settings.kind)
     if not filled:
         raise InputError(f"{table.path}: no row has a label in {column!r}; is it the right column?")
+    by_place = None
+    if not settings.votes and settings.kind != "number":
+        label_lists.check_objects(column, filled, settings.kind, settings.normalize, is_text(table, column))
+        by_place = label_lists.places(filled, settings.kind, settings.normalize, settings.separator)
+    if by_place:
+        return by_place[0], label_lists.place_names(by_place[1])
     kind = settings.kind if settings.kind != "auto" else _guess(filled, settings)
+    if settings.votes and settings.separator == ",":
+        label_lists.refuse_decimals(filled)
     if kind == "number":
+        commas = decimal_commas(filled, settings)
         for where, value in filled:
-            number_of(value, where, settings)
+            number_of(value, where, settings, commas)
         return kind, ()
-    counts: dict[str, int] = {}
-    for where, value in filled:
-        for name in names_of(value, where, kind, settings):
-            counts[name] = counts.get(name, 0) + 1
+    counts = _counts(filled, kind, settings)
+    if settings.votes:
+        label_lists.check_votes(column, filled, list(counts))
     _check(table, column, counts, kind)
     given = table.names.get(column, ())
     return kind, given if set(counts) <= set(given) else cells.ordered(set(counts))
 
 
+def _counts(filled: label_lists.Filled, kind: Kind, settings: ColumnSettings) -> dict[str, int]:
+    """Name of a label -> number of cells, or of votes, with it."""
+    counts: dict[str, int] = {}
+    for where, value in filled:
+        for name in names_of(value, where, kind, settings):
+            counts[name] = counts.get(name, 0) + 1
+        if (settings.votes or kind == "classes") and isinstance(value, str):
+            several = next(filter(are_several, cells.parts(value, settings.separator)), None)
+            if several:
+                raise InputError(
+                    f"{where}: {short(several)} holds several numbers; set separator to what is between them"
+                )
+    return counts
+
+
+def label_notes(labels: Sequence[str]) -> list[str]:
+    """What a person should know of the names of labels: which look alike, and which have quotes around them."""
+    groups = [" and ".join(map(ascii, group)) for group in look_alikes.groups(labels)]
+    quoted = [label for label in labels if look_alikes.in_quotes(label)]
+    notes = []
+    if groups:
+        notes.append(
+            f"labels that look alike are different classes: {listed(groups, 5)}; write them alike if they are one"
+        )
+    if quoted:
+        notes.append(
+            f"labels with quotes around them: {listed(map(ascii, quoted), 5)}; set quoting if these do not belong"
+        )
+    return notes
+
+
+def is_text(table: Table, column: str) -> bool:
+    """Whether no cell of a column is an object itself, but at most a text that holds one."""
+    return not any(isinstance(cell(row, column), Mapping) for row in table.rows)
+
+
+def read_cells(table: Table, column: str, settings: ColumnSettings, kind: str) -> label_lists.Filled:
+    """(place, value) of each cell of a label column that is not blank; see `labels.read`.
+
+    Raises:
+      InputError: a list or an object that cannot be read; with kind "auto", a name in brackets that may be a list.
+    """
+    filled = [(f"{place}: {column}", cell(row, column)) for row, place in zip(table.rows, table.places, strict=True)]
+    filled = [(where, value) for where, value in filled if not cells.is_missing(value)]
+    bracketed = [] if settings.votes else [each for each in filled if printed.is_name_in_brackets(each[1])]
+    if kind == "class" and bracketed:
+        filled = [(w, v if printed.is_name_in_brackets(v) else cells.read(v, w)) for w, v in filled]
+    else:
+        filled = [(where, cells.read(value, where)) for where, value in filled]
+    if kind == "auto" and bracketed and not any(isinstance(v, list) and len(v) > 1 for _, v in filled):
+        where, value = bracketed[0]
+        raise InputError(
+            f"{where}: {short(value)} is a name in brackets, or a list of one; set kind to class, or to classes"
+        )
+    return [(where, value) for where, value in filled if value is not None]
+
+
 def names_of(value: Any, where: str, kind: Kind, settings: ColumnSettings) -> list[str]:
-    """The label names in a cell of kind class or classes."""
+    """The label names in what `read_cells` gives of a cell of kind class or classes."""
     if settings.votes:
-        return [name for choice in cells.votes(value, where, settings.separator) for name in choice]
+        return _votes(value, where, settings)
     if kind == "classes":
-        return cells.sets(value, where, settings.separator)
-    return list(value) if is_shares(value) else [cells.one(value, where)]
+        return list(value) if isinstance(value, Mapping) else cells.sets(value, where, settings.separator)
+    return list(value) if label_lists.is_shares(value) else [cells.name(value, where)]
 
 
-def is_shares(value: Any) -> bool:
-    """An object label -> share."""
-    return isinstance(value, Mapping) and bool(value) and all(cells.is_number(share) for share in value.values())
+def decimal_commas(filled: label_lists.Filled, settings: ColumnSettings) -> bool:
+    """Whether the numbers in a column have decimal commas."""
+    if not settings.votes:
+        return has_decimal_commas(value for _, value in filled)
+    return has_decimal_commas(part for where, value in filled for part in _votes(value, where, settings))
 
 
-def number_of(value: Any, where: str, settings: ColumnSettings) -> float | None:
+def number_of(value: Any, where: str, settings: ColumnSettings, commas: bool) -> float | None:
     """The number in a cell; with votes the mean of the annotators' numbers, None where nobody voted."""
     if not settings.votes:
-        return cells.number(value, where)
-    chosen = [cells.number(name, where) for choice in cells.votes(value, where, settings.separator) for name in choice]
+        return number(value, where, commas)
+    chosen = [number(name, where, commas) for name in _votes(value, where, settings)]
     return sum(chosen) / len(chosen) if chosen else None
 
 
-def _guess(filled: list[tuple[str, Any]], settings: ColumnSettings) -> Kind:
-    if settings.votes or any(is_shares(value) for _, value in filled):
+def _votes(value: Any, where: str, settings: ColumnSettings) -> list[str]:
+    return [name for choice in cells.votes(value, where, settings.separator) for name in choice]
+
+
+def _guess(filled: label_lists.Filled, settings: ColumnSettings) -> Kind:
+    if settings.votes or any(isinstance(value, Mapping) for _, value in filled):
         return "class"
-    if any(cells.is_listed(value) for _, value in filled):
+    if any(isinstance(value, list) for _, value in filled):
+        label_lists.refuse_mixture(filled)
         return "classes"
-    numbers = [(where, value) for where, value in filled if cells.is_number(value)]
-    others = [(where, value) for where, value in filled if not cells.is_number(value)]
+    numeric = [is_number(value) or is_number_otherwise(value) or are_several(value) for _, value in filled]
+    numbers = [each for each, is_numeric in zip(filled, numeric, strict=True) if is_numeric]
+    others = [each for each, is_numeric in zip(filled, numeric, strict=True) if not is_numeric]
+    unclear = next((each for each in numbers if not is_number(each[1])), None)
+    if unclear and not others:
+        where, value = unclear
+        raise InputError(
+            f"{where}: {short(value)} may be a number, several, or a name; set kind to number (decimal commas are "
+            "read), to classes if a row has several labels (see separator), votes to true if annotators gave one each, "
+            "or kind to class if it is a name"
+        )
     if numbers and others:
         where, value = others[0]
         cells.name(value, where)  # NaN has a message of its own
@@ -132,13 +222,14 @@ def _guess(filled: list[tuple[str, Any]], settings: ColumnSettings) -> Kind:
         )
     if numbers and not others:
         return "class" if all(float(value).is_integer() for _, value in numbers) else "number"
+    label_lists.refuse_unbracketed(filled, settings.separator)
     return "class"
 
 
 def _check(table: Table, column: str, counts: Mapping[str, int], kind: Kind) -> None:
     if len(counts) > MOST_CLASSES:
         examples = listed((short(name) for name in counts), 3)
-        numbers = " or set kind to number to predict numbers" * all(map(cells.is_number, counts))
+        numbers = " or set kind to number to predict numbers" * all(map(is_number, counts))
         raise InputError(
             f"{table.path}: {column!r} holds {len(counts):,} labels ({examples}), more than {MOST_CLASSES:,}; is it "
             f"the right column? Name another,{numbers or ' or set separator if a cell holds several'}"

@@ -5,19 +5,22 @@ vote may also be "?". NaN and infinity are never labels: they come from a fault 
 """
 
 import decimal
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bert.errors import InputError
+from tasks.reading import printed
+from tasks.reading.label_numbers import is_number
+from tasks.reading.look_alikes import apart
 from tasks.reading.records import listed, refuse_halves, short
 
 # Rounded thirds (0.333) pass, and are scaled; 0.33 three times does not.
 SHARE_TOLERANCE = 2e-3
 NO_VOTE = "?"
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+CHOICES = ("label", "labels", "vote", "value", "choice", "answer", "annotation", "rating", "class", "category")
+WEIGHTS = ("score", "probability", "confidence", "weight", "count")
 _WHOLE = re.compile(r"([+-]?\d+)\.0*")
 
 
@@ -26,20 +29,18 @@ def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def is_number(value: Any) -> bool:
-    """A number, or a text that is one. NaN and infinity are not."""
+def read(value: Any, where: str) -> Any:
+    """The value of a label cell: lists and objects that stand in it as text are read (printed.py).
+
+    Tuples become lists; parts of an object that are null are left out, and an object without any part is no label.
+    """
     if isinstance(value, str):
-        return bool(_NUMBER.fullmatch(value.strip()))
-    return isinstance(value, (int, float, decimal.Decimal)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def number(value: Any, where: str) -> float:
-    """The number in a cell. Raises InputError for anything else, NaN and infinity among it."""
-    if not is_number(value):
-        comma = isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d+,\d+\s*", value)
-        hint = "write a decimal point" if comma else "set kind to class if labels are names"
-        raise InputError(f"{where}: {short(value)} is no number (nor are NaN and infinity); mend it, or {hint}")
-    return float(value)
+        inner = printed.structure(value, where)
+        value = value if inner is None else inner
+    value = printed.pairs_as_dict(value)
+    if isinstance(value, Mapping):
+        return {str(name): part for name, part in value.items() if part is not None} or None
+    return list(value) if isinstance(value, tuple) else value
 
 
 def name(value: Any, where: str) -> str:
@@ -64,46 +65,60 @@ def name(value: Any, where: str) -> str:
         return str(int(value)) if value.is_integer() else repr(value)
     if isinstance(value, (bool, int)):
         return str(value)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, list):
         raise InputError(
             f"{where}: {short(value)} holds {len(value)} labels where one is expected; set kind to classes if a row "
             "has several, votes to true if annotators gave one each"
         )
-    raise InputError(f"{where}: {short(value)} is no label; write a name or a number, or name an inner column (a.b)")
+    votes = ", or set votes to true if it is an annotator's vote" * isinstance(value, Mapping)
+    raise InputError(
+        f"{where}: {short(value)} is no label; write a name or a number, or name an inner column (a.b){votes}"
+    )
 
 
 def _not_finite(value: Any, where: str) -> InputError:
     return InputError(f"{where}: {short(value)} is no label; leave the cell empty where there is none")
 
 
-def is_listed(value: Any) -> bool:
-    """A list, or a text that is a JSON list."""
-    return isinstance(value, (list, tuple)) or _json_list(value) is not None
-
-
-def one(value: Any, where: str) -> str:
-    """The label of a cell that must hold a single one."""
-    inner = _json_list(value)
-    return name(value if inner is None else inner, where)
-
-
 def sets(value: Any, where: str, separator: str) -> list[str]:
-    """The labels of a cell that may hold several, or none: a list, a JSON list, or names with a separator."""
-    return list(dict.fromkeys(name(part, where) for part in _parts(value, separator) if not is_missing(part)))
+    """The labels of a cell that may hold several: a list, names with a separator, or an object name -> 0 or 1."""
+    if isinstance(value, Mapping):
+        for label, holds in value.items():
+            if holds not in (0, 1):
+                raise InputError(f"{where}: {short(label)} is {short(holds)}; of several labels each must be 0 or 1")
+        value = [label for label, holds in value.items() if holds]
+    if isinstance(value, list) and any(isinstance(part, list) for part in value):
+        raise InputError(f"{where}: {short(value)} holds lists; write a list of names, or a column a class")
+    return list(dict.fromkeys(name(part, where) for part in parts(value, separator) if not is_missing(part)))
 
 
 def votes(value: Any, where: str, separator: str) -> list[list[str]]:
     """What each annotator chose, one entry an annotator; those who did not vote are left out.
 
-    A cell is a list, a JSON list, or names with a separator; or an object annotator -> choice, whose choice may be
-    several names (VariErrNLI: ``{"Ann1": "neutral", "Ann2": "entailment,neutral"}``).
+    A cell is a list, or names with a separator; or an object annotator -> choice, whose choice may be several names
+    (VariErrNLI: ``{"Ann1": "neutral", "Ann2": "entailment,neutral"}``); or a list of objects with a field of `CHOICES`.
     """
     if not isinstance(value, Mapping):
-        parts: Sequence[Any] = [[part] for part in _parts(value, separator)]
+        if isinstance(value, list) and any(isinstance(part, list) for part in value):
+            raise InputError(f"{where}: {short(value)} holds lists; write an object annotator: label")
+        cast: Sequence[Any] = [_choice(part, where) for part in parts(value, separator)]
+        cast = [part if isinstance(part, list) else [part] for part in cast]
     else:
-        parts = [_parts(choice, separator) for choice in value.values()]
-    chosen = [[name(part, where) for part in choice if not is_missing(part)] for choice in parts]
+        cast = [parts(_choice(choice, where), separator) for choice in value.values()]
+    chosen = [[name(part, where) for part in choice if not is_missing(part)] for choice in cast]
     return [choice for choice in chosen if choice and choice != [NO_VOTE]]
+
+
+def _choice(vote: Any, where: str) -> Any:
+    """The vote in an object like {"annotator": "ann", "label": "yes"}; any other vote as it is."""
+    if not isinstance(vote, Mapping):
+        return vote
+    fields = [name for name in vote if name.casefold() in CHOICES]
+    weighted = [name for name in vote if name.casefold() in WEIGHTS]
+    if len(fields) != 1 or weighted:
+        what = f"has {weighted[0]!r}, and votes have no weight" if weighted else "must have one field for the vote"
+        raise InputError(f"{where}: {short(vote)} {what}; write an object annotator: label, or label: share")
+    return vote[fields[0]]
 
 
 def vote_shares(chosen: list[list[str]]) -> dict[str, float]:
@@ -115,11 +130,12 @@ def vote_shares(chosen: list[list[str]]) -> dict[str, float]:
     return shares
 
 
-def scaled(shares: Sequence[float], where: str, normalize: bool) -> list[float]:
+def scaled(shares: Sequence[float], where: str, normalize: bool, other: str = "") -> list[float]:
     """Shares that sum to 1 exactly.
 
     Args:
       normalize: whether other sums are scaled; else they must be 1 within SHARE_TOLERANCE.
+      other: another way out of a wrong sum, for the message.
 
     Raises:
       InputError: a share below 0, or a sum that is not 1 (or is 0).
@@ -131,7 +147,9 @@ def scaled(shares: Sequence[float], where: str, normalize: bool) -> list[float]:
     if total == 0:
         raise InputError(f"{where}: the shares are all 0; leave the cells empty where there is no label")
     if not normalize and abs(total - 1) > SHARE_TOLERANCE:
-        raise InputError(f"{where}: the shares {shown} sum to {total:g}, not 1; mend them, or set normalize to true")
+        raise InputError(
+            f"{where}: the shares {shown} sum to {total:g}, not 1; mend them, {other}or set normalize to true"
+        )
     return [share / total for share in shares]
 
 
@@ -178,27 +196,16 @@ class Known:
             return self.exact[label]
         found = self.folded.get(label.casefold())
         if found is None:
+            twins = apart(label, self.labels)
             raise InputError(
-                f"{where}: unknown label {short(label)}; known: {listed(self.labels)}; mend it, or train with it"
+                f"{where}: unknown label {short(label)}; known: {listed(self.labels)}{twins}; mend it, or train with it"
             )
         self.by_case[label] = self.labels[found]
         return found
 
 
-def _parts(value: Any, separator: str) -> Sequence[Any]:
-    if isinstance(value, (list, tuple)):
+def parts(value: Any, separator: str) -> Sequence[Any]:
+    """The parts of a cell that `read` gave: those of a list, or of a text with a separator; else the value alone."""
+    if isinstance(value, list):
         return value
-    if isinstance(value, str):
-        inner = _json_list(value)
-        return value.split(separator) if inner is None else inner
-    return [value]
-
-
-def _json_list(value: Any) -> list[Any] | None:
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            found = json.loads(value)
-        except ValueError:
-            return None
-        return found if isinstance(found, list) else None
-    return None
+    return value.split(separator) if isinstance(value, str) else [value]

@@ -15,6 +15,7 @@ from tasks.reading.records import short
 
 FORMATS = ("auto", "squad", "multispanqa", "pico", "lines")
 NO_DOCUMENT = "no file with its document"  # the reason of readers that have nothing to ask about
+NO_PASSAGE = "no passage"
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 Spans = tuple[tuple[int, int], ...]
 
@@ -29,11 +30,24 @@ class Annotation(NamedTuple):
     spans: Spans
 
 
+class Gold(NamedTuple):
+    """The texts of one annotator's answers as the file has them, by which a question is scored; none: no answer.
+
+    Also those that have no position in the passage, so that there may be more golds than annotations.
+    """
+
+    annotator: str
+    texts: tuple[str, ...]
+
+
 class Question(NamedTuple):
     """A question on a passage.
 
-    annotations: in the order of the file; none where the question is not annotated.
+    annotations: positions for training, in the order of the file; none where the question is not annotated.
     place: where it stands in the file. group: its article or document, which a split keeps whole.
+    golds: texts for scoring, in the order of the file.
+    untrainable: why training cannot use the question, "" where it can. Readers give the reason why annotations are
+      missing, if any are; whether training can do without them is decided in questions.py.
     """
 
     id: str
@@ -42,6 +56,8 @@ class Question(NamedTuple):
     annotations: tuple[Annotation, ...]
     place: str
     group: str
+    golds: tuple[Gold, ...] = ()
+    untrainable: str = ""
 
     @property
     def content(self) -> tuple[str, str, tuple[Annotation, ...]]:
@@ -56,7 +72,7 @@ class Questions(NamedTuple):
     report: ReadReport
 
 
-Found = Iterator[tuple[Question, str]]  # what readers give: a question, and why none of its annotations can be used
+Found = Iterator[Question]  # what readers give
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,27 +6,34 @@ Formats, told by the first row where format is "auto": squad (`paragraphs`, or f
 (`context` is a list of words), pico (`docid`), lines (`context` is a text; our own, described in span_files.py). Rows
 are those of the list `data`, of a list, or an object a line; .gz is unpacked.
 
-Which questions are kept. Where annotations are needed, to train or to score: those with an annotator and with a passage
-in which something is visible; the others are counted by reason. Else all of them, in their order, for each must get its
-prediction; but a question whose document is not there has nothing to be asked about and is always dropped.
+Which questions are kept. Where annotations are needed: those with the texts of an annotator's answers, for these are
+what scores read; the others are counted by reason. `for_training` then leaves out those that teach nothing: without the
+position of an answer, or with a passage in which nothing is visible. Else all of them, in their order, for each must
+get its prediction; but a question whose document is not there has nothing to be asked about and is always dropped.
 An annotator who marked nothing says "there is no answer" and is kept; one whose spans were all faulty says nothing.
+Where an answer has no position and the other annotators marked nothing, the question is not one without an answer.
 """
 
+import dataclasses
 import json
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from bert.errors import InputError
 from bert.prediction.questions import Asked
+from tasks import span_metrics
 from tasks.reading import annotators
+from tasks.reading.equal_texts import key_of
 from tasks.reading.examples import ReadReport, check_labelled, check_share, parts_of
 from tasks.reading.json_tables import object_once, read_jsonl
 from tasks.reading.question_rows import (
     NO_DOCUMENT,
+    NO_PASSAGE,
     Annotation,
+    Gold,
     Question,
     Questions,
     QuestionSettings,
@@ -39,7 +46,10 @@ from tasks.reading.squad_files import read_squad
 from tasks.reading.tables import OTHER_FORMATS
 from tasks.reading.text_lines import read_lines
 
-__all__ = ["Annotation", "Question", "QuestionSettings", "Questions", "asked_of", "read_questions", "split"]
+__all__ = [
+    "Annotation", "Gold", "Question", "QuestionSettings", "Questions",
+    "asked_of", "for_scoring", "for_training", "passage_keys", "placed", "read_questions", "split",
+]  # fmt: skip
 
 READERS = {"squad": read_squad, "multispanqa": read_multispanqa, "pico": read_pico, "lines": read_span_lines}
 _TABLES = (".csv", ".tsv", ".parquet")
@@ -49,8 +59,8 @@ def read_questions(path: str, settings: QuestionSettings, *, labelled: str) -> Q
     """The questions of a file.
 
     Args:
-      labelled: "needed": questions that can be trained on or scored; "if there": all, with what annotations they have;
-        "no": all, annotations are not looked at.
+      labelled: "needed": questions that can be scored, see `for_scoring` and `for_training`; "if there": all, with what
+        annotations they have; "no": all, annotations are not looked at.
 
     Raises:
       InputError: nothing there, another kind of file, bad JSON, a field that is missing or of another type, an id that
@@ -72,35 +82,112 @@ def read_questions(path: str, settings: QuestionSettings, *, labelled: str) -> Q
     return _choose(found, table, settings, labelled, tally)
 
 
-def split(questions: Questions, share: float, seed: int) -> tuple[Questions, Questions]:
+def split(questions: Questions, share: float, seed: int, *, equal_apart: bool = False) -> tuple[Questions, Questions]:
     """(train, validation): a share of the groups split off at random, each part in the order of the file.
 
-    A pure function of its arguments. A share of the groups is not that share of the questions where groups differ much.
+    Groups that share a passage (see equal_texts.py) count as one, if there are enough. A pure function of its
+    arguments. A share of the groups is not that share of the questions where groups differ much. Groups of which
+    nothing can be trained on do not count where others are there, and stay in the training part.
+
+    Args:
+      equal_apart: see `tasks.job.as_begun`; equal passages of several groups may be in both parts then.
 
     Raises:
       InputError: a share outside (0, 1), or too few groups for two parts.
     """
     check_share(share)
-    groups = list(dict.fromkeys(row.group for row in questions.rows))
-    take = min(round(len(groups) * share), len(groups) - 1)
+    own_N = [row.group for row in questions.rows]
+    together_N = own_N if equal_apart else _joined(questions.rows)
+    trained = [i for i, row in enumerate(questions.rows) if not row.untrainable] or range(len(questions.rows))
+
+    def counted(group_N: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys(group_N[i] for i in trained))
+
+    def wanted(group_N: Sequence[str]) -> int:
+        groups = len(counted(group_N))
+        return min(round(groups * share), groups - 1)
+
+    # Where too few would be left, groups are not joined; how many passages are in both parts is in the job's report.
+    group_N = together_N if wanted(together_N) > 0 else own_N
+    groups, take = counted(group_N), wanted(group_N)
+    joined = len(set(own_N)) - len(set(group_N))
     if take < 1:
         raise InputError(
             f"{questions.report.source}: {len(groups)} articles or documents are too few to split off {share:g} of "
-            "them; raise the share, or name a validation file"
+            f"them; name a validation file, or set validation_share to {1 / len(groups) if len(groups) > 1 else 0:.2g}"
         )
     order = np.random.default_rng(seed).permutation(len(groups))
     chosen = {groups[i] for i in order[:take]}
-    is_validation = np.array([row.group in chosen for row in questions.rows])
-    train, validation = parts_of(questions.report, is_validation, share, seed)
+    is_validation = np.array([group in chosen for group in group_N])
+    notes = [f"{joined:,} articles or documents share a passage with another one and stay in its part"] * bool(joined)
+    train, validation = parts_of(questions.report, is_validation, share, seed, notes)
     return (
         Questions([questions.rows[i] for i in train.rows], train.report),
         Questions([questions.rows[i] for i in validation.rows], validation.report),
     )
 
 
+def placed(questions: Questions) -> Questions:
+    """Those that can be trained on, under the report of all."""
+    return questions._replace(rows=[row for row in questions.rows if not row.untrainable])
+
+
+def for_training(questions: Questions) -> Questions:
+    """Those that can be trained on; the report counts the others as dropped.
+
+    Raises:
+      InputError: none is left.
+    """
+    report, rows = questions.report, placed(questions).rows
+    dropped = dict(report.dropped)
+    for row in questions.rows:
+        if row.untrainable:
+            count, first = dropped.get(row.untrainable, (0, row.place))
+            dropped[row.untrainable] = (count + 1, first)
+    if not rows:
+        raise _none_left(report.source, report.read, dropped)
+    return Questions(rows, dataclasses.replace(report, kept=len(rows), dropped=dropped))
+
+
+def for_scoring(questions: Questions) -> Questions:
+    """All of them; the report says which of them `for_training` would drop, and of which f1 counts characters."""
+    tally = Tally()
+    characters = span_metrics.by_characters({row.id: row.context for row in questions.rows})
+    for row in questions.rows:
+        if row.untrainable:
+            tally.add(f"questions that are scored but could not be trained on ({row.untrainable})", row.place)
+        if row.id in characters:
+            tally.add("questions of which f1 counts characters as tokens, for their language has no blanks", row.place)
+    report = questions.report
+    return questions._replace(report=dataclasses.replace(report, notes=(*report.notes, *tally.notes())))
+
+
+def _joined(rows: Sequence[Question]) -> list[str]:
+    """For each question its group, or the first of the groups that it shares passages with, also through others."""
+    before: dict[str, str] = {}  # group -> an earlier one that it is joined to, or itself
+    of_passage: dict[Hashable, str] = {}
+
+    def first(group: str) -> str:
+        while before.setdefault(group, group) != group:
+            group = before[group]
+        return group
+
+    groups = [row.group for row in rows]
+    places = {group: i for i, group in reversed(list(enumerate(groups)))}
+    for group, passage in dict.fromkeys((row.group, row.context) for row in rows):
+        pair = first(group), first(of_passage.setdefault(key_of([passage]), group))
+        before[max(pair, key=places.__getitem__)] = min(pair, key=places.__getitem__)
+    return [first(group) for group in groups]
+
+
 def asked_of(rows: Iterable[Question]) -> list[Asked]:
     """The questions as a reader takes them, by the names that messages call them."""
     return [Asked(row.question, row.context, f"{row.place}: question {row.id}") for row in rows]
+
+
+def passage_keys(questions: Questions) -> list[Hashable]:
+    """A key of each passage, once; of equal ones (see equal_texts.py) the same."""
+    return list(dict.fromkeys(key_of([context]) for context in dict.fromkeys(row.context for row in questions.rows)))
 
 
 def _load(path: str, settings: QuestionSettings) -> Table:
@@ -165,48 +252,67 @@ def _format_of(table: Table) -> str:
     )
 
 
-def _check_ids(found: Iterable[tuple[Question, str]]) -> None:
+def _check_ids(found: Iterable[Question]) -> None:
     places: dict[str, str] = {}
-    for question, _ in found:
+    for question in found:
         first = places.setdefault(question.id, question.place)
         if first != question.place:
             raise InputError(f"{question.place}: the id {short(question.id)} is also that of {first}; make ids unique")
 
 
-def _choose(
-    found: list[tuple[Question, str]], table: Table, settings: QuestionSettings, labelled: str, tally: Tally
-) -> Questions:
+def _choose(found: list[Question], table: Table, settings: QuestionSettings, labelled: str, tally: Tally) -> Questions:
     """The questions that are kept, with the annotators that are kept, and the report."""
     kept = annotators.kept(settings.annotators)
-    known = dict.fromkeys(one.annotator for question, _ in found for one in question.annotations)
+    known = dict.fromkeys(gold.annotator for question in found for gold in question.golds)
     dropped, kept_with, rows = Tally(), Tally(), []
     groups: dict[str, str] = {}
-    for question, reason in found:
-        chosen = tuple(one for one in question.annotations if one.annotator in kept)
-        if not chosen:
-            reason = reason or ("none of its annotators is kept" if question.annotations else "no annotation")
-        if _is_blank(question.context) and reason != NO_DOCUMENT:
-            reason = "no passage"
-        if reason and (labelled == "needed" or reason == NO_DOCUMENT):
-            dropped.add(reason, question.place)
+    left_out = Tally()
+    for full in found:
+        question = _with_annotators(full, kept)
+        if len(question.golds) < len(full.golds):
+            left_out.add(f"questions of which annotators {settings.annotators} leaves golds out", question.place)
+        why = question.untrainable
+        if why == NO_DOCUMENT or (why and labelled == "needed" and not question.golds):
+            dropped.add(why, question.place)
             continue
-        if reason and (labelled == "if there" or reason == "no passage"):
-            kept_with.add(f"{reason}, but kept", question.place)
+        if labelled != "needed" and why and (labelled == "if there" or why == NO_PASSAGE):
+            kept_with.add(f"{why}, but kept", question.place)
         # The same passage in both parts of a split would be a leak.
-        group = question.group or groups.setdefault(question.context, question.id)
-        rows.append(question._replace(annotations=chosen, group=group))
-    notes = [*table.notes, *tally.notes(), *kept_with.notes()]
+        rows.append(question._replace(group=question.group or groups.setdefault(question.context, question.id)))
+    notes = [*table.notes, *tally.notes(), *left_out.notes(), *kept_with.notes()]
     unknown = [name for name in sorted(kept.names) if name not in known] if labelled != "no" else []
     absent = f"annotators {', '.join(unknown)}: no question has them; there are {listed(known, 10)}"
     if unknown:
         notes.append(absent)
     if not rows:
-        why = ", ".join(f"{reason}: {count:,}" for reason, (count, _) in dropped.counts().items())
-        raise InputError(
-            f"{table.path}: none of {len(found):,} questions can be used ({why}){'; ' + absent if unknown else ''}; is "
-            "it the right file, and are documents and annotators right?"
-        )
+        raise _none_left(table.path, len(found), dropped.counts(), f"; {absent}" if unknown else "")
     return Questions(rows, ReadReport(table.path, len(found), len(rows), dropped.counts(), tuple(notes)))
+
+
+def _with_annotators(question: Question, kept: annotators.Kept) -> Question:
+    """The question with the annotators that are kept, and why it cannot be trained on, if so."""
+    chosen = tuple(one for one in question.annotations if one.annotator in kept)
+    golds = tuple(gold for gold in question.golds if gold.annotator in kept)
+    names = {one.annotator for one in chosen}
+    lost = question.untrainable and any(any(gold.texts) and gold.annotator not in names for gold in golds)
+    if lost and not any(one.spans for one in chosen):
+        chosen = ()
+    why = ""
+    if _is_blank(question.context) and question.untrainable != NO_DOCUMENT:
+        why = NO_PASSAGE
+    elif not chosen and question.golds and not golds:
+        why = "none of its annotators is kept"
+    elif not chosen:
+        why = question.untrainable or "no annotation"
+    return question._replace(annotations=chosen, golds=golds, untrainable=why)
+
+
+def _none_left(path: str, read: int, dropped: Mapping[str, tuple[int, str]], more: str = "") -> InputError:
+    why = ", ".join(f"{reason}: {count:,}" for reason, (count, _) in dropped.items())
+    return InputError(
+        f"{path}: none of {read:,} questions can be used ({why}){more}; is it the right file, and are documents and "
+        "annotators right?"
+    )
 
 
 def _is_blank(text: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from bert.errors import InputError
+from tasks.reading.look_alikes import apart
 
 QUOTING = ("auto", "yes", "no")
 RAGGED = ("refuse", "drop")
@@ -25,6 +26,7 @@ class Table(NamedTuple):
     notes: what the reader did that a person should know, one line each.
     path: the file.
     names: column -> its label names in their order, where the file says so (ClassLabel of `datasets`).
+    universal_newlines: whether a line break in a text is to be read as "\\n", whatever the file has (csv).
     """
 
     columns: tuple[str, ...]
@@ -33,6 +35,7 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()
     path: str = ""
     names: Mapping[str, tuple[str, ...]] = {}
+    universal_newlines: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +120,7 @@ def check_column(table: Table, name: str, role: str) -> None:
     known = list(dict.fromkeys([*table.columns, *_inner_names(table.rows)]))
     folded = {other.casefold(): other for other in known}
     near = [folded[match] for match in difflib.get_close_matches(name.casefold(), list(folded), 3, 0.5)]
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    hint = f"; did you mean {' or '.join(near)}?{apart(name, near)}" if near else ""
     shown = listed(short(other).strip("'\"") for other in known)
     raise InputError(
         f"{table.path}: no column {name!r}{hint}; the columns are {shown}; set {role} to one of them (or columns to "

@@ -11,7 +11,8 @@ pico: {"Participants": {WORKER: [[start, end], ...]}, "docid": "123"} a line, an
   key is a question of its own, with the id DOCID/KEY. Source: github.com/yinfeiy/PICO-data.
 
 Spans outside of the passage, reversed, empty or of blanks alone are dropped, never clipped; an annotator who has no
-other is left out. Spans of one annotator that overlap become one. All of it is counted.
+other is left out. Spans of one annotator that overlap become one. All of it is counted. Golds are the texts of the
+spans that are left; of MultiSpanQA those of all tagged words, as its scorer has them.
 """
 
 import itertools
@@ -28,6 +29,7 @@ from tasks.reading.question_rows import (
     NO_DOCUMENT,
     Annotation,
     Found,
+    Gold,
     Question,
     QuestionSettings,
     Spans,
@@ -44,11 +46,11 @@ from tasks.reading.records import Table, listed, short
 NO_SPANS = "none of its annotators has a right span"
 _LINE_FIELDS = ("id", "question", "context", "document", "annotations")
 _ANNOTATION = "{'annotator': ..., 'spans': [[start, end], ...]}"
-Annotated = tuple[tuple[Annotation, ...], str]  # of a question; and why none can be used, where there were some
+Annotated = tuple[tuple[Annotation, ...], str]  # of a question; and why some are missing, where they are
 
 
 def read_span_lines(table: Table, settings: QuestionSettings, tally: Tally, annotated: bool) -> Found:
-    """The questions of our own json lines, each with why none of its annotations can be used.
+    """The questions of our own json lines.
 
     Args:
       annotated: whether annotations are read.
@@ -67,7 +69,7 @@ def read_span_lines(table: Table, settings: QuestionSettings, tally: Tally, anno
         annotations, lost = _annotations(found, context, place, tally)
         identity = name_of(row.get("id"), f"{place}: id") or str(number)
         group = name_of(row.get("document"), f"{place}: document")
-        yield Question(identity, asked, context, annotations, place, group), lost
+        yield Question(identity, asked, context, annotations, place, group, _texts(annotations, context), lost)
 
 
 def read_multispanqa(table: Table, settings: QuestionSettings, tally: Tally, annotated: bool) -> Found:
@@ -83,7 +85,8 @@ def read_multispanqa(table: Table, settings: QuestionSettings, tally: Tally, ann
         tags = row.get("label") if annotated else None
         found = [] if tags is None else [("1", _tagged_spans(tags, words, place, tally))]
         annotations, lost = _annotations(found, context, place, tally)
-        yield Question(identity, asked, context, annotations, place, ""), lost
+        golds = tuple(Gold(name, tuple(context[a:b] for a, b in spans)) for name, spans in found)
+        yield Question(identity, asked, context, annotations, place, "", golds, lost)
 
 
 def read_pico(table: Table, settings: QuestionSettings, tally: Tally, annotated: bool) -> Found:
@@ -110,8 +113,8 @@ def read_pico(table: Table, settings: QuestionSettings, tally: Tally, annotated:
             given = row[key].items() if annotated and key in some and document in texts else ()
             annotations, lost = _annotations(given, context, f"{place}: {key}", tally)
             lost = lost if document in texts else NO_DOCUMENT
-            identity = f"{document}/{key}" if key else document
-            yield Question(identity, settings.question or key, context, annotations, place, document), lost
+            identity, golds = f"{document}/{key}" if key else document, _texts(annotations, context)
+            yield Question(identity, settings.question or key, context, annotations, place, document, golds, lost)
 
 
 def _keys(row: Mapping[str, Any], place: str, tally: Tally) -> list[str]:
@@ -150,7 +153,11 @@ def _annotations(found: Iterable[tuple[str, Any]], context: str, place: str, tal
             lost = NO_SPANS
         else:
             kept[name] = Annotation(name, _merged(right, where, tally))
-    return tuple(kept.values()), "" if kept else lost
+    return tuple(kept.values()), lost
+
+
+def _texts(annotations: Iterable[Annotation], context: str) -> tuple[Gold, ...]:
+    return tuple(Gold(name, tuple(context[a:b] for a, b in spans)) for name, spans in annotations)
 
 
 def _right_spans(values: list[Any], context: str, where: str, tally: Tally) -> list[tuple[int, int]]:

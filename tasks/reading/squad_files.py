@@ -7,6 +7,10 @@ Annotators are called "1", "2", ... in the order of the answers; equal answers a
 answers, or with is_impossible, has one annotator who found nothing; one without the field `answers` is not annotated.
 An answer with the text "" is a vote for no answer, as files from other tools write it.
 
+Positions are for training: an answer that is not at answer_start, or has none, gets the one place where its text is;
+where that is nowhere or more than once it has no position. Golds are the texts of all answers, whatever their positions
+and is_impossible say, for the official scripts read nothing else.
+
 Source: rajpurkar.github.io/SQuAD-explorer, the files dev-v1.1.json and dev-v2.0.json.
 """
 
@@ -17,6 +21,7 @@ from bert.errors import InputError
 from tasks.reading.question_rows import (
     Annotation,
     Found,
+    Gold,
     Question,
     QuestionSettings,
     Spans,
@@ -34,7 +39,7 @@ Paragraph = tuple[str, str, list[tuple[str, Any]]]  # group, context, (place, qu
 
 
 def read_squad(table: Table, settings: QuestionSettings, tally: Tally, annotated: bool) -> Found:
-    """The questions of all articles, each with why none of its answers can be used ("" where one can).
+    """The questions of all articles.
 
     Args:
       annotated: whether answers are read.
@@ -47,8 +52,8 @@ def read_squad(table: Table, settings: QuestionSettings, tally: Tally, annotated
             row = object_of(row, place, "{'id': ..., 'question': ..., 'answers': [...]}")
             identity = id_of(row.get("id"), f"{place}: id")
             asked = question_of(row.get("question"), place, settings, tally)
-            annotations, lost = _annotations(row, context, place, tally) if annotated else ((), "")
-            yield Question(identity, asked, context, annotations, place, group), lost
+            annotations, golds, lost = _annotations(row, context, place, tally) if annotated else ((), (), "")
+            yield Question(identity, asked, context, annotations, place, group, golds, lost)
 
 
 def _paragraphs(table: Table, tally: Tally) -> Iterator[Paragraph]:
@@ -71,26 +76,36 @@ def _paragraphs(table: Table, tally: Tally) -> Iterator[Paragraph]:
             )
 
 
-def _annotations(row: Mapping[str, Any], context: str, place: str, tally: Tally) -> tuple[tuple[Annotation, ...], str]:
+def _annotations(
+    row: Mapping[str, Any], context: str, place: str, tally: Tally
+) -> tuple[tuple[Annotation, ...], tuple[Gold, ...], str]:
+    """Positions, texts, and why positions are missing ("" where none is)."""
     impossible = row.get("is_impossible")
     if impossible not in (None, True, False):
         raise InputError(f"{place}: is_impossible {short(impossible)} must be true or false")
     answers = _answers(row.get("answers"), f"{place}: answers")
     nothing = (Annotation("1", ()),)
-    if impossible:
-        if answers:
-            tally.add("is_impossible though there are answers, which are left out", place)
-        return nothing, ""
-    if answers is None:
-        return (), ""
-    found = []
-    for number, answer in enumerate(answers, 1):
-        spans = _spans(answer, context, f"{place}: answer {number}", tally)
-        if spans is not None:
-            found.append(Annotation(str(number), spans))
+    if answers is None and not impossible:
+        return (), (), ""
     if not answers:
-        return nothing, ""
-    return tuple(found), "" if found else "none of its answers is in the passage"
+        return nothing, (Gold("1", ()),), ""
+    found, golds, lost = [], [], {}
+    for number, answer in enumerate(answers, 1):
+        where = f"{place}: answer {number}"
+        text, start = _answer(answer, where, tally)
+        golds.append(Gold(str(number), (text,)))
+        if impossible:
+            continue
+        spans, reason = _spans(text, start, context, where, tally)
+        if spans is None:
+            tally.add(f"answers without a position for training ({reason})", where)
+            lost[reason] = True
+        else:
+            found.append(Annotation(str(number), spans))
+    if impossible:
+        tally.add("is_impossible though there are answers: trained as without one, scored by the answers", place)
+        return nothing, tuple(golds), ""
+    return tuple(found), tuple(golds), f"no position of an answer: {'; '.join(lost)}" if lost else ""
 
 
 def _answers(value: Any, where: str) -> list[Any] | None:
@@ -100,30 +115,37 @@ def _answers(value: Any, where: str) -> list[Any] | None:
     if not isinstance(value, Mapping):
         return list_of(value, where, f"answers like {_ANSWER}")
     texts = list_of(value.get("text"), f"{where}: text", "texts")
-    starts = list_of(value.get("answer_start"), f"{where}: answer_start", "numbers")
+    starts = value.get("answer_start")
+    starts = [None] * len(texts) if starts is None else list_of(starts, f"{where}: answer_start", "numbers")
     if len(texts) != len(starts):
         raise InputError(f"{where}: {len(texts)} of text but {len(starts)} of answer_start; each answer needs both")
     return [{"text": text, "answer_start": start} for text, start in zip(texts, starts, strict=True)]
 
 
-def _spans(value: Any, context: str, where: str, tally: Tally) -> Spans | None:
-    """The span of an answer, none for a vote for no answer; None where it is dropped."""
+def _answer(value: Any, where: str, tally: Tally) -> tuple[str, int | None]:
+    """The text of an answer and its answer_start, None where it has none."""
     answer = object_of(value, where, _ANSWER)
     text = text_of(answer.get("text"), f"{where}: text", tally)
     start = answer.get("answer_start")
     if start is not None and type(start) is not int:
         raise InputError(f"{where}: answer_start {short(start)} must be a whole number, in code points")
+    return text, start
+
+
+def _spans(text: str, start: int | None, context: str, where: str, tally: Tally) -> tuple[Spans | None, str]:
+    """The span of an answer, none for a vote for no answer; None, and why, where it has no position."""
     if not text:
         tally.add("answers with the text '', each a vote for no answer", where)
-        return ()
+        return (), ""
     if not text.strip():
-        tally.add("answers of blanks alone, dropped", where)
-        return None
-    if start is None or start < 0 or not context.startswith(text, start):
-        start = context.find(text)
-        if start < 0 or context.find(text, start + 1) >= 0:
-            times = "not" if start < 0 else "more than once"
-            tally.add(f"answers whose text is not at answer_start, and {times} in the passage, dropped", where)
-            return None
-        tally.add("answers whose text is not at answer_start but once elsewhere, moved there", where)
-    return ((start, start + len(text)),)
+        return None, "blanks alone"
+    if start is not None and start >= 0 and context.startswith(text, start):
+        return ((start, start + len(text)),), ""
+    first = context.find(text)
+    if first < 0:
+        return None, "not in the passage"
+    told = "no answer_start" if start is None else "not at answer_start"
+    if context.find(text, first + 1) >= 0:
+        return None, f"more than once in the passage, {told}"
+    tally.add(f"answers whose position is the one place of their text in the passage ({told})", where)
+    return ((first, first + len(text)),), ""

@@ -6,7 +6,7 @@ counted by reason. Else all of them, in their order, for each must get its predi
 Not here: what a tag is, and the types (tag_schemes.py); the formats (conll_columns.py, tag_files.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from bert.errors import InputError
 from tasks.reading import annotators
 from tasks.reading.annotators import Kept
 from tasks.reading.conll_columns import read_columns
+from tasks.reading.equal_texts import first_of_equal, key_of
 from tasks.reading.examples import ReadReport, check_labelled, check_share, parts_of
 from tasks.reading.records import check_path, ending_of, listed, short
 from tasks.reading.tables import OTHER_FORMATS
@@ -59,10 +60,15 @@ def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str
     return _kept(path, rows, labelled, notes)
 
 
-def split(rows: TaggedRows, share: float, seed: int) -> tuple[TaggedRows, TaggedRows]:
+def split(rows: TaggedRows, share: float, seed: int, *, equal_apart: bool = False) -> tuple[TaggedRows, TaggedRows]:
     """(train, validation): whole documents split off at random, about a share of the sentences, in their order.
 
-    A pure function of its arguments. Each part has at least one document; a single one is split by sentences.
+    A pure function of its arguments. Each part has at least one document; a single one is split by sentences. Documents
+    with equal sentences (see equal_texts.py) from beginning to end, and equal sentences of a single document, stay in
+    one part, if there are others.
+
+    Args:
+      equal_apart: see `tasks.job.as_begun`; equal ones may be in both parts then.
 
     Raises:
       InputError: a share outside (0, 1), or a single sentence.
@@ -71,20 +77,39 @@ def split(rows: TaggedRows, share: float, seed: int) -> tuple[TaggedRows, Tagged
     documents = [row.document for row in rows.rows]
     if len(set(documents)) == 1:
         documents = [row.place for row in rows.rows]
-    names, document_N, sizes = np.unique(documents, return_inverse=True, return_counts=True)
-    if len(names) < 2:
+    before = len(set(documents))
+    if before < 2:
         raise InputError(
             f"{rows.report.source}: only one sentence can be used, which is not split; name a validation file "
             f"({'; '.join(str(rows.report).splitlines())})"
         )
+    together = documents if equal_apart else _first_of_equal(documents, rows.rows)
+    if len(set(together)) > 1:  # else how many sentences are in both parts is in the job's report
+        documents = together
+    names, document_N, sizes = np.unique(documents, return_inverse=True, return_counts=True)
     order = np.random.default_rng(seed).permutation(len(names))
     taken = np.cumsum(sizes[order])[:-1]  # sentences in the first 1, 2, ... documents, all but the last
     count = int(np.abs(taken - share * len(rows.rows)).argmin()) + 1
-    train, validation = parts_of(rows.report, np.isin(document_N, order[:count]), share, seed)
+    same = before - len(names)
+    notes = [f"{same:,} of {before:,} documents or sentences equal an earlier one; equal ones stay in one part"] * bool(
+        same
+    )
+    train, validation = parts_of(rows.report, np.isin(document_N, order[:count]), share, seed, notes)
     return (
         TaggedRows([rows.rows[i] for i in train.rows], train.report),
         TaggedRows([rows.rows[i] for i in validation.rows], validation.report),
     )
+
+
+def _first_of_equal(documents: Sequence[str], rows: Sequence[Tagged]) -> list[str]:
+    """For each sentence the name of its document, or of the first one that holds the same sentences."""
+    sentences: dict[str, list[Hashable]] = {}
+    for name, row in zip(documents, rows, strict=True):
+        sentences.setdefault(name, []).append(key_of([" ".join(row.words)]))
+    names = list(sentences)
+    first = first_of_equal(map(tuple, sentences.values()))
+    same = {name: names[i] for name, i in zip(names, first, strict=True)}
+    return [same[name] for name in documents]
 
 
 def _format(path: str, settings: TagSettings) -> str:

@@ -6,9 +6,10 @@ from typing import Any
 
 from bert.errors import InputError
 from bert.prediction.classification import Kind
+from tasks.reading import label_kinds, label_lists, label_numbers
 from tasks.reading import labels as cells
-from tasks.reading.label_kinds import ColumnSettings, is_shares, number_of
-from tasks.reading.records import Table, cell, check_column, has_column, short
+from tasks.reading.label_kinds import ColumnSettings
+from tasks.reading.records import Table, cell, check_column, has_column, listed, short
 
 
 def has_labels(table: Table, settings: ColumnSettings, labels: Sequence[str], labelled: str) -> bool:
@@ -41,8 +42,10 @@ def read_targets(
 ) -> list[list[float] | None]:
     """The target of each row; None where its label is missing."""
     known = cells.Known(labels)
-    read = _column_target if len(settings.label) > 1 else _cell_target
-    targets = [read(row, place, settings, kind, known) for row, place in zip(table.rows, table.places, strict=True)]
+    if len(settings.label) > 1:
+        targets = _column_targets(table, settings, kind, known)
+    else:
+        targets = _cell_targets(table, settings, kind, known, notes)
     if known.by_case:
         pairs = ", ".join(f"{given} as {name}" for given, name in list(known.by_case.items())[:5])
         notes.append(f"labels were matched whatever their case: {pairs}")
@@ -55,14 +58,67 @@ def read_targets(
     return targets
 
 
-def _cell_target(row: Mapping[str, Any], place: str, settings: ColumnSettings, kind: Kind, known: cells.Known):
+def _cell_targets(
+    table: Table, settings: ColumnSettings, kind: Kind, known: cells.Known, notes: list[str]
+) -> list[list[float] | None]:
+    """Targets from one column."""
     column = settings.label[0]
-    value, where = cell(row, column), f"{place}: {column}"
-    if value is None or (kind != "classes" and cells.is_missing(value)):
-        return None
+    filled = dict(label_kinds.read_cells(table, column, settings, kind))
+    commas = kind == "number" and label_kinds.decimal_commas(list(filled.items()), settings)
+    by_place = False
+    if kind != "number" and not settings.votes:
+        as_text = label_kinds.is_text(table, column)
+        label_lists.check_objects(column, list(filled.items()), kind, settings.normalize, as_text, known.labels)
+        by_place = _by_place(column, list(filled.items()), settings, kind, known.labels, notes)
+    if any(isinstance(value, Mapping) for value in filled.values()) and kind != "number":
+        what = "the votes" if settings.votes else "the names"
+        notes.append(f"{column}: the labels are {what} in its objects: {listed(known.labels)}")
+    targets: list[list[float] | None] = []
+    for row, place in zip(table.rows, table.places, strict=True):
+        where = f"{place}: {column}"
+        if where in filled:
+            targets.append(_target(filled[where], where, settings, kind, known, commas, by_place))
+        else:  # in a set of labels blank text is the empty set
+            targets.append([0.0] * len(known.labels) if kind == "classes" and cell(row, column) is not None else None)
+    return targets
+
+
+def _by_place(
+    column: str,
+    filled: label_lists.Filled,
+    settings: ColumnSettings,
+    kind: Kind,
+    labels: tuple[str, ...],
+    notes: list[str],
+) -> bool:
+    """Whether the cells are lists of numbers by place. Raises InputError where they do not fit the labels."""
+    found = label_lists.places(filled, kind, settings.normalize, settings.separator)
+    if not found:
+        return False
+    if labels == label_lists.place_names(found[1]):
+        what = "shares of one label" if kind == "class" else "several labels"
+        notes.append(
+            f"{column}: lists of {found[1]} numbers are {what} by place, called {listed(labels)}; if annotators gave a "
+            "label each, set votes to true"
+        )
+        return True
+    if kind == "class" or labels == label_lists.place_names(len(labels)):
+        raise InputError(
+            f"{filled[0][0]}: lists of {found[1]} numbers are labels by place, but the labels are {listed(labels)}; "
+            "write their names, or a column a class"
+        )
+    return False
+
+
+def _target(
+    value: Any, where: str, settings: ColumnSettings, kind: Kind, known: cells.Known, commas: bool, by_place: bool
+) -> list[float] | None:
     if kind == "number":
-        number = number_of(value, where, settings)
+        number = label_kinds.number_of(value, where, settings, commas)
         return None if number is None else [number]
+    if by_place:
+        target = [float(part) for part in cells.parts(value, settings.separator)]
+        return target if kind == "classes" else cells.scaled(target, where, settings.normalize)
     target = [0.0] * len(known.labels)
     if kind == "classes":
         for name in cells.sets(value, where, settings.separator):
@@ -73,31 +129,37 @@ def _cell_target(row: Mapping[str, Any], place: str, settings: ColumnSettings, k
         shares = cells.vote_shares(chosen)
         if not shares:
             return None
-    elif is_shares(value):
-        shares = {name: cells.number(share, where) for name, share in value.items()}
+    elif label_lists.is_shares(value):
+        shares = {name: float(share) for name, share in value.items()}
     else:
-        target[known.index(cells.one(value, where), where)] = 1.0
+        target[known.index(cells.name(value, where), where)] = 1.0
         return target
     for name, share in shares.items():
         target[known.index(name, where)] += share
-    return cells.scaled(target, where, settings.normalize)
+    return cells.scaled(target, where, settings.normalize, "set votes to true if the names are annotators', ")
 
 
-def _column_target(row: Mapping[str, Any], place: str, settings: ColumnSettings, kind: Kind, known: cells.Known):
-    target = [0.0] * len(known.labels)
-    values = {name: cell(row, name) for name in settings.label}
-    if all(cells.is_missing(value) for value in values.values()):
-        return None
-    for (column, value), name in zip(values.items(), cells.column_names(settings.label), strict=True):
-        where = f"{place}: {column}"
-        if kind == "classes":
-            value = {"true": 1, "false": 0}.get(str(value).strip().casefold(), value)
-        number = cells.number(0 if cells.is_missing(value) else value, where)
-        if kind == "classes" and number not in (0, 1):
-            raise InputError(f"{where}: {short(value)} must be 0 or 1, for each column is one of several labels")
-        target[known.index(name, where)] = number
-    if kind == "classes":
-        return target
-    return cells.scaled(
-        target, f"{place}: {settings.label[0]} to {settings.label[-1]}", settings.normalize or settings.votes
-    )
+def _column_targets(table: Table, settings: ColumnSettings, kind: Kind, known: cells.Known) -> list[list[float] | None]:
+    """Targets from a column a class."""
+    values = [{name: cell(row, name) for name in settings.label} for row in table.rows]
+    commas = label_numbers.has_decimal_commas(value for row in values for value in row.values())
+    names = dict(zip(settings.label, cells.column_names(settings.label), strict=True))
+    targets: list[list[float] | None] = []
+    for row, place in zip(values, table.places, strict=True):
+        if all(cells.is_missing(value) for value in row.values()):
+            targets.append(None)
+            continue
+        target = [0.0] * len(known.labels)
+        for column, value in row.items():
+            where = f"{place}: {column}"
+            if kind == "classes":
+                value = {"true": 1, "false": 0}.get(str(value).strip().casefold(), value)
+            number = label_numbers.number(0 if cells.is_missing(value) else value, where, commas)
+            if kind == "classes" and number not in (0, 1):
+                raise InputError(f"{where}: {short(value)} must be 0 or 1, for each column is one of several labels")
+            target[known.index(names[column], where)] = number
+        if kind != "classes":
+            where = f"{place}: {settings.label[0]} to {settings.label[-1]}"
+            target = cells.scaled(target, where, settings.normalize or settings.votes)
+        targets.append(target)
+    return targets

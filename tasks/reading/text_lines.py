@@ -9,26 +9,29 @@ from bert.text import files
 LINE_LIMIT = 1 << 26  # characters of a line, or of a quoted field; a longer one is a damaged file, not an example
 
 
-def read_lines(path: str, encoding: str) -> Iterator[str]:
-    """Lines of a text file without their ends; .gz is unpacked.
+def read_lines(path: str, encoding: str, *, ends: bool = False) -> Iterator[str]:
+    """Lines of a text file without their ends, or with them (LF, CRLF or CR) where ``ends`` is set; .gz is unpacked.
 
     Raises:
       InputError: bytes that are not of the encoding, a damaged .gz file, a NUL, or a line over LINE_LIMIT characters
         (before the rest of it is read); see also `files.read_lines`.
     """
     file = pathlib.Path(path)
-    number, pieces, length = 1, [], 0
-    for piece in files.read_lines(file, files.encoding_of(file, encoding)):
+    number, length = 1, 0
+    pieces: list[str] = []
+    for piece in files.read_lines(file, files.encoding_of(file, encoding), not ends):
         if "\0" in piece:
-            raise InputError(f"{path}:{number}: holds a NUL character; is it text? If it is UTF-16, set encoding to it")
-        pieces.append(piece)
+            wide = files.wide_encoding(file)
+            way_out = f"set encoding to {wide}" if wide and wide != encoding else "take it out if it is"
+            raise InputError(f"{path}:{number}: holds a NUL character; is it text? {way_out[0].upper()}{way_out[1:]}")
+        pieces.append(piece.removeprefix("\ufeff") if number == 1 and not pieces else piece)
         length += len(piece)
         if length > LINE_LIMIT:
             raise InputError(
                 f"{path}:{number}: the line is longer than {LINE_LIMIT:,} characters; each example needs its own line"
             )
-        if piece.endswith("\n"):
-            yield "".join(pieces)[:-1]
+        if piece.endswith(("\n", "\r") if ends else "\n"):
+            yield "".join(pieces) if ends else "".join(pieces)[:-1]
             number, pieces, length = number + 1, [], 0
     if length:
         yield "".join(pieces)

@@ -170,7 +170,7 @@ def test_another_name_for_the_same_activation():
         ),
         (
             TINY_JSON | {"num_attention_heads": 5},
-            "my.json: hidden_size 32 must be a multiple of num_heads 5; the nearest is 30",
+            "my.json: hidden_size 32 must be a multiple of num_attention_heads 5; the nearest is 30",
         ),
         (TINY_JSON | {"hidden_size": "32"}, "my.json: hidden_size is '32'; it must be a whole number of at least 1"),
     ],

@@ -32,6 +32,17 @@ def test_two_masks_give_two_tables_and_the_filled_text(capsys):
     assert "[" not in lines[6]
 
 
+def test_entries_of_a_vocabulary_steer_no_terminal(capsys, tmp_path):
+    model = shutil.copytree(TINY, tmp_path / "model")
+    entries = (model / "vocab.txt").read_text().splitlines()
+    odd = [entry if entry.startswith("[") else f"\x1b[31m{i}" for i, entry in enumerate(entries)]
+    (model / "vocab.txt").write_text("\n".join(odd))
+    fill_mask.run(["fill_mask", f"--model={model}", "[MASK]", "--top=3"])
+    table = capsys.readouterr().out.splitlines()[1:4]
+    assert all(line.isprintable() for line in table)
+    assert all(r"\x1b[31m" in line for line in table)
+
+
 def test_the_model_runs_once(monkeypatch):
     """Tables and filled text come from one run of the model."""
     runs, run = [], forward.outputs

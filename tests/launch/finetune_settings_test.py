@@ -71,4 +71,4 @@ def test_a_metric_that_is_never_defined_chooses_nothing_and_that_is_said(tmp_pat
     data = write(tmp_path / "rows.csv", rows)
     run(*QUICK, f"--config.data={data}", f"--config.validation={data}", "--config.text=text", "--config.label=score",
         "--config.kind=number", "--config.metric=pearson", f"--workdir={tmp_path / 'run'}")  # fmt: skip
-    assert "pearson was undefined in every evaluation, so none could be chosen" in capsys.readouterr().out
+    assert "pearson was undefined in every evaluation; model/ is of step" in capsys.readouterr().out

@@ -1,9 +1,11 @@
 """The fine-tuning command and what is done with its model (evaluate, predict, go on)."""
 
 import csv
+import functools
 import json
 import pathlib
 import random
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import bert
 from bert import inference
 from bert.errors import InputError
 from launch import evaluate, finetune, predict
+from tasks import classification, metrics
 from tests.launch.review_table import QUICK, TINY, reviews, run, write
 
 pytestmark = pytest.mark.usefixtures("one_device")  # eight: tests/tasks/classification_test.py
@@ -287,7 +290,7 @@ def test_a_file_in_another_encoding_than_in_training(trained, tmp_path):
     with pytest.raises(InputError, match="0xE9 is not UTF-8; set encoding"):
         predict.run(words)
     predict.run([*words, "--encoding=latin-1"])
-    assert target.read_text().splitlines()[1].startswith("good caf\u00e9,yes,")
+    assert target.read_text().splitlines()[1].split(",")[0] == "good caf\u00e9"
 
 
 def test_evaluation_without_labels_or_with_another_model_is_refused(trained, tmp_path):
@@ -330,16 +333,74 @@ def test_a_run_that_was_killed_ends_as_if_it_had_not_been(folder, table, tmp_pat
     assert logs[0] == logs[1]
 
 
+def test_a_run_that_was_begun_before_goes_on_with_its_split_and_its_class(folder, tmp_path, monkeypatch, capsys):
+    """Rows that stand twice were in both parts then, F1 was of another class; killed, it ends as it would have."""
+    rows = [row for i, row in enumerate(reviews(90, 3)) if i % 2 == 0 or i % 3 == 0] * 2  # yes is rarer
+    data = write(tmp_path / "train.csv", rows)
+    words = (*QUICK, f"--config.data={data}", "--config.text=review", "--config.label=liked", "--config.epochs=2",
+             "--config.metrics=f1,accuracy", "--config.validation_share=0.25")  # fmt: skip
+    make, read = finetune.host_rows, classification.read
+
+    def until(last):
+        return lambda batches: lambda number: make(batches)(number) if number < last else 1 / 0
+
+    with monkeypatch.context() as before:
+        before.setattr(classification, "read", functools.partial(read, equal_apart=True))
+        before.setattr(metrics, "rarer_label", lambda targets, labels: "no")
+        run(*words, f"--workdir={tmp_path / 'whole'}")
+        before.setattr(finetune, "host_rows", until(8))
+        with pytest.raises(ZeroDivisionError):
+            run(*words, f"--workdir={tmp_path / 'killed'}")
+    capsys.readouterr()
+    run(*words, f"--workdir={tmp_path / 'killed'}")
+    shown = capsys.readouterr().out
+    assert "f1 of no" in shown
+    assert re.search(r"validation: \d+ of \d+ texts are in the training part, too", shown)
+    for name in ("model.safetensors", "config.json"):
+        whole, killed = ((tmp_path / run_name / "model" / name).read_bytes() for run_name in ("whole", "killed"))
+        assert whole == killed, name
+
+
+def test_of_equal_evaluations_and_runs_the_one_with_the_lowest_loss_is_kept(tmp_path, capsys, caplog):
+    """Reviews learnt within an epoch: accuracy stays 1 while the loss still falls. The log names the class of F1."""
+    caplog.set_level("INFO", logger="absl")
+    rows = [{"review": "great" if i % 3 else "bad", "liked": "yes" if i % 3 else "no"} for i in range(96)]
+    data = write(tmp_path / "train.csv", rows)
+    run(*QUICK, f"--config.data={data}", f"--config.validation={data}", "--config.text=review", "--config.label=liked",
+        "--config.epochs=4", "--config.seeds=2", f"--workdir={tmp_path / 'run'}")  # fmt: skip
+    shown, losses = capsys.readouterr().out, []
+    for seed in ("seed-0", "seed-1"):
+        lines = map(json.loads, (tmp_path / "run" / seed / "metrics.jsonl").read_text().splitlines())
+        held = [line for line in lines if line["split"] == "validation"]
+        right = [line for line in held if line["accuracy"] == 1]
+        best = min(right, key=lambda line: line["cross_entropy"])
+        assert best["cross_entropy"] < right[0]["cross_entropy"]
+        assert bert.load(tmp_path / "run" / seed).extra["finetuning"]["step"] == best["step"]
+        assert all(line["f1"] == line["f1:no"] for line in held)
+        losses.append(best["cross_entropy"])
+    assert re.search(rf"^best: seed {np.argmin(losses)}, .*cross_entropy.*\(seeds 0, 1\)", shown, re.MULTILINE)
+    assert "validation  accuracy 1.0000  f1 of no 1.0000  macro_f1" in caplog.text
+    assert re.search(r"^f1 of no +1\.0000$", shown, re.MULTILINE)
+
+
 def test_training_stops_when_waiting_was_too_long(folder, table, tmp_path, capsys):
     """At rate almost 0 nothing gets better: with patience 2 the third evaluation is the last, and all ends well.
 
-    Runs whose answers are all the same are marked.
+    Of runs whose answers are all the same each is told, and what can be done about the one that is kept.
     """
     run(*QUICK, *table, f"--config.validation={folder / 'held.csv'}", f"--workdir={tmp_path / 'run'}",
-        "--config.epochs=20", "--config.patience=2", "--config.optimizer.learning_rate=1e-30",
+        "--config.epochs=20", "--config.patience=2", "--config.optimizer.learning_rate=1e-30", "--config.seed=7",
         "--config.seeds=2")  # fmt: skip
     shown = capsys.readouterr().out
-    assert "stopped early: no better accuracy in 2 evaluations" in shown
-    lines = (tmp_path / "run" / "seed-0" / "metrics.jsonl").read_text().splitlines()
+    assert re.search(r"stopped early: no better accuracy.* in 2 evaluations", shown)
+    lines = (tmp_path / "run" / "seed-7" / "metrics.jsonl").read_text().splitlines()
     assert sum(json.loads(line)["split"] == "validation" for line in lines) == 3
-    assert "learned nothing, for they give every row the same answer: seed" in shown
+    assert re.search(r"^seed 7: the model answers yes for all 60 rows$", shown, re.MULTILINE)
+    assert re.search(r"^seed 8: the model answers no for all 60 rows$", shown, re.MULTILINE)
+    assert re.search(r"^the model answers (yes|no) for all 60 rows: .*--config\.epochs", shown, re.MULTILINE)
+
+
+def test_one_run_that_learns_nothing_is_told_with_ways_out(folder, table, tmp_path, capsys):
+    run(*QUICK, *table, f"--config.validation={folder / 'held.csv'}", f"--workdir={tmp_path / 'run'}",
+        "--config.epochs=0.1", "--config.optimizer.learning_rate=1e-30", "--config.seed=1")  # fmt: skip
+    assert re.search(r"^the model answers no for all 60 rows: .*--config\.seeds", capsys.readouterr().out, re.MULTILINE)

@@ -1,3 +1,4 @@
+import importlib
 import subprocess
 import sys
 
@@ -24,9 +25,11 @@ def get_config(size="small"):
 
 
 @pytest.fixture
-def parse(tmp_path):
+def parse(tmp_path, monkeypatch):
     path = tmp_path / "x.py"
     path.write_text(CONFIG)
+    # ml_collections loads each file into this module, where names of the file before would stay.
+    monkeypatch.delitem(sys.modules, "config_config", raising=False)
 
     def one(*words, config_file=str(path), **settings):
         settings = {"options": {"out": "folder to write", "model": "model directory"}, **settings}
@@ -72,6 +75,12 @@ def test_settings_that_may_be_left_open(parse, words, cased):
         ),
         (["--config.batch_size=3"], r"unknown setting config.batch_size; did you mean config.data.batch_size\?$"),
         (["--config.zzz=3"], "unknown setting config.zzz; known: config.cased, config.data.batch_size, config.name"),
+        (["--config.dta.batch_size=3"], r"config.dta.batch_size.* config.data.batch_size"),
+        (["--config.steps.x=3"], r"config.steps.x.* config.steps\?"),
+        (["--config.name[0]=b"], r"config.name\[0\].* config.name\?"),
+        (["--config.=3"], "unknown setting config.; known"),
+        (["--config.steps", "--out=x"], "--config.steps has no value"),
+        (["--noconfig.steps"], "--config.steps has no value"),
         (["--config.steps=many"], "--config.steps=many: must be a whole number, in digits$"),
         (["--config.cased=maybe"], "--config.cased=maybe: must be True or False$"),
         (["--config.rate=abc"], "--config.rate=abc: must be a number$"),
@@ -90,6 +99,47 @@ def test_what_is_mistyped_is_told_in_one_line_with_the_nearest_name(parse, words
     with pytest.raises(InputError, match=message) as caught:
         parse(*words)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "what"),
+    [
+        ("x.yaml", "steps: 3", "SyntaxError|AttributeError|NameError"),
+        ("x.json", '{"steps": true}', "NameError"),
+        ("x.txt", "steps = = 3", "SyntaxError"),
+        ("x.py", "def get_config():\n    return 1 / 0", "ZeroDivisionError"),
+        ("y.py", "import no_such_module", "ModuleNotFoundError"),
+        ("z.py", "steps = 3", "get_config"),
+    ],
+)
+def test_a_file_that_is_no_config(parse, tmp_path, name, text, what):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=f"{name}.*({what})") as caught:
+        parse(f"--config={tmp_path / name}", "--config.steps=3")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("command", "change", "place"),
+    [
+        ("pretrain", "config.optimizer.lerning_rate = 3e-4", "config.optimizer.lerning_rate.*optimizer.learning_rate"),
+        ("pretrain", "del config.allocator", "lacks config.allocator"),
+        ("pretrain", "config = tagging.get_config()", "configs/pretrain.py"),
+        ("prepare", "", "configs/prepare.py"),
+        ("finetune", "", "config.task"),
+        ("finetune", "config.task = 'tagging'", "configs/tagging.py"),
+    ],
+)
+def test_files_of_other_commands_and_misspelt_names_in_files(tmp_path, monkeypatch, command, change, place):
+    """A config file that lacks a setting, or has one that nothing reads, is refused by name."""
+    monkeypatch.delitem(sys.modules, "config_config", raising=False)
+    lines = ["config = pretrain.get_config()", change, "return config"]
+    text = "from configs import pretrain, tagging\n\ndef get_config():\n" + "".join(f"    {line}\n" for line in lines)
+    (tmp_path / "x.py").write_text(text)
+    folder = f"--{'out' if command == 'prepare' else 'workdir'}={tmp_path / 'new'}"
+    with pytest.raises(InputError, match=place):
+        importlib.import_module(f"launch.{command}").run([command, f"--config={tmp_path / 'x.py'}", folder])
+    assert not (tmp_path / "new").exists()
 
 
 def test_required_options_and_files(parse):

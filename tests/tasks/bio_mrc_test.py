@@ -137,6 +137,30 @@ def test_spans_that_change_are_told(read, model, tmp_path, caplog):
     ]
 
 
+def test_answers_without_a_position_are_scored_but_not_trained_on(read, model, tmp_path):
+    """Of two questions on a passage one has an answer that stands there twice; another passage has nothing in it."""
+
+    def asked(id, *answers):
+        return {"id": id, "question": "who ?", "context": "the cat the", "answers": [*answers]}
+
+    rows = [
+        asked("right", {"text": "cat", "answer_start": 4}),
+        asked("twice", {"text": "the"}, {"text": "", "answer_start": 0}),
+    ]
+    rows.append(asked("nothing") | {"context": "\u200b"})
+    path = tmp_path / "q.json"
+    path.write_text(json.dumps(rows))
+    job = read(data=str(path), validation=str(path), metrics=",".join(bio_scores.NAMES))
+    assert [[row.id for row in part.rows] for part in (job.train, job.validation)] == [
+        ["right"], ["right", "twice", "nothing"],
+    ]  # fmt: skip
+    assert "dropped 1: no position of an answer: more than once in the passage, no answer_start" in job.report
+    found = job.evaluator(model.tokenizer, model.config, ExampleSettings(8, 32), HERE)(model.params)
+    assert (found["n"], found["n_tokens"]) == (3, 3)
+    right = dataclasses.replace(job, validation=job.validation._replace(rows=job.validation.rows[:1]))
+    assert job.fingerprint == right.fingerprint, "runs that were begun without the others go on"
+
+
 # ---- how it is scored ----
 
 
@@ -201,7 +225,8 @@ def test_a_job_says_what_it_is(read):
     extra = job.extra({})
     assert extra["bio_mrc"] == dataclasses.asdict(job.reading)
     assert extra["files"] == {"format": "auto", "documents": "", "question": "", "annotators": "", "encoding": "utf-8"}
-    assert job.report.count("\n") == 1
+    assert job.report.count("\n") == 2
+    assert job.report.splitlines()[2].startswith("validation: 24 of 24 passages are in the training part")  # the same
     assert read(validation="", validation_share=0.0).choice is None
     assert job.baseline() == {}
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from bert.prediction import bio_tags
-from bert.prediction.bio_spans import TAGS, BioReading
+from bert.prediction.bio_spans import TAGS, BioReading, Span
 from bert.text.alignment import Pieces
 from tasks import bio_scores
 from tasks.entity_metrics import entities
-from tasks.reading.questions import Annotation, Question
+from tasks.metrics import Score
+from tasks.reading.questions import Annotation, Gold, Question
 
 READING = BioReading()
 
@@ -18,7 +19,8 @@ READING = BioReading()
 def question(context: str, **spans) -> Question:
     """Annotators by name, each with the spans that he marked."""
     annotations = tuple(Annotation(name, tuple(own)) for name, own in spans.items())
-    return Question("q", "Who?", context, annotations, "file:1", "g")
+    golds = tuple(Gold(name, tuple(context[a:b] for a, b in own)) for name, own in annotations)
+    return Question("q", "Who?", context, annotations, "file:1", "g", golds)
 
 
 def pieces_of(context: str) -> Pieces:
@@ -77,8 +79,8 @@ def test_what_became_of_the_spans_is_counted():
     ]  # fmt: skip
     assert (marked.spans, marked.widened, marked.lost) == (5, 2, 2)
     assert marked.report == (
-        "5 spans: 2 begin or end inside a piece and were widened to its border; 2 hold no piece of their own and were "
-        "left out"
+        "5 spans: 2 begin or end inside a piece and were widened to its border; 2 hold no piece of their own and have "
+        "no tag"
     )
     assert bio_scores.mark([question(context, c=[(0, 7)])], [pieces_of(context)]).report == ""
 
@@ -98,6 +100,15 @@ def test_votes_of_several_annotators_on_several_passages():
     weighted_KC = bio_scores.vote_counts(marked, pieces_N, {"a": 0.5, "c": 4.0})
     assert weighted_KC.tolist() == [[1.5, 0, 4], [0, 0, 5.5], [0, 0, 0], [0, 0, 0.5]]
     assert bio_scores.vote_counts(bio_scores.mark([], []), [], {}).shape == (0, 3)
+
+
+def test_an_annotator_of_whom_no_span_is_left_does_not_say_no_answer():
+    """Spans without a piece: a has no vote, b one span of two, c says that there is none."""
+    row = question("ab \u200b cd", a=[(3, 4)], b=[(0, 2), (3, 4)], c=[])
+    pieces = [Pieces([(0, 2), (5, 7)])]
+    marked = bio_scores.mark([row], pieces)
+    assert [(name, letters(tags)) for name, tags in marked.tags_N[0]] == [("b", "BO"), ("c", "OO")]
+    assert bio_scores.vote_counts(marked, pieces, {}).tolist() == [[1, 0, 1], [0, 0, 2]]
 
 
 # ---- scores ----
@@ -155,6 +166,32 @@ def test_texts_are_compared_with_the_best_annotator_and_the_majority():
     assert (found["annotator_mean"], found["annotator_best"]) == (pytest.approx(1 / 3), 1.0)
     assert found["annotator_majority"] == 0.0
     assert found["annotator_human"] == pytest.approx(1 / 3), "of three pairs a and b agree"
+
+
+def test_the_texts_of_golds_are_scored_whatever_became_of_their_spans():
+    """Of one annotator each: inside a piece, two in one piece, without a piece, without a position."""
+    rows = [question("abcd ef", a=[(0, 1)]), question("abcd ef", a=[(0, 1), (1, 2)]), question("\u200b ef", a=[(0, 1)])]
+    rows.append(question("abcd ef")._replace(golds=(Gold("a", ("EF ,",)),), untrainable="no position"))
+    pieces_N = [pieces_of("abcd ef"), pieces_of("abcd ef"), Pieces([(2, 4)]), pieces_of("abcd ef")]
+    starts = np.array([0, 3, 6, 7, 10])
+    marked = bio_scores.mark(rows, pieces_N)
+    p_KC = np.array(shares("BOO" + "BOO" + "O" + "OOB"))
+    found = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, READING)
+    assert marked.tags_N[2:] == [[], []]
+    # said are "ab", "ab", nothing and "ef"; right is the last alone
+    assert (found["exact_match"].value, found["n"].value, found["n_tokens"].value) == (0.25, 4, 6)
+    assert found["exact_precision"].value == pytest.approx(1 / 4)
+    assert found["exact_recall"].value == pytest.approx(1 / 5)
+
+
+def test_f1_counts_characters_in_passages_without_blanks():
+    context = "\u5317\u4eac\u5e02\u9577"
+    rows = [question(context, a=[(0, 3)])]
+    pieces_N = [Pieces([(i, i + 1) for i in range(4)])]
+    marked = bio_scores.mark(rows, pieces_N)
+    p_KC = np.array(shares("BIOO"))
+    found = bio_scores.score(p_KC, np.array([0, 4]), rows, pieces_N, marked, {}, READING)
+    assert (found["exact_match"].value, found["f1"].value) == (0, pytest.approx(2 * 2 / (2 + 3)))
 
 
 def test_the_majority_is_the_same_in_all_scores():
@@ -229,3 +266,9 @@ def test_spans_are_those_of_the_entity_metrics():
 
 def test_the_usual_metrics_are_known():
     assert set(bio_scores.USUAL) < set(bio_scores.NAMES)
+
+
+def test_a_reader_that_marks_nothing_is_noted():
+    wrong, right = {"exact_match": Score(0.5)}, {"exact_match": Score(1.0)}
+    assert bio_scores.constant([[], []], wrong) == {"constant_answer:nothing": 2}
+    assert bio_scores.constant([[], [Span(0, 1, 1.0)]], wrong) == bio_scores.constant([[], []], right) == {}

@@ -13,6 +13,10 @@ from bert.interop.hugging_face import load_model_directory
 from bert.prediction.classification import Reading
 from bert.prediction.scores import Devices
 from bert.training import sharding
+from bert.training.best import Choice
+from configs import glue as glue_config
+from configs import table as table_config
+from tasks import classification
 from tasks.classification import Classification, Job, class_weights
 from tasks.reading.examples import Examples, ReadReport
 
@@ -100,6 +104,73 @@ def test_weights_that_make_no_sense_are_refused(told):
         class_weights(told, train)
     with pytest.raises(InputError, match="they are for one class a row"):
         class_weights("a=1", train._replace(kind="classes"))
+
+
+def read(tmp_path, rows, **changes) -> Job:
+    """The job of a table with (text, label) rows."""
+    config = table_config.get_config()
+    config.data = str(tmp_path / "rows.tsv")
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+    config.update({"text": "text", "label": "label", **changes})
+    return classification.read(config)
+
+
+def test_f1_is_of_the_rarer_of_two_classes_and_its_name_says_so(tmp_path):
+    """Twenty attacks and 220 normal rows; a setting says otherwise; of equal ones the second."""
+    rows = [(f"t{i}", "attack" if i < 20 else "normal") for i in range(240)]
+    made = read(tmp_path, rows)
+    assert made.positive == "attack"
+    assert made.extra({})["scored"] == {
+        "metrics": ["accuracy", "f1", "macro_f1", "matthews", "cross_entropy", "n"],
+        "positive": "attack",
+    }
+    normal = made._scores(made.validation, np.tile(np.float32([0.1, 0.9]), (24, 1)))
+    assert normal["f1"] == normal["f1:attack"] == 0
+    assert (normal["constant_answer:normal"], normal["accuracy"]) == (24, pytest.approx(22 / 24))
+    assert read(tmp_path, rows, positive="normal").positive == "normal"
+    assert read(tmp_path, rows[:40]).positive == "normal"  # twenty of each
+    made = read(tmp_path, rows[:14] + rows[20:35])  # 14 and 15; of them 13 and 13 are trained on
+    assert made.train.targets.sum(0).tolist() == [13, 13]
+    assert made.positive == "attack"
+    assert read(tmp_path, [(text, f"{label}{i % 2}") for i, (text, label) in enumerate(rows)]).positive is None
+
+
+def test_glue_has_its_own_positive_class(tmp_path):
+    """Most pairs of MRPC are equivalent, and that is what F1 is of."""
+    header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
+    lines = "".join(f"{int(i % 4 > 0)}\t1\t2\tone {i}\tother {i}\n" for i in range(12))
+    for name in ("train.tsv", "dev.tsv"):
+        (tmp_path / name).write_text(header + lines)
+    config = glue_config.get_config("mrpc")
+    config.data = str(tmp_path)
+    made = classification.read(config)
+    assert made.positive == "equivalent"
+    assert made.choice == Choice("f1", True, 0, "cross_entropy")
+    assert made.names == ("f1", "accuracy")
+    scores = made._scores(made.validation, made.validation.targets)
+    assert list(scores) == ["f1", "accuracy", "f1:equivalent", "cross_entropy"]
+    assert "validation: 12 of 12 texts are in the training part" in made.report  # the same pairs
+
+
+def test_the_loss_decides_between_equal_evaluations_whatever_is_logged(tmp_path):
+    rows = [(f"t{i}", i / 7) for i in range(20)]
+    assert read(tmp_path, rows).choice == Choice("pearson", True, 0, "mse")
+    made = read(tmp_path, rows, metrics="spearman", metric="mse")
+    assert made.choice == Choice("mse", False, 0, "mse")
+    assert set(made._scores(made.validation, made.validation.targets)) == {"spearman", "mse"}
+    constant = made._scores(made.validation, np.full((2, 1), 1.25, np.float32))
+    assert constant["constant_answer:about the same number"] == 2
+    with pytest.raises(InputError, match=r"config\.metric is 'n'; it must be one of those computed: pearson"):
+        read(tmp_path, rows, metric="n")
+
+
+def test_the_report_counts_the_texts_that_both_files_hold(tmp_path):
+    (tmp_path / "held.tsv").write_text("text\tlabel\nT1 \ta\nother\tb\nt2\tb\n")
+    rows = [(f"t{i}", "ab"[i % 2]) for i in range(6)]
+    made = read(tmp_path, rows, validation=str(tmp_path / "held.tsv"))
+    assert "validation: 2 of 3 texts are in the training part" in made.report
+    assert len(made.validation.texts) == 3
+    assert "in the training part, too" not in read(tmp_path, rows * 2, validation_share=0.5).report
 
 
 def test_scores_are_the_same_on_one_and_on_eight_devices():

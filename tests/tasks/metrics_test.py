@@ -162,13 +162,18 @@ def test_case_48_a_run_that_says_one_class_is_marked_and_counts_as_chance():
     targets, predictions = one_hot([0, 1, 1, 0], 2), one_hot([1, 1, 1, 1], 2)
     scores = metrics.score(ALL_CLASS, targets, predictions, "class", NO_YES)
     assert scores["matthews"] == (0.0, "predicts one class only: yes")
-    assert metrics.constant_answer(targets, "class", NO_YES) is None
-    assert metrics.constant_answer(targets[:1], "class", NO_YES) is None
-    assert metrics.constant_answer(column([1.5, 1.5]), "number", ()) == "predicts one number only"
-    assert metrics.constant_answer(column([1.5, 1.6]), "number", ()) is None
-    same = np.array([[0.9, 0.2], [0.6, 0.1]])
-    assert metrics.constant_answer(same, "classes", "ab") == "predicts the same labels for every row"
-    assert metrics.constant_answer(same, "classes", "ab", threshold=0.7) is None
+    assert metrics.constant_answer(targets, predictions, "class", NO_YES) == "yes"
+    assert metrics.constant_answer(targets, targets, "class", NO_YES) is None
+    assert metrics.constant_answer(targets[:1], predictions[:1], "class", NO_YES) is None
+    assert metrics.constant_answer(targets[1:3], predictions[1:3], "class", NO_YES) is None  # all right
+    assert metrics.constant_answer(targets, np.full((4, 2), np.nan), "class", NO_YES) is None
+    assert metrics.constant_answer(column([1, 2]), column([1.5, 1.501]), "number", ()) == "about 1.5"
+    assert metrics.constant_answer(column([1, 2]), column([1.5, 1.6]), "number", ()) is None
+    assert metrics.constant_answer(column([2, 2]), column([2, 2]), "number", ()) is None
+    same, of_rows = np.array([[0.9, 0.2], [0.6, 0.1]]), np.array([[1.0, 0.0], [0.0, 1.0]])
+    assert metrics.constant_answer(of_rows, same, "classes", "ab") == "a"
+    assert metrics.constant_answer(of_rows, same, "classes", "ab", threshold=0.95) == "no label"
+    assert metrics.constant_answer(of_rows, same, "classes", "ab", threshold=0.7) is None
 
 
 def test_case_49_several_labels():
@@ -349,7 +354,7 @@ def test_report_and_json_say_what_is_undefined_and_what_was_left_out():
     assert marked == "matthews    0.0000   (predicts one class only: yes)"
     assert metrics.report_table({"n_tokens": metrics.Score(1234.0)}).split() == ["n_tokens", "1,234"]
     shown = metrics.report_table({"f1:total": metrics.Score(0.25), "HasAns_total": metrics.Score(1.0)})
-    assert shown.split() == ["f1:total", "0.2500", "HasAns_total", "1"]
+    assert shown.split() == ["f1", "of", "total", "0.2500", "HasAns_total", "1"]
     written = json.loads(json.dumps(metrics.as_json(scores, intervals), allow_nan=False))
     assert written["pearson"] == {
         "value": pytest.approx(scores["pearson"].value), "reason": None,

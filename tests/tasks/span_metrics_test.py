@@ -9,11 +9,14 @@ import pytest
 from bert.errors import InputError
 from tasks.span_metrics import (
     best_threshold,
+    by_characters,
     exact_match,
     multi_span_scores,
     normalize_answer,
+    question_scores,
     squad_scores,
     token_f1,
+    without_blanks,
 )
 
 # case: null odds -3 and +1 with the right span, +2 and -1 without an answer
@@ -74,6 +77,72 @@ def test_versions_differ_on_answers_without_tokens():
     assert squad_scores(answers, said, version="2.0")["exact"] == 0
     assert squad_scores(answers, said, version="1.1")["exact"] == 100
     assert squad_scores(answers, said, version="1.1")["f1"] == 0
+
+
+def test_a_question_without_a_prediction_is_wrong(caplog):
+    found = squad_scores({"a": ["x"], "b": [], "c": ["the"]}, {"a": "x"})
+    assert (found["exact"], found["total"], found["NoAns_exact"]) == (pytest.approx(100 / 3), 3, 0)
+    assert "2 of 3 questions have no prediction" in caplog.text
+    assert squad_scores({"a": ["x"]}, {}, version="1.1")["f1"] == 0
+
+
+def test_a_threshold_scores_as_the_predictions_that_it_makes():
+    """Of golds without tokens nothing is left, so that "" is right, by whatever way it is said."""
+    answers, said, odds = (
+        {"a": ["the"], "b": ["", "."], "c": ["x", ""]},
+        dict.fromkeys("abc", "y"),
+        dict.fromkeys("abc", 1),
+    )
+    silent = squad_scores(answers, dict.fromkeys("abc", ""))
+    assert silent["exact"] == pytest.approx(200 / 3)
+    assert squad_scores(answers, said, odds, 0.0)["exact"] == silent["exact"]
+    assert best_threshold(answers, said, odds, "exact") == (0.0, silent["exact"])
+    assert [question_scores("", golds) for golds in answers.values()] == [(1, 1), (1, 1), (0, 0)]
+
+
+CHINESE = "\u5317\u4eac\u662f\u4e2d\u56fd\u7684\u9996\u90fd"  # Beijing is the capital of China
+
+
+@pytest.mark.parametrize(
+    ("passage", "has_none"),
+    [
+        (CHINESE, True),
+        ("\u6771\u4eac\u306f\u30c8\u30e8\u30bf NBA \u306e city", True),  # Han, hiragana, katakana, two words
+        ("\u0e01\u0e23\u0e38\u0e07\u0e40\u0e17\u0e1e", True),  # Thai
+        ("\u0ea7\u0ebd\u0e87 \u1797\u17d2\u1793\u17c6", True),  # Lao, Khmer
+        ("\u101b\u1014\u103a\u1000\u102f\u1014\u103a", True),  # Myanmar
+        ("\uff76\uff80\uff76\uff85", True),  # half-width katakana
+        ("\U00020bb7\u91ce\u5bb6", True),  # a character beyond the basic plane
+        ("Tokyo (\u6771\u4eac) is a city in Japan", False),
+        ("\uc11c\uc6b8\uc740 \ud55c\uad6d\uc758 \uc218\ub3c4", False),  # Korean has blanks
+        ("\u0926\u093f\u0932\u094d\u0932\u0940 \u0645\u0635\u0631 \u041c\u043e\u0441\u043a\u0432\u0430", False),
+        ("caf\u00e9 \N{HUGGING FACE} \u201cx\u201d \uff21\uff22 1\u2013\u20092", False),
+        ("", False),
+    ],
+)
+def test_which_languages_have_no_blanks(passage, has_none):
+    assert without_blanks(passage) == has_none
+    assert by_characters({"a": passage, "b": "in Paris"}) == ({"a"} if has_none else set())
+
+
+@pytest.mark.parametrize(
+    ("said", "gold", "f1"),
+    [
+        ("\u5317\u4eac", "\u5317\u4eac\u5e02", 2 * 2 / (2 + 3)),
+        ("\u5317 \u4eac\u3002", "\u300c\u5317\u4eac\u300d", 1.0),  # blanks and punctuation of any script
+        ("NBA\u7bee\u7403", "NBA", 2 * 1 / (3 + 1)),  # a word is a token
+        ("1990\u5e74", "1990 \u5e74 5", 2 * 2 / (2 + 3)),
+        ("\u0e01\u0e34\u0e19", "\u0e01\u0e34", 2 * 1 / (2 + 1)),  # marks stay with their letter: two tokens and one
+        ("\u0e01\u0e34", "\u0e01", 0.0),
+        ("\u304b\u3099", "\u304b", 0.0),  # a letter and its combining mark are another letter
+        ("the Cat", "a cat.", 1.0),
+    ],
+)
+def test_characters_are_tokens_where_there_are_no_blanks(said, gold, f1):
+    assert token_f1(said, [gold], characters=True) == pytest.approx(f1)
+    assert squad_scores({"q": [gold]}, {"q": said}, characters={"q"})["f1"] == pytest.approx(100 * f1)
+    assert squad_scores({"q": [gold]}, {"q": said}, characters={"p"})["f1"] == 100 * token_f1(said, [gold])
+    assert best_threshold({"q": [gold]}, {"q": said}, {"q": -1}, characters={"q"})[1] == pytest.approx(100 * f1)
 
 
 def test_threshold_case():
@@ -163,7 +232,7 @@ def test_several_spans_at_the_edges():
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: squad_scores({"a": ["x"]}, {}), "question 'a' has no prediction; .* \"\" for no answer"),
+        (lambda: squad_scores({"a": ["x"]}, {}, {"a": 0.5}), "question 'a' has no prediction; .* \"\" for no answer"),
         (lambda: squad_scores({"a": ["x"]}, {"a": 3}), "question 'a' has the prediction 3, which is no text"),
         (lambda: squad_scores({"a": "xyz"}, {"a": "x"}), "answers 'xyz' are one text; give a list"),
         (lambda: squad_scores({"a": ["x"]}, {"a": "x"}, {}), "'a' has the null odds None; give a number"),

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pathlib
 
 import jax
 import jax.numpy as jnp
@@ -12,15 +13,18 @@ import bert
 from bert.data import examples
 from bert.data.examples import ExampleSettings
 from bert.errors import InputError
+from bert.model.heads import Model
 from bert.prediction import answer_spans, questions, scores
 from bert.prediction.answer_spans import Candidate, Found, SpanReading
 from bert.prediction.questions import Asked
 from bert.text.alignment import Pieces
 from bert.text.tokenizer import Tokenizer
+from bert.training import evaluate
+from bert.training.task import with_counts
 from configs import squad as recipe
 from tasks import squad
 from tasks.reading.examples import ReadReport
-from tasks.reading.questions import Annotation, Question, Questions, QuestionSettings
+from tasks.reading.questions import Annotation, Gold, Question, Questions, QuestionSettings
 from tasks.squad import StartAndEnd, windows_with_answers
 from tests.bert.prediction.table_model import GOLDEN
 
@@ -31,7 +35,8 @@ SMALL = SpanReading(max_length=24, window_step=6, max_question=8)
 def question(context, *spans, id="q", asked="Where?") -> Question:
     """Each of the spans, [start, end) or None, is one annotator's."""
     votes = tuple(Annotation(str(i), (span,) if span else ()) for i, span in enumerate(spans, 1))
-    return Question(id, asked, context, votes, f"file:{id}", id)
+    golds = tuple(Gold(name, tuple(context[a:b] for a, b in own)) for name, own in votes)
+    return Question(id, asked, context, votes, f"file:{id}", id, golds)
 
 
 def part(*rows) -> Questions:
@@ -84,9 +89,9 @@ def test_an_answer_in_no_window_is_counted_and_never_clipped(caplog):
     """One that is longer than the room, and one of characters that no piece holds."""
     rows = [question(LETTERS, (0, 231), id="long"), question("a \u200b b", (2, 3), id="invisible")]
     found, _, _ = encoded([*rows, question("a b c", (2, 3), id="short")], WIDE)
-    assert found.of_example["start"].tolist() == [0, 0, 0, 5]
-    assert found.of_example["end"].tolist() == [0, 0, 0, 5]
-    assert "2 of 3 answers are whole in no window, 1 of them without a piece of their own" in caplog.text
+    assert found.of_example["start"].tolist() == [0, 0, 5]  # the invisible one is not trained as "no answer"
+    assert found.of_example["end"].tolist() == [0, 0, 5]
+    assert "2 of 3 answers are whole in no window, 1 of them without a piece of their own, and left out" in caplog.text
     caplog.clear()
     found, _, _ = encoded([question(LETTERS, (0, 227))], WIDE)  # 114 tokens
     assert (found.of_example["start"].tolist(), found.of_example["end"].tolist()) == ([4, 0], [117, 0])
@@ -292,7 +297,7 @@ def job(train, held=None, reading=SMALL, without="null") -> squad.Job:
 def test_scores_of_a_run_are_those_of_the_model_that_it_saves():
     """The evaluator on parameters, and `answer_spans.read` on the model, over several windows."""
     rng = np.random.default_rng(0)
-    contexts = [" ".join(rng.choice(["the", "cat", "sat", "on", "mat"], 20)) for _ in range(12)]
+    contexts = [" ".join(rng.choice(["dog", "cat", "sat", "run", "mat"], 20)) for _ in range(12)]
     rows = [question(text, (0, 3) if i % 2 else None, id=str(i)) for i, text in enumerate(contexts)]
     model = bert.load(GOLDEN / "tiny_qa")
     made = job(part(*rows), part(*rows), dataclasses.replace(SMALL, no_answer=True))
@@ -300,19 +305,50 @@ def test_scores_of_a_run_are_those_of_the_model_that_it_saves():
     found = evaluate(model.params)
     model.extra = made.extra(found)
     told = model.predict([(row.question, row.context) for row in rows])
-    right = [one["answer"].lower() == "the" if i % 2 else one["answer"] == "" for i, one in enumerate(told)]
+    right = [one["answer"] == contexts[i][:3] if i % 2 else one["answer"] == "" for i, one in enumerate(told)]
     assert found["exact"] == pytest.approx(100 * np.mean(right))
     assert found["exact"] >= 50.0
     assert found["threshold"] == model.extra["squad"]["threshold"] != 0.0
 
 
-@pytest.mark.parametrize("metric", squad.METRICS)
-def test_the_threshold_serves_the_metric_of_the_run(monkeypatch, metric):
+@pytest.mark.parametrize("without", squad.WITHOUT)
+def test_the_loss_of_an_evaluation_is_that_of_training(without):
+    """Windows with the answer, without it, and of questions that have none: the same mean as over training batches."""
+    rows = [
+        question("the cat sat on the mat and the dog " * 4, span, id=str(i)) for i, span in enumerate([(4, 7), None])
+    ]
+    model = bert.load(GOLDEN / "tiny_qa")
+    made = dataclasses.replace(job(part(*rows), part(*rows), without=without))
+    found = made.evaluator(TOKENIZER, model.config, ExampleSettings(4, 24), scores.HERE)(model.params)
+    batches = made.batches(TOKENIZER, ExampleSettings(64, 24, packed=False))
+    task, totals = made.task(model.config), {}
+    network = Model(model.config, task.head(model.config))
+    for number in range(batches.steps_per_epoch):
+        batch = batches(number)
+        outputs = network.apply({"params": model.params}, batch)
+        evaluate.add(totals, with_counts(task.sums(outputs, batch), task.counts(batch)))
+    assert found["cross_entropy"] == pytest.approx(task.metrics(totals)["loss"], rel=1e-5)
+
+
+def test_a_reader_that_answers_nothing_is_noted():
+    rows, silent, answered = [question("a", (0, 1)), question("a", None)], {"null_odds": 2.0}, {"null_odds": -2.0}
+    (note,) = squad.constant(rows, [silent, {"null_odds": None}], 1.0)
+    assert note == "constant_answer:nothing"
+    assert squad.constant(rows, [silent, answered], 1.0) == {}
+    assert squad.constant(rows, [silent, silent], None) == {}  # every question must be answered
+    assert squad.constant(rows[1:] * 2, [silent, silent], 1.0) == {}  # all right
+
+
+@pytest.mark.parametrize(("metric", "serves"), [("f1", "f1"), ("exact", "exact"), ("cross_entropy", "f1")])
+def test_the_threshold_serves_the_metric_of_the_run(monkeypatch, metric, serves):
     monkeypatch.setattr(squad, "score", lambda *given: {"chosen by": given[-1]})
     monkeypatch.setattr(scores, "of_tokens", lambda params, config, encoded, *_: np.zeros((len(encoded.token_ids), 2)))
     rows = part(question("the cat", (0, 3)))
     made = dataclasses.replace(job(rows, rows), choice=squad.Choice(metric))
-    assert made.evaluator(TOKENIZER, None, None, None)({}) == {"chosen by": metric}
+    found = made.evaluator(TOKENIZER, None, None, None)({})
+    assert found["chosen by"] == serves
+    tokens = int(made.batches(TOKENIZER, ExampleSettings(1, 24))(0)["example_ids"].astype(bool).sum())
+    assert found["cross_entropy"] == pytest.approx(np.log(tokens))  # of scores that are all the same
 
 
 def test_other_data_has_another_fingerprint():
@@ -325,7 +361,7 @@ def test_other_data_has_another_fingerprint():
 
 def test_of_several_spans_of_one_annotator_the_report_says_that_the_first_counts():
     row = question("the cat sat", (4, 7), id="7")
-    several = row._replace(annotations=(Annotation("anna", ((4, 7), (8, 11))),))
+    several = row._replace(annotations=(Annotation("anna", ((4, 7), (8, 11))),), golds=(Gold("anna", ("cat", "sat")),))
     assert squad.golds(several) == ["cat"]
     said = job(part(row), part(several)).report.splitlines()[-1]
     assert said.startswith("1 questions have several spans by one annotator, the first of which is the answer (first ")
@@ -357,10 +393,32 @@ def config_of(tmp_path, *unanswered, **changes):
 def test_whether_a_question_may_have_no_answer(tmp_path, unanswered, told, may):
     made = squad.read(config_of(tmp_path, *unanswered, no_answer=told))
     assert made.reading == SpanReading(24, 6, 8, no_answer=may)
-    assert made.choice == squad.Choice("f1", True, 0)
+    assert made.choice == squad.Choice("f1", True, 0, "cross_entropy")
     assert len(made.train.rows) == len(made.validation.rows) == 2
     made = squad.read(config_of(tmp_path, validation_share=0.0, metric="exact"))
     assert made.choice is made.validation is None
+
+
+def test_positions_are_for_training_and_texts_for_validation(tmp_path):
+    """Of three questions one has no position; beside its text stands "", and still it is none without an answer."""
+    config = config_of(tmp_path, validation_share=0.0)
+    file = json.loads(pathlib.Path(config.data).read_text())
+    whole = squad.read(config_of(tmp_path, validation=config.data))
+    qas = [article["paragraphs"][0]["qas"][0] for article in file["data"]]
+    qas[0]["answers"] = [{"text": "", "answer_start": 0}, {"text": "cats", "answer_start": 4}]
+    path = tmp_path / "lost.json"
+    path.write_text(json.dumps(file))
+    made = squad.read(config_of(tmp_path, validation=str(path)))
+    assert (len(made.train.rows), len(made.validation.rows), made.reading.no_answer) == (4, 4, False)
+    assert [squad.golds(row) for row in made.validation.rows] == [["", "cats"], ["cat"], ["cat"], ["cat"]]
+    assert "validation: " in made.report
+    assert "could not be trained on (no position of an answer: not in the passage): 1 (first" in made.report
+    lost = squad.read(config_of(tmp_path, data=str(path), validation=config.data))
+    assert [row.id for row in lost.train.rows] == ["1", "2", "3"]
+    assert "dropped 1: no position of an answer: not in the passage (first" in lost.report
+    # Runs that were begun when these questions had no part in validation go on.
+    held = whole.validation._replace(rows=whole.validation.rows[1:])
+    assert made.fingerprint == dataclasses.replace(whole, validation=held).fingerprint != whole.fingerprint
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tasks import tag_scores
+from tasks.metrics import Score
 from tasks.reading.tag_schemes import Tagged
 
 BIO = ("O", "B", "I")
@@ -116,3 +117,29 @@ def test_names_of_metrics():
     assert set(tag_scores.LOWER_IS_BETTER) < set(tag_scores.known_metrics(BIO))
     for name, labels in (("f1", ("DT", "NN")), ("f1:PER", BIO), ("f1:CITY", TYPED)):
         assert name not in tag_scores.known_metrics(labels)
+
+
+def test_each_type_of_entity_by_hand():
+    """LOC: one of two found, and one too many; PER is found; a word that nobody tagged is not compared."""
+    rows = [sentence("B-LOC O B-LOC I-LOC"), sentence("B-PER ? B-ORG")]
+    each = tag_scores.by_type([tags.split() for tags in ("B-LOC O B-LOC O", "B-PER B-LOC O")], rows, (*TYPED, "B-ORG"))
+    found = {kind: {name: score.value for name, score in row.items()} for kind, row in each.items()}
+    assert found == {
+        "LOC": {"precision": 0.5, "recall": 0.5, "f1": 0.5, "support": 2, "predicted": 2},
+        "ORG": {"precision": None, "recall": 0, "f1": 0, "support": 1, "predicted": 0},
+        "PER": {"precision": 1, "recall": 1, "f1": 1, "support": 1, "predicted": 1},
+    }
+    each = tag_scores.by_type([["DT", "DT", "NN"]], [sentence("DT NN ?")], ("DT", "NN"))
+    assert {kind: [row[name].value for name in ("recall", "predicted")] for kind, row in each.items()} == {
+        "DT": [1, 2],
+        "NN": [0, 0],
+    }
+
+
+def test_a_tagger_that_says_the_same_of_every_word_is_noted():
+    for tags, accuracy, noted in (
+        (["O O", "O O"], 0.75, {"constant_answer:O": 4}),
+        (["O O", "O O"], 1.0, {}),
+        (["O O", "O B"], 0.75, {}),
+    ):
+        assert tag_scores.constant([text.split() for text in tags], {"accuracy": Score(accuracy)}) == noted

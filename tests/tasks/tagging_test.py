@@ -243,7 +243,7 @@ def test_tags_of_any_other_kind(tmp_path):
     made = task.read(config_of(tmp_path, text, scheme="plain", validation_share=0.5))
     assert made.labels == ("DT", "NN", "VB")  # also the one in the part that is split off
     assert made.names == ("accuracy", "cross_entropy", "n")
-    assert made.choice == task.Choice("accuracy", True, 0)
+    assert made.choice == task.Choice("accuracy", True, 0, "cross_entropy")
     with pytest.raises(InputError, match=r"'DT' is no tag; write O, B, I, B-TYPE and I-TYPE, .* set scheme to plain"):
         task.read(config_of(tmp_path, text))
 
@@ -254,7 +254,7 @@ def test_a_tag_of_the_validation_file_that_training_lacks_is_refused(tmp_path):
         task.read(config_of(tmp_path, validation=str(tmp_path / "held.txt")))
     (tmp_path / "held.txt").write_text("in O\nparis B-LOC\n")
     made = task.read(config_of(tmp_path, validation=str(tmp_path / "held.txt"), metric="kl"))
-    assert made.choice == task.Choice("kl", False, 0)
+    assert made.choice == task.Choice("kl", False, 0, "cross_entropy")
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,10 @@ def test_a_tag_of_the_validation_file_that_training_lacks_is_refused(tmp_path):
         ({"votes": "hard"}, r"config\.votes is 'hard'; it must be one of soft, majority"),
         ({"annotator_weights": "9=2"}, r"config\.annotator_weights names '9'; the annotators are 1, 2"),
         ({"metrics": "f1,f1:CITY"}, "metric 'f1:CITY' is unknown for these data; it must be one of f1, precision"),
-        ({"metric": "kl", "metrics": "f1,n"}, r"config\.metric is 'kl'; it must be one of those computed: f1, n"),
+        (
+            {"metric": "kl", "metrics": "f1,n"},
+            r"config\.metric is 'kl'; it must be one of those computed: f1, cross_entropy",
+        ),
         ({"loss_per": "word"}, r"config\.loss_per is 'word'; it must be one of token, example"),
         ({"data": ""}, r"config\.data is missing; name the file with the sentences"),
     ],

@@ -180,8 +180,54 @@ def test_copies_of_a_document_are_no_random_partners(make_store):
 
 def test_a_common_beginning_makes_no_copy(make_store):
     """Sentences that all begin with the same words can still be random partners."""
-    store = make_store([[[6, 7, 8, 9], [50, 51, 52, 60 + n]] for n in range(100)])
+    store = make_store([[[6, 7, 8, 200 + n], [50, 51, 52, 60 + n]] for n in range(100)])
     assert plan(store, short_probability=0).counts.other_pairs == 50
+
+
+def true_pairs(store, width=8):
+    """What stands before and behind the ends of sentences, whole documents, as (tuple, first tokens behind)."""
+    documents, sentences, start = documents_of(store).tolist(), sentences_of(store).tolist(), 0
+    found = set()
+    for end in documents:
+        for cut in (cut for cut in sentences if start < cut < end):
+            left, right = (tuple(store.read([a], [b - a]).tolist()) for a, b in ((start, cut), (cut, end)))
+            found |= {(left[i:], right[:n]) for i in range(len(left)) for n in range(1, width + 1)}
+        start = end
+    return found
+
+
+@pytest.mark.parametrize("objective", ["nsp", "sop"])
+def test_no_pair_that_stands_somewhere_is_called_random_or_swapped(make_store, objective):
+    """Documents A B, C D, A E: (A, E) is a true pair. Two texts with a common beginning: what follows it in one follows
+    it in the other. Three sentences in any order: some stand both ways round."""
+    sentence = lambda n: [6 + 12 * n + i for i in range(5)]  # noqa: E731
+    common = [sentence(n) for n in range(12)]
+    mixed = [[sentence(a), sentence(b)] for a, b in np.random.default_rng(0).integers(3, size=(20, 2))]
+    for documents in (
+        [[sentence(0), sentence(1)], [sentence(2), sentence(3)], [sentence(0), sentence(4)]],
+        [[*common, *(sentence(n) for n in ends)] for ends in ((20, 21, 22, 23), (24, 25, 26, 27))],
+        mixed,
+    ):
+        store = make_store(documents)
+        stand, others = true_pairs(store), 0
+        for epoch in range(60):
+            found = plan(store, max_length=40, objective=objective, epoch=epoch, short_probability=0)
+            for i in np.flatnonzero(found.label == 1):
+                a = tuple(store.read(found.a_start[i : i + 1], found.a_length[i : i + 1]).tolist())
+                b = tuple(store.read(found.b_start[i : i + 1], found.b_length[i : i + 1]).tolist())
+                assert (a[-32:], b[:8]) not in stand or len(a) < 5
+                others += 1
+        assert others > 20 or documents is mixed
+
+
+def test_one_class_alone_is_told(make_store):
+    """Two documents of a chunk each can only both be random; of many, both classes are there and nothing is said."""
+    notice = plan(make_store(lines(3, 3)), max_length=48, short_probability=0, epoch=1).counts.notice
+    assert "set examples.objective to none" in notice
+    assert plan(make_store(lines(*[9] * 20))).counts.notice == ""
+    assert plan(make_store(lines(3, 3)), objective="none").counts.notice == ""
+    assert pairs.PairCounts("sop", 100, 0, 200, 100, 1).notice
+    assert not pairs.PairCounts("sop", 100, 0, 200, 100, 10).notice
 
 
 def test_one_sentence_documents(make_store):

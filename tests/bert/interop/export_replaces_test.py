@@ -36,6 +36,33 @@ def test_what_may_be_replaced_can_be_asked_before(tiny, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["model.onnx/notes", "special_tokens_map.json", "model.onnx", "model-00001-of-00002.safetensors",
+     "model.safetensors.index.json", "tokenizer_config.json/notes"],
+)  # fmt: skip
+def test_what_our_export_did_not_write_is_kept(tiny, tmp_path, name):
+    """A folder under a file's name, and names that no export has beside those that this one has."""
+    folder = save(tiny, tmp_path / "out")
+    path = folder / name
+    if path.parent != folder:
+        path.parent.unlink(missing_ok=True)
+        path.parent.mkdir()
+    path.write_text("theirs")
+    with pytest.raises(InputError, match=rf"out: holds other files \({path.relative_to(folder).parts[0]}\)"):
+        save(tiny, folder)
+    assert path.read_text() == "theirs"
+
+
+def test_a_vocabulary_that_was_put_beside_the_weights_is_kept(tiny, tmp_path):
+    """An export without a tokenizer, to which its user has added one."""
+    folder = save(tiny, tmp_path / "out", tokenizer=None)
+    (folder / "vocab.txt").write_text("theirs")
+    with pytest.raises(InputError, match=r"holds other files \(vocab.txt\)"):
+        save(tiny, folder)
+    assert (folder / "vocab.txt").read_text() == "theirs"
+
+
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_seqcls"])
 @pytest.mark.parametrize("choice", [{}, {"format": "onnx"}, {"dtype": "float16"}], ids=str)
 def test_models_of_other_writers_are_never_replaced(tiny, golden, tmp_path, name, choice):
@@ -82,14 +109,14 @@ def test_what_was_written_here_says_so_and_may_be_replaced(tiny, tmp_path, choic
 
 
 @pytest.mark.parametrize("choice", [{"format": "onnx"}, {"format": "stablehlo"}, {"dtype": "float16"}], ids=str)
-def test_weights_are_never_replaced_by_less(tiny, tmp_path, choice):
+def test_weights_are_never_replaced_by_less(tiny, tmp_path, killed_writer, choice):
     """Neither by a program, from which they cannot be had back, nor by rounded ones."""
     folder = save(tiny, tmp_path / "out")
     before = {entry.name: entry.read_bytes() for entry in folder.iterdir()}
     with pytest.raises(InputError, match=r"out/model.safetensors: .* would replace these.*; choose a new or an empty"):
         save(tiny, folder, **choice)
     assert {entry.name: entry.read_bytes() for entry in folder.iterdir()} == before
-    (tmp_path / "out").rename(tmp_path / ".out.replaced")  # killed between two renames: it comes back, and stays
+    killed_writer(folder, old=folder)  # killed between two renames: it comes back, and stays
     with pytest.raises(InputError, match="would replace these"):
         save(tiny, folder, **choice)
     assert {entry.name: entry.read_bytes() for entry in folder.iterdir()} == before

@@ -11,8 +11,8 @@ import pytest
 import safetensors
 import safetensors.numpy
 
-from bert.errors import InputError
-from bert.interop import programs, sources, weight_files
+from bert.errors import InputError, RunError
+from bert.interop import programs, sources
 from bert.interop.export import save_model_directory
 from bert.interop.hugging_face import load_model_directory
 from tests.bert.interop.every_head import assert_same_params
@@ -40,7 +40,7 @@ def test_export_then_import_is_equal_bit_by_bit(tiny, tiny_tensors, tmp_path):
 
 def test_the_file_says_that_torch_may_read_it(tiny, tmp_path):
     with safetensors.safe_open(save(tiny, tmp_path / "out") / "model.safetensors", "numpy") as file:
-        assert file.metadata() == {"format": "pt"}
+        assert file.metadata()["format"] == "pt"
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,12 @@ def test_a_link_to_a_directory_stays_a_link(tiny, tmp_path):
     assert load_model_directory(real).params["head"]["mlm"]["bias"][0] == 7.0
 
 
-def test_a_newer_export_replaces_the_older_one(tiny, tmp_path):
+def test_a_newer_export_replaces_the_older_one(tiny, tmp_path, killed_writer):
     """The directory holds the newer export whole; leftovers of a killed run are gone; nothing else lies around."""
     folder = save(tiny, tmp_path / "out")
-    (tmp_path / ".out.unfinished").mkdir()
-    (tmp_path / ".out.unfinished" / "model.safetensors").write_bytes(b"half")
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "model.safetensors").write_bytes(b"half")
+    killed_writer(folder, new=tmp_path / "half")
     tiny.params["head"]["mlm"]["bias"] = np.full(128, 7.0, np.float32)
     save(tiny, folder)
     assert load_model_directory(folder).params["head"]["mlm"]["bias"][0] == 7.0
@@ -100,12 +101,11 @@ def test_a_newer_export_replaces_the_older_one(tiny, tmp_path):
 
 
 @pytest.mark.parametrize("then", ["load", "save", "load the run"])
-def test_an_export_is_back_after_a_kill_between_the_two_renames(tiny, tmp_path, then):
-    """The older export stands under .model.replaced, nothing under model: the next load or save brings it back."""
+def test_an_export_is_back_after_a_kill_between_the_two_renames(tiny, tmp_path, killed_writer, then):
+    """The older export stands beside its place, nothing in it: the next load or save brings it back."""
     folder = save(tiny, tmp_path / "model")
     before = {entry.name: entry.read_bytes() for entry in folder.iterdir()}
-    shutil.copytree(folder, tmp_path / ".model.unfinished")
-    folder.rename(tmp_path / ".model.replaced")
+    killed_writer(folder, new=shutil.copytree(folder, tmp_path / "copy"), old=folder)
     if then == "load":
         load_model_directory(folder)
     elif then == "load the run":
@@ -131,15 +131,13 @@ def test_a_save_that_fails_leaves_the_older_export_and_no_rest(tiny, tmp_path, m
     folder = save(tiny, tmp_path / "out")
     before = sorted((entry.name, entry.read_bytes()) for entry in folder.iterdir())
     if point == "weights":
-        monkeypatch.setattr(weight_files.safetensors.numpy, "save_file", fail_as_the_library_does)
+        monkeypatch.setattr(safetensors.numpy, "save_file", fail_as_the_library_does)
     elif point == "tokenizer":
         monkeypatch.setattr(type(tiny.tokenizer), "save", fail)
     else:
         rename = pathlib.Path.rename
-        monkeypatch.setattr(
-            pathlib.Path, "rename", lambda path, to: fail() if path.suffix == ".unfinished" else rename(path, to)
-        )
-    with pytest.raises(InputError, match=rf"^{folder}: cannot be written \(No space left on device\); make room, or"):
+        monkeypatch.setattr(pathlib.Path, "rename", lambda path, to: fail() if path.name == "new" else rename(path, to))
+    with pytest.raises(RunError, match=rf"^{folder}: cannot be written \(No space left on device\); make room"):
         save(tiny, folder)
     assert sorted((entry.name, entry.read_bytes()) for entry in folder.iterdir()) == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]

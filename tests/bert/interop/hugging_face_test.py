@@ -3,7 +3,9 @@
 Spellings and leftovers of the tensors: accounting_test.py.
 """
 
+import dataclasses
 import json
+import os
 import pathlib
 import shutil
 
@@ -13,8 +15,10 @@ import pytest
 
 from bert.errors import InputError
 from bert.interop import parameters
+from bert.interop.export import save_model_directory
 from bert.interop.hugging_face import load_model_directory
 from bert.interop.report import Report
+from tests.bert.interop.every_head import assert_same_params
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float64])
@@ -54,16 +58,15 @@ def test_a_vocabulary_larger_than_the_model_is_refused_before_any_weight_is_read
         load_model_directory(folder)
 
 
-def test_a_vocabulary_smaller_than_the_model_gives_one_notice(tiny_directory, tmp_path, caplog):
+def test_a_vocabulary_smaller_than_the_model_is_noted(tiny_directory, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(tiny_directory, folder)
     entries = (folder / "vocab.txt").read_text().split("\n")[:126]
     (folder / "vocab.txt").write_text("\n".join(entries))
-    caplog.set_level("INFO", logger="absl")
-    assert load_model_directory(folder).tokenizer.vocab_size == 126
-    notices = [message for message in caplog.messages if "126 entries" in message]
-    assert len(notices) == 1
-    assert "the last 2 rows are unused and never predicted" in notices[0]
+    found = load_model_directory(folder)
+    assert found.tokenizer.vocab_size == 126
+    (note,) = found.report.notes
+    assert "128 rows, the vocabulary 126 entries; the last 2 rows" in note
 
 
 def test_upper_case_entries_and_no_settings_mean_a_cased_model(tiny_directory, tmp_path):
@@ -94,7 +97,7 @@ def test_files_that_are_absent_or_broken(tiny_directory, tmp_path):
     ):
         load_model_directory(folder)
     (folder / "config.json").write_text("{")
-    with pytest.raises(InputError, match=r"config\.json: not JSON"):
+    with pytest.raises(InputError, match=r"config\.json:1: not JSON"):
         load_model_directory(folder)
     (folder / "config.json").write_text("[1]")
     with pytest.raises(InputError, match=r"config.json: holds a list, not an object"):
@@ -143,8 +146,8 @@ def test_a_file_that_may_not_be_read(tiny_directory, monkeypatch):
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(pathlib.Path, "read_text", refuse)
-    with pytest.raises(InputError, match=r"config\.json: cannot be read \(Permission denied\); check its permissions"):
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(InputError, match=r"config\.json: cannot be read \(Permission denied\); check the path"):
         load_model_directory(tiny_directory)
 
 
@@ -158,3 +161,58 @@ def test_names_that_nothing_uses_keep_no_model_out(tiny_tensors, write, named):
     """A model without a classifier loads, whatever its config.json says of classes."""
     found = load_model_directory(write(tiny_tensors, id2label=named))
     assert (found.labels, found.parts[0]) == ((), "encoder")
+
+
+def test_a_byte_order_mark_in_the_config(tiny, tiny_tensors, write):
+    folder = write(tiny_tensors)
+    (folder / "config.json").write_text((folder / "config.json").read_text(), encoding="utf-8-sig")
+    assert load_model_directory(folder).config == tiny.config
+
+
+def test_values_that_no_shape_tells_must_be_those_of_the_export(tiny, tmp_path):
+    """A digit that turned, or a setting that was changed, would give other numbers; what may change does not matter."""
+    folder = save_model_directory(tmp_path / "out", tiny.config, tiny.params, tiny.tokenizer)
+    text = (folder / "config.json").read_text()
+    for old, new, words in (
+        ('heads": 4', 'heads": 8', "num_attention_heads is 8, but .* 4; set it"),
+        ("1e-12", "1e-10", "layer_norm_eps is 1e-10, but .* 1e-12; set it"),
+        ('"gelu"', '"relu"', 'hidden_act is "relu", but .* "gelu"; set it'),
+    ):
+        assert old in text
+        (folder / "config.json").write_text(text.replace(old, new))
+        with pytest.raises(InputError, match=f"config.json: {words}"):
+            load_model_directory(folder)
+    (folder / "config.json").write_text(
+        text.replace('dropout_prob": 0.1', 'dropout_prob": 0.2').replace("1e-12", "0.000000000001")
+    )
+    assert load_model_directory(folder).config == dataclasses.replace(
+        tiny.config, hidden_dropout=0.2, attention_dropout=0.2
+    )
+
+
+def test_a_head_that_has_a_table_of_its_own_by_the_config(tiny, tiny_tensors, write):
+    """The file must then hold it; whether it is the tokens' is seen."""
+    with pytest.raises(InputError, match="tie_word_embeddings is false"):
+        load_model_directory(write(tiny_tensors, tie_word_embeddings=False))
+    table = tiny_tensors["bert.embeddings.word_embeddings.weight"]
+    whole = {**tiny_tensors, "cls.predictions.decoder.weight": table}
+    assert_same_params(load_model_directory(write(whole, "whole", tie_word_embeddings=False)).params, tiny.params)
+    encoder = {name: tensor for name, tensor in tiny_tensors.items() if not name.startswith("cls.")}
+    assert load_model_directory(write(encoder, "encoder", tie_word_embeddings=False)).parts == ("encoder", "pooler")
+
+
+def test_what_config_says_and_nothing_reads_is_noted(tiny_tensors, write):
+    found = load_model_directory(write(tiny_tensors, layer_norm_epsilon=0.1, architectures=["MyModel"]))
+    assert ["MyModel" in note for note in found.report.notes] == [True, False]
+    assert "layer_norm_epsilon" in str(found.report)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_is_no_file_is_not_waited_for(tiny_tensors, write, name, kind):
+    folder = write(tiny_tensors)
+    (folder / name).unlink(missing_ok=True)
+    make = {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": pathlib.Path.mkdir}
+    make[kind](folder / name)
+    with pytest.raises(InputError, match=f"{name}: "):
+        load_model_directory(folder)

@@ -1,4 +1,4 @@
-"""Loading base-size weights costs little more than reading the file (slow): time and memory, in each format."""
+"""Loading base-size weights costs little more than reading the file (run alone): time and memory, in each format."""
 
 import pathlib
 import statistics
@@ -15,7 +15,7 @@ from bert.interop.export import save_model_directory
 from bert.interop.weight_names import PARTS, axis_sizes
 from tests.bert.interop.bundle_writer import write_checkpoint
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.alone
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 MOST_TIME, MOST_BYTES = 1.5, 2.5  # times those of reading the file
 # Peak memory of a fresh process before and after, in bytes.

@@ -40,6 +40,7 @@ def test_documents_and_sentences_can_be_set(write):
     assert sentences_of(path, documents="blank_lines") == [["One.", "Two."], ["Three.", "Four."]]
     assert sentences_of(path, sentences="lines") == [["One. Two."], ["Three. Four."]]
     assert sentences_of(path, sentences="lines", documents="file") == [["One. Two.", "Three. Four."]]
+    assert sentences_of(write("b.txt", "One\ntwo. Three\nfour."), sentences="wrapped") == [["One two.", "Three four."]]
     with pytest.raises(InputError, match="documents 'page' must be one of auto, blank_lines, file"):
         sentences_of(path, documents="page")
 
@@ -287,3 +288,63 @@ def test_a_pattern_names_packed_files_too_and_utf_16_is_recognised(tmp_path):
     (tmp_path / "b.txt").write_bytes("text".encode("utf-16"))
     with pytest.raises(InputError, match=r"'b\.txt=utf-16'"):
         list(files.read_lines(tmp_path / "b.txt", "utf-8"))
+
+
+def test_lines_that_end_inside_sentences_are_noted(write, tmp_path):
+    """Of a file, of short ones in a folder together, and of the rows of a table; not where lines are joined."""
+    verse = "A lamp,\nA stair,\n" * 10
+    write("a.txt", verse)
+    write("b.txt", "One.\nTwo.\n" * 10)
+    write("c.jsonl", f"{json.dumps({'text': verse})}\n" + json.dumps({"text": "One. Two."}))
+    for sentences, expected in (("auto", [0.5, 0.5, 1.0]), ("wrapped", [0.0, 0.0, 0.0])):
+        corpus = Corpus(str(tmp_path), CorpusSettings(sentences=sentences))
+        list(corpus.sections())
+        shares = [note["inside sentences"] for note in corpus.notes.values()]
+        assert shares == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    "text", ["The caf\u00e9 is here.\nIt is old.\n", "\u0414\u043e\u043c \u0441\u0442\u043e\u0438\u0442.\n" * 9]
+)
+def test_utf_16_without_a_mark_is_refused_with_its_name(write, text):
+    """Its bytes can be UTF-8 as well, or any other encoding, with zeros between the letters; so can UTF-32's."""
+    for name in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
+        path = write("a.txt", text.encode(name))
+        for wrong in ("", "latin-1", "utf-16", "utf-16-be" if name == "utf-16-le" else "utf-16-le"):
+            with pytest.raises(InputError, match=rf"a\.txt: .*zero bytes.*'a\.txt={name}'"):
+                sentences_of(path, encoding=wrong)
+        right = sentences_of(path, encoding=name, sentences="lines", documents="file")
+        assert right == [text.strip().split("\n")]
+    for name in ("utf-16", "utf-32"):
+        path = write("a.txt", text.encode(name))
+        assert sentences_of(path, encoding=name, sentences="lines", documents="file") == right
+    path = write("a.txt", ("\ufeff" + text).encode("utf-32-be"))
+    assert sentences_of(path, encoding="utf-32", sentences="lines", documents="file") == right
+    with pytest.raises(InputError, match=r"a\.txt: .*UTF-16.*'a\.txt=utf-16-le', or to utf-16-be"):
+        sentences_of(write("a.txt", "\u4e2d\u56fd".encode("utf-16-le")), encoding="utf-16")
+    assert sentences_of(write("a.txt", b"a\0b\0c d e.\n"), sentences="lines") == [["a\0b\0c d e."]]
+
+
+def test_a_row_that_would_not_fit_into_memory_is_refused_by_line(write, monkeypatch):
+    """As text the same line comes in parts; JSON must be held as a whole."""
+    monkeypatch.setattr(files, "LONGEST_ROW", 1000)
+    path = write("a.jsonl.gz", gzip.compress(b'{"text": "fine"}\n{"text": "' + b"long " * 300 + b'"}\n'))
+    with pytest.raises(InputError, match=r"a\.jsonl\.gz, line 2: longer than 1,000 characters"):
+        read(str(path))
+
+
+def test_of_many_columns_some_are_named(write):
+    path = write("a.jsonl", json.dumps({f"name {i}" + "x" * 200: i for i in range(3000)}))
+    with pytest.raises(InputError, match=r"name 19x+\.\.\. and 2,980 more; set text_column") as error:
+        read(str(path))
+    assert len(str(error.value)) < 3000
+
+
+def test_a_name_that_is_not_utf_8_is_noted_in_letters(tmp_path):
+    path = os.fsencode(tmp_path) + b"/caf\xe9.txt"
+    with open(path, "wb") as handle:
+        handle.write(b"One.\n")
+    corpus = Corpus(str(tmp_path))
+    assert [section.text for section in corpus.sections()] == ["One.\n"]
+    (name,) = corpus.notes
+    assert name.endswith("caf\\udce9.txt")

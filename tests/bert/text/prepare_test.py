@@ -1,5 +1,10 @@
+import dataclasses
+import gzip
 import itertools
 import json
+import os
+import pathlib
+import random
 import re
 import tracemalloc
 
@@ -86,11 +91,13 @@ def test_repeated_parts_of_a_long_document_are_dropped_and_counted(write, vocab,
     assert re.search(r"parts dropped +9\b", report.table())
     # A folder that was prepared before these were counted is still finished.
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    del manifest["report"]["duplicate_parts"], manifest["report"]["sources"][0]["half characters"]
+    for name in ("duplicate_parts", "characters", "unknown_characters", "next_held_out", "remarks"):
+        del manifest["report"][name]
+    del manifest["report"]["sources"][0]["half characters"]
     (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest))
     again = prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab, sentences="lines", documents="file")).report
     assert again.sentences == lines
-    assert again.table()
+    assert "characters" not in again.table().replace("100,000 characters", "")
 
 
 def test_a_long_document_is_cut_where_a_part_is_held_out(write, vocab, tmp_path, monkeypatch):
@@ -134,11 +141,12 @@ def test_one_sentence_documents_are_counted(write, vocab, tmp_path):
     """Six lines with blank lines between are six documents that give no true pair; two long ones beside them do."""
     lines = "\n".join(f"{word}.\n" for word in WORDS[:6])
     corpus = write("text/a.txt", lines)
-    report = prepare(tmp_path / "six", PrepareSettings(str(corpus), vocab, validation_share=0)).report
-    assert report.notices(0)[0].startswith("6 of 6 documents have one sentence")
+    settings = PrepareSettings(str(corpus), vocab, validation_share=0)
+    report = prepare(tmp_path / "six", settings).report
+    assert report.notices(settings)[0].startswith("6 of 6 documents have one sentence")
     write("text/a.txt", lines + "\n" + stories(2, 10))
-    report = prepare(tmp_path / "eight", PrepareSettings(str(corpus), vocab, validation_share=0)).report
-    assert report.notices(0)[0].startswith("6 of 8 documents have one sentence")
+    report = prepare(tmp_path / "eight", settings).report
+    assert report.notices(settings)[0].startswith("6 of 8 documents have one sentence")
     assert report.sentences == 26
 
 
@@ -211,6 +219,81 @@ def test_the_longest_word_follows_the_folder_where_it_is_not_set(write, vocab, t
         assert prepare(out, PrepareSettings(corpus, given, max_word_chars=longest)).was_finished
 
 
+def test_lost_characters_are_counted_and_the_named_setting_brings_them_back(write, tmp_path):
+    """One long word in ten is two thirds of the text."""
+    rng = random.Random(0)
+    long = ["".join(rng.choices("abcdefgh", k=rng.randint(110, 130))) for _ in range(20)]
+    corpus = write("text/a.txt", "\n".join(f"The keeper found {word} there, and his lamp." for word in long * 2))
+    settings = PrepareSettings(str(corpus), vocab_size=2000, validation_share=0)
+    report = prepare(tmp_path / "one", settings).report
+    words = sum(map(len, long)) * 2
+    assert (report.unknown_characters, report.long_word_characters) == (words, words)
+    assert report.characters == words + 40 * len("Thekeeperfoundthere,andhislamp.")
+    (notice,) = [one for one in report.notices(settings) if "unknown" in one]
+    assert f"set max_word_chars to {max(map(len, long))}" in notice
+    longer = dataclasses.replace(settings, max_word_chars=max(map(len, long)))
+    assert prepare(tmp_path / "two", longer).report.unknown_characters == 0
+
+
+def test_letter_case_that_tells_words_apart_is_told_unless_it_was_chosen(write, tmp_path):
+    """Chains and rings of molecules differ by letter case alone; a folder found finished tells it as well."""
+    rng = random.Random(0)
+    rows = ["(".join(rng.choices(["CC", "cc", "N", "n", "CO", "co", "F"], k=6)) for _ in range(300)]
+    corpus = write("text/a.txt", "\n".join(rows))
+    settings = PrepareSettings(str(corpus), vocab_size=100)
+    for _ in range(2):
+        notices = prepare(tmp_path / "out", settings).report.notices(settings)
+        assert any("set lower_case to False" in notice for notice in notices)
+    for chosen in (True, False):
+        settings = dataclasses.replace(settings, lower_case=chosen)
+        notices = prepare(tmp_path / str(chosen), settings).report.notices(settings)
+        assert not any("lower_case" in notice for notice in notices)
+
+
+def test_joined_or_unjoined_lines_are_told_and_the_way_out_works(write, tmp_path):
+    """Verse is left as it stands, with a notice; set to wrapped, its sentences are put together."""
+    corpus = write("text/a.txt", "A keeper climbed,\nA lamp was lit,\nAnd nobody slept.\n\n" * 9)
+    settings = PrepareSettings(str(corpus), vocab_size=100, deduplicate=False)
+    report = prepare(tmp_path / "one", settings).report
+    assert report.sentences == 27
+    assert any("set sentences to wrapped" in notice for notice in report.notices(settings))
+    settings = dataclasses.replace(settings, sentences="wrapped")
+    report = prepare(tmp_path / "two", settings).report
+    assert report.sentences == 9
+    assert not any("wrapped" in notice for notice in report.notices(settings))
+
+
+def test_the_advised_share_holds_something_out(write, vocab, tmp_path):
+    corpus = write("text/a.txt", stories(4))
+    settings = PrepareSettings(str(corpus), vocab, validation_share=1e-6)
+    (notice,) = prepare(tmp_path / "one", settings).report.notices(settings)
+    share = float(notice.split("validation_share to ")[1].split()[0])
+    report = prepare(tmp_path / "two", dataclasses.replace(settings, validation_share=share)).report
+    assert report.validation_documents == 1
+
+
+def test_a_name_that_is_not_utf_8_costs_nothing(write, vocab, tmp_path):
+    """The manifest spells it out, in the settings as well, and the folder is found finished again."""
+    write("text/a.txt", stories(3))
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/text/caf\xe9.txt")
+    pathlib.Path(path).write_text(stories(2, 9))
+    for corpus in (str(tmp_path / "text"), path):
+        out = tmp_path / f"out{len(corpus)}"
+        report = prepare(out, PrepareSettings(corpus, vocab)).report
+        assert report.sources[0]["names"][-1].endswith("caf\\udce9.txt")
+        assert prepare(out, PrepareSettings(corpus, vocab)).was_finished
+
+
+def test_a_packed_file_that_holds_far_more_than_its_size_does_not_all_teach_the_vocabulary(write, tmp_path):
+    """Learning stops at twice vocab_megabytes, which is told."""
+    corpus = write("text/a.txt.gz", gzip.compress(("word one. word two.\n" * 200_000).encode()))
+    settings = PrepareSettings(str(corpus), vocab_size=100, vocab_megabytes=1)
+    seen = []
+    report = prepare(tmp_path / "out", settings, progress=lambda step, done: seen.append((step, done))).report
+    assert 2_000_000 <= max(done for step, done in seen if step == "vocabulary") < 2_300_000
+    assert any("raise vocab_megabytes" in notice for notice in report.notices(settings))
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -218,7 +301,7 @@ def test_the_longest_word_follows_the_folder_where_it_is_not_set(write, vocab, t
         ({"word_boundaries": "spaces"}, "word_boundaries 'spaces' must be empty or 'whitespace'"),
         ({"shard_tokens": 0}, "shard_tokens 0 must be at least 1"),
         ({"max_word_chars": 0}, "max_word_chars 0 must be at least 1"),
-        ({"sentences": "words"}, "sentences 'words' must be one of auto, lines, split"),
+        ({"sentences": "words"}, "sentences 'words' must be one of auto, lines, split, wrapped"),
     ],
 )
 def test_impossible_settings_are_refused(tmp_path, settings, message):

@@ -1,15 +1,15 @@
 """When a prepared folder is finished, what it takes the place of, and what a run that stops leaves behind."""
 
+import dataclasses
 import errno
+import os
 import pathlib
 import shutil
-import types
 
 import pytest
 
 from bert.errors import InputError, RunError
 from bert.text import prepare as prepare_module
-from bert.text import prepared_folder
 from bert.text.prepare import PrepareSettings, prepare
 from bert.text.store import Store
 from bert.text.tokenizer import Tokenizer
@@ -18,7 +18,7 @@ from tests.bert.text.builders import SPECIAL, WORDS, bytes_of, stories
 
 def beside(folder):
     """Names of the prepared folder and of all that runs put beside it."""
-    return sorted(path.name for path in folder.iterdir() if path.name.startswith("out"))
+    return sorted(path.name for path in folder.iterdir() if path.name.startswith(("out", ".out")))
 
 
 def test_a_finished_folder_is_found_and_left_alone(write, vocab, tmp_path):
@@ -85,7 +85,7 @@ def test_other_files_are_never_overwritten(write, vocab, tmp_path):
     assert corpus.read_text() == stories(3)
 
 
-def test_a_run_that_dies_leaves_nothing_that_looks_finished(write, vocab, tmp_path, monkeypatch):
+def test_a_run_that_dies_leaves_nothing_that_looks_finished(write, vocab, tmp_path, monkeypatch, killed_writer):
     """After an error in the middle, or a killed run's remains, the folder is not there and the next run is complete."""
     corpus = write("text/a.txt", stories(3))
     settings = PrepareSettings(str(corpus), vocab)
@@ -99,55 +99,43 @@ def test_a_run_that_dies_leaves_nothing_that_looks_finished(write, vocab, tmp_pa
         with pytest.raises(KeyboardInterrupt):
             prepare(tmp_path / "out", settings)
     assert not (tmp_path / "out").exists()
-    shutil.copytree(tmp_path / "good", tmp_path / "out.partial")
-    (tmp_path / "out.partial" / "manifest.json").unlink()
-    (tmp_path / "out.partial" / "train-00007.tokens").write_bytes(b"xx")
+    half = shutil.copytree(tmp_path / "good", tmp_path / "half")
+    (half / "manifest.json").unlink()
+    (half / "train-00007.tokens").write_bytes(b"xx")
+    killed_writer(tmp_path / "out", new=half)
     prepare(tmp_path / "out", settings)
     assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "good")
-    assert not (tmp_path / "out.partial").exists()
-
-
-@pytest.mark.parametrize("fails", ["first rename", "second rename", "delete"])
-def test_a_kill_while_an_old_folder_is_replaced_loses_nothing(write, vocab, tmp_path, monkeypatch, fails):
-    """Killed between any two steps of the replacement, a whole folder is left, and the same command ends the work."""
-    corpus = str(write("text/a.txt", stories(3)))
-    old, new = PrepareSettings(corpus, vocab), PrepareSettings(corpus, vocab, seed=1)
-    prepare(tmp_path / "out", old)
-    prepare(tmp_path / "wanted", new)
-    before, renames, rename = bytes_of(tmp_path / "out"), [], pathlib.Path.rename
-
-    def counted(path, target):
-        if "out" in path.name:
-            renames.append(path)
-        if len(renames) == {"first rename": 1, "second rename": 2}.get(fails):
-            raise KeyboardInterrupt
-        return rename(path, target)
-
-    def kept(path, **_):
-        if fails == "delete" and path.name == "out.replaced":
-            raise KeyboardInterrupt
-        return shutil.rmtree(path, **_)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(pathlib.Path, "rename", counted)
-        patch.setattr(prepared_folder, "shutil", types.SimpleNamespace(rmtree=kept))
-        with pytest.raises(KeyboardInterrupt):
-            prepare(tmp_path / "out", new, overwrite=True)
-    left = {name: bytes_of(tmp_path / name) for name in beside(tmp_path) if (tmp_path / name).is_dir()}
-    assert bytes_of(tmp_path / "wanted") in left.values()
-    assert fails == "delete" or before in left.values()
-    written = []
-    monkeypatch.setattr(prepare_module, "_write_shards", lambda *_: written.append(1) or 1 / 0)
-    prepare(tmp_path / "out", new, overwrite=True)
-    assert not written
-    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "wanted")
     assert beside(tmp_path) == ["out"]
 
 
-def test_a_folder_that_was_moved_aside_comes_back(write, vocab, tmp_path):
+@pytest.mark.parametrize("killed", ["before the first rename", "between the renames", "while the old one is deleted"])
+def test_a_kill_while_an_old_folder_is_replaced_loses_nothing(
+    write, vocab, tmp_path, monkeypatch, killed_writer, killed
+):
+    """The same command ends the work without doing any of it twice."""
+    corpus, out = str(write("text/a.txt", stories(3))), tmp_path / "out"
+    old, new = PrepareSettings(corpus, vocab), PrepareSettings(corpus, vocab, seed=1)
+    prepare(out, old)
+    prepare(tmp_path / "wanted", new)
+    copy = shutil.copytree(tmp_path / "wanted", tmp_path / "copy")
+    if killed == "before the first rename":
+        killed_writer(out, new=copy)
+    elif killed == "between the renames":
+        killed_writer(out, new=copy, old=out)
+    else:
+        (out / "train-00000.tokens").unlink()
+        killed_writer(out, old=out)
+        copy.rename(out)
+    monkeypatch.setattr(prepare_module, "_write_shards", lambda *_: 1 / 0)
+    prepare(out, new, overwrite=True)
+    assert bytes_of(out) == bytes_of(tmp_path / "wanted")
+    assert beside(tmp_path) == ["out"]
+
+
+def test_a_folder_that_was_moved_aside_comes_back(write, vocab, tmp_path, killed_writer):
     """Killed after the old folder was moved, and asked for the old settings again: the old folder is found finished."""
     settings = PrepareSettings(str(write("text/a.txt", stories(3))), vocab)
-    prepare(tmp_path / "out.replaced", settings)
+    killed_writer(tmp_path / "out", old=prepare(tmp_path / "old", settings).directory)
     assert prepare(tmp_path / "out", settings).was_finished
     assert beside(tmp_path) == ["out"]
 
@@ -160,13 +148,13 @@ def test_finished_work_is_kept_where_the_file_system_refuses(write, vocab, tmp_p
     before, rename = bytes_of(tmp_path / "out"), pathlib.Path.rename
 
     def refused(path, target):
-        if path.name == "out.partial":
+        if path.name == "new":
             raise OSError(errno.EXDEV, "Invalid cross-device link")
         return rename(path, target)
 
     with monkeypatch.context() as patch:
         patch.setattr(pathlib.Path, "rename", refused)
-        with pytest.raises(RunError, match=r"out.partial: finished, but .* the place of .*out \(Invalid cross-device"):
+        with pytest.raises(RunError, match=r"/new: finished, but .* the place of .*out \(Invalid cross-device"):
             prepare(tmp_path / "out", new, overwrite=True)
     assert bytes_of(tmp_path / "out") == before
     monkeypatch.setattr(prepare_module, "_write_shards", lambda *_: 1 / 0)
@@ -175,12 +163,24 @@ def test_finished_work_is_kept_where_the_file_system_refuses(write, vocab, tmp_p
     assert beside(tmp_path) == ["out"]
 
 
-def test_finished_work_with_other_settings_is_not_taken_for_this(write, vocab, tmp_path):
+def test_finished_work_with_other_settings_is_not_taken_for_this(write, vocab, tmp_path, killed_writer):
     corpus = str(write("text/a.txt", stories(3)))
-    prepare(tmp_path / "out.partial", PrepareSettings(corpus, vocab, seed=1))
+    killed_writer(tmp_path / "out", new=prepare(tmp_path / "old", PrepareSettings(corpus, vocab, seed=1)).directory)
     assert not prepare(tmp_path / "out", PrepareSettings(corpus, vocab)).was_finished
     assert Store.open(tmp_path / "out").manifest["settings"]["seed"] == 0
     assert beside(tmp_path) == ["out"]
+
+
+def test_files_of_others_stay(write, vocab, tmp_path):
+    """Beside the folder, whatever their names are; and in it, where `overwrite` would delete them with it."""
+    settings = PrepareSettings(str(write("text/a.txt", stories(3))), vocab)
+    theirs = [write(f"{name}/notes.txt", "mine") for name in ("out.partial", "out.replaced", ".out.unfinished")]
+    theirs.append(write("out.partial.lock", "mine"))
+    prepare(tmp_path / "out", settings)
+    theirs.append(write("out/notes.txt", "mine"))
+    with pytest.raises(InputError, match=r"out: holds other files \(notes.txt\)"):
+        prepare(tmp_path / "out", dataclasses.replace(settings, seed=1), overwrite=True)
+    assert [path.read_text() for path in theirs] == ["mine"] * 5
 
 
 def test_a_link_to_a_folder_stays_a_link(write, vocab, tmp_path):
@@ -202,11 +202,11 @@ def test_places_that_cannot_be_replaced_are_refused_before_the_work(write, vocab
     monkeypatch.setattr(prepare_module, "_write_shards", lambda *_: 1 / 0)
     (tmp_path / "out").mkdir()
     with monkeypatch.context() as patch:
-        patch.setattr(prepared_folder.os.path, "ismount", lambda path: path == tmp_path / "out")
-        with pytest.raises(InputError, match=r"out: is a mount point, .*; give a folder inside it"):
+        patch.setattr(os.path, "ismount", lambda path: path == tmp_path / "out")
+        with pytest.raises(InputError, match=r"out: is a mount point, .*; choose a directory inside it"):
             prepare(tmp_path / "out", settings)
     write("file", "")
-    with pytest.raises(InputError, match=r"its parent folder cannot be written \(.*\); give a folder in one that can"):
+    with pytest.raises(InputError, match=r"file/out: cannot be made or replaced \(Not a directory\)"):
         prepare(tmp_path / "file" / "out", settings)
 
 

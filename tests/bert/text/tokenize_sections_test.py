@@ -7,7 +7,7 @@ import pytest
 from bert.text import tokenize_sections as module
 from bert.text.added_words import AddedWord
 from bert.text.layout import SENTENCES
-from bert.text.tokenize_sections import start_tokenizing, tokenize_sections
+from bert.text.tokenize_sections import Lost, start_tokenizing, tokenize_sections
 from bert.text.tokenizer import Tokenizer
 
 
@@ -85,5 +85,17 @@ def test_sections_keep_their_own_sentences(entries):
         ([], [], []),
         ([25, 14, 15, 16, 9, 5], [6], [False, False, True, True, True, False]),
     ]
-    assert pieces.unknown == 0
+    assert pieces.lost == Lost(characters=38)
     assert pieces.tokens.dtype == np.uint16
+
+
+def test_lost_characters_are_counted_by_cause(entries):
+    """Unknown tokens stand for words above the limit (in characters without accents), or without pieces."""
+    tokenizer = Tokenizer.from_vocab(entries, lower_case=True, max_word_chars=7)
+    start_tokenizing(tokenizer, "en", False, False)
+    lost = tokenize_sections([("hello xyz, worldly hellohello\none \u00e9\u00e9 hello world", SENTENCES)]).lost
+    assert lost == Lost(characters=41, tokens=4, in_words=3 + 7 + 10 + 2, in_long_words=10, longest_word=10)
+    tokenizer = Tokenizer.from_vocab(entries, lower_case=True, max_word_chars=2)
+    start_tokenizing(tokenizer, "en", False, False)
+    lost = tokenize_sections([("\u00e9\u00e9 \uac01 [UNK]", SENTENCES)]).lost  # a Hangul syllable of three letters
+    assert (lost.in_words, lost.in_long_words, lost.longest_word) == (2 + 1 + 3, 1 + 3, 3)

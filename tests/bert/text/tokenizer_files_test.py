@@ -1,10 +1,16 @@
 """What the files of a tokenizer's folder may hold; words that they add are compared in transformers_test.py."""
 
 import json
+import logging
+import os
+import random
+import re
+import time
 
 import pytest
 
 from bert.errors import InputError
+from bert.text.added_words import AddedWord
 from bert.text.tokenizer import Tokenizer
 from tests.bert.text.builders import SPECIAL
 
@@ -18,7 +24,7 @@ ENTRIES = [*SPECIAL, "a", "##a"]
         ("tokenizer_config", {"strip_accents": 1}, "strip_accents is 1; it must be true or false"),
         ("tokenizer_config", {"model_max_length": -5}, "model_max_length is -5; it must be a number of at least 1"),
         ("tokenizer_config", {"model_max_length": "64"}, "model_max_length is '64'; it must be a number of at least 1"),
-        ("tokenizer_config", {"model_max_length": float("nan")}, "model_max_length is nan; it must be a number"),
+        ("tokenizer_config", {"model_max_length": float("nan")}, "NaN"),
         ("tokenizer_config", {"mask_token": 7}, "7 is no added token"),
         ("tokenizer_config", {"additional_special_tokens": "[E1]"}, "is '[E1]'; it must be a list"),
         ("tokenizer_config", {"added_tokens_decoder": ["x"]}, "added_tokens_decoder is ['x']; it must be an object"),
@@ -68,7 +74,7 @@ def test_other_kinds_of_tokenizers_are_refused(tmp_path):
     with pytest.raises(InputError, match="not a BERT tokenizer"):
         Tokenizer.load(tmp_path)
     path.write_text("{")
-    with pytest.raises(InputError, match="cannot be read as JSON"):
+    with pytest.raises(InputError, match=r"tokenizer\.json:1: not JSON"):
         Tokenizer.load(tmp_path)
     vocab = {entry: 2 * index for index, entry in enumerate(SPECIAL)}
     path.write_text(
@@ -84,3 +90,120 @@ def test_tokenizer_config_decides_letter_case(tmp_path):
     config = json.loads((tmp_path / "tokenizer_config.json").read_text())
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"do_lower_case": True, "strip_accents": None}))
     assert Tokenizer.load(tmp_path).encode("Hello").ids == [5]
+
+
+FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt")
+VALUES = [
+    *(
+        None,
+        True,
+        7,
+        -1,
+        0,
+        2**31,
+        2**70,
+        10**400,
+        1e300,
+        0.5,
+        float("nan"),
+        float("inf"),
+        "",
+        "x",
+        "\ud800",
+        "\x1b[31m",
+    ),
+    *("a" * 5000, [], {}, [[]], {"type": "Sequence"}, {"a": {"b": ["[MASK]"]}}, json.loads("[" * 99 + "]" * 99), "##a"),
+]
+
+
+def mutated(rng, content):
+    """The bytes of a file with something wrong: a few bytes, or a value, a name or a place in its JSON."""
+    if rng.random() < 0.3 or not content.startswith(b"{"):
+        damaged = bytearray(content)
+        for _ in range(rng.choice([1, 1, 3])):
+            where = rng.randrange(len(damaged) + 1)
+            with_what = rng.choice(
+                [b"", bytes([rng.randrange(256)]), b"\x00", b'"', b"{", b"[" * 2000, b"\n", b"1e999"]
+            )
+            damaged[where : where + rng.choice([0, 1, 1, 20])] = with_what
+        return bytes(damaged)
+    root = {"": json.loads(content)}
+    for _ in range(rng.choice([1, 1, 2])):
+        places, level = [], [root]
+        while level:
+            places += [(box, key) for box in level for key in (box if isinstance(box, dict) else range(len(box)))]
+            level = [box[key] for box in level for key in (box if isinstance(box, dict) else range(len(box)))]
+            level = [item for item in level if isinstance(item, dict | list)]
+        box, key = rng.choice(places)
+        other, name = rng.choice(places)
+        what = rng.randrange(5)
+        if what == 0:
+            del box[key]
+            root.setdefault("", 7)
+        elif what == 1 and isinstance(box, dict) and key:
+            box[rng.choice(["type", "id", "\x1b", "content", "a" * 99])] = box.pop(key)
+        elif what == 2:
+            box[key] = json.loads(json.dumps(other[name]))
+        else:
+            box[key] = rng.choice(VALUES)
+    return json.dumps(root[""]).encode()
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", FILES)
+def test_damaged_files_are_read_or_refused_in_a_line(tmp_path, caplog, name, count):
+    """No other exception (Rust's panics are none of Python's), no line end or escape code in what is said."""
+    rng = random.Random(f"{name} {count}")
+    Tokenizer.from_vocab([*ENTRIES, "b"], added=[AddedWord("[E1]", special=True), AddedWord("b")]).save(tmp_path)
+    names = {
+        "mask_token": {"content": "[MASK]", "lstrip": True},
+        "additional_special_tokens": ["[E1]"],
+        "unk_token": "[UNK]",
+    }
+    (tmp_path / "special_tokens_map.json").write_text(json.dumps(names))
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"b": 7, "[E1]": 8}))
+    if name in FILES[2:]:
+        (tmp_path / "tokenizer.json").unlink()
+    if name == "vocab.txt":
+        (tmp_path / "tokenizer_config.json").unlink()
+    content = (tmp_path / name).read_bytes()
+    refused = 0
+    for _ in range(count):
+        caplog.clear()
+        (tmp_path / name).write_bytes(mutated(rng, content))
+        try:
+            found = Tokenizer.load(tmp_path)
+            found.encode("a [MASK] b [E1]", special_in_text=True)
+            said = found.summary()
+        except InputError as error:
+            said = str(error)
+            refused += 1
+        lines = [said, *(record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING)]
+        assert all(line.isprintable() and len(line) < 1000 for line in lines), lines
+    assert count / 8 < refused < count
+
+
+def test_a_pipe_or_a_device_is_no_file_of_a_tokenizer(tmp_path):
+    """Nothing waits for a writer that never comes."""
+    for name in FILES:
+        folder = tmp_path / name.replace(".", "_")
+        folder.mkdir()
+        if name != "vocab.txt":
+            (folder / "vocab.txt").write_text("\n".join(ENTRIES))
+        os.mkfifo(folder / name)
+        with pytest.raises(InputError, match=rf"{re.escape(str(folder / name))}: .*pipe"):
+            Tokenizer.load(folder)
+        (folder / name).unlink()
+        (folder / name).symlink_to("/dev/zero")
+        with pytest.raises(InputError, match="device"):
+            Tokenizer.load(folder)
+
+
+def test_ten_thousand_added_words_take_no_time(tmp_path):
+    """Seconds, not the quarter of an hour that one call of the library for each word takes."""
+    words = [AddedWord(f"[w{i}]", special=i % 2 == 0, lstrip=i % 3 == 0) for i in range(10_000)]
+    Tokenizer.from_vocab(ENTRIES, added=words).save(tmp_path)
+    begin = time.perf_counter()
+    found = Tokenizer.load(tmp_path)
+    assert found.encode("a[w77]").ids == [5, len(ENTRIES) + 77]
+    assert time.perf_counter() - begin < 20

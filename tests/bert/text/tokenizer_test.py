@@ -143,7 +143,7 @@ def test_a_cased_vocabulary_is_not_lower_cased_unasked(entries, tmp_path, caplog
     assert not caplog.records
     assert Tokenizer.from_vocab(entries, lower_case=True).lower_case
     assert len(caplog.records) == 1
-    assert "such as A, E" in caplog.text
+    assert "such as 'A', 'E'" in caplog.text
 
 
 def test_marks_and_letters_without_lower_case_do_not_make_a_vocabulary_cased(shared):

@@ -208,3 +208,74 @@ def test_long_words_are_cut_by_transformers_as_well(tmp_path, model_type):
     assert Tokenizer.load(tmp_path).fingerprint == ours.fingerprint
     theirs.save_pretrained(tmp_path / "again")
     assert Tokenizer.load(tmp_path / "again").fingerprint == ours.fingerprint
+
+
+CLASSES = [
+    *(
+        None,
+        "BertTokenizer",
+        "BertTokenizerFast",
+        "DistilBertTokenizer",
+        "PreTrainedTokenizerFast",
+        "TokenizersBackend",
+    ),
+    *("NobodysTokenizer", "RobertaTokenizer"),
+]
+SWITCHES = {"do_lower_case": [None, True, False], "strip_accents": [None, True, False],
+            "tokenize_chinese_chars": [None, True, False]}  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(600, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tokenizer_class", CLASSES)
+def test_the_file_that_counts_in_transformers_counts_or_a_line_is_logged(tmp_path, caplog, tokenizer_class, count):
+    """Random contradictions of tokenizer.json, tokenizer_config.json, special_tokens_map.json and config.json."""
+    transformers = pytest.importorskip("transformers")
+    rng = random.Random(f"{tokenizer_class} {count}")
+    texts = ["Naïve naive 中国 a,x", "S foo Bar", "ma <mask> [MASK] ss sz", "a\x07b", "COVID 1", "y" * 101]
+    entries = [*ENTRIES, "Naïve", "naïve", "Naive", "中国", "中", "国", "Bar", "S", "ma", "<mask>", "<unk>", "##y"]
+    silent = 0
+    for _ in range(count):
+        for path in tmp_path.glob("*"):
+            path.unlink()
+        choices = {"lower_case": rng.random() < 0.5, "split_chinese": rng.random() < 0.7}
+        made = Tokenizer.from_vocab(entries, strip_accents=rng.choice([None, True, False]), **choices)
+        made.save(tmp_path)
+        (tmp_path / "vocab.txt").unlink()
+        rules = json.loads((tmp_path / "tokenizer.json").read_text())
+        if rng.random() < 0.3:
+            rules["model"]["unk_token"] = "<unk>"
+        if rng.random() < 0.3:
+            rules["normalizer"]["clean_text"] = False
+        if rng.random() < 0.3:
+            rules["model"]["max_input_chars_per_word"] = 200
+        if rng.random() < 0.3:
+            rules["pre_tokenizer"] = rng.choice([None, {"type": "WhitespaceSplit"}])
+        (tmp_path / "tokenizer.json").write_text(json.dumps(rules))
+        config = {name: rng.choice(values) for name, values in SWITCHES.items()}
+        config = {name: value for name, value in config.items() if value is not None}
+        if tokenizer_class:
+            config["tokenizer_class"] = tokenizer_class
+        for name, value in (("mask_token", "<mask>"), ("unk_token", "<unk>"), ("model_max_length", 7)):
+            if rng.random() < 0.3:
+                config[name] = value
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+        if rng.random() < 0.3:
+            (tmp_path / "special_tokens_map.json").write_text(
+                json.dumps({"mask_token": rng.choice(["<mask>", "[MASK]"])})
+            )
+        if rng.random() < 0.5:
+            (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
+        caplog.clear()
+        ours = Tokenizer.load(tmp_path)
+        lines = [line for line in caplog.messages if "can never be met" not in line]
+        if lines:
+            assert all(str(tmp_path) in line for line in lines)
+            continue
+        silent += 1
+        theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+        for text in texts:
+            ids = theirs(text, add_special_tokens=False)["input_ids"]
+            assert ours.encode(text, special_in_text=True).ids == ids, (text, config, theirs.convert_ids_to_tokens(ids))
+        assert theirs.mask_token_id in (ours.mask_id, None)
+        assert ours.model_max_length == config.get("model_max_length", 512)
+    assert silent > 0 or tokenizer_class in CLASSES[-2:]

@@ -10,9 +10,9 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     ("content", "message"),
     [
         ("\n".join([*SPECIAL, "a", "b", "a"]), "line 8: 'a' stands in line 6 already"),
-        ("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"]), r"vocab.txt: \[MASK\] missing among 5 entries"),
+        ("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"]), r"vocab.txt: '\[MASK\]' missing"),
         ("\n".join([*SPECIAL, "a", "", "b"]), "line 7: empty"),
-        ("", r"\[PAD\], \[UNK\], \[CLS\], \[SEP\], \[MASK\] missing among 0 entries"),
+        ("", r"'\[PAD\]', '\[UNK\]', '\[CLS\]', '\[SEP\]', '\[MASK\]' missing"),
         (b"[PAD]\n\xff", "not UTF-8 at byte 6"),
     ],
 )

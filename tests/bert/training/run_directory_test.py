@@ -6,7 +6,7 @@ import pytest
 
 from bert.errors import InputError
 from bert.text.tokenizer import Tokenizer
-from bert.training import run_directory
+from bert.training import run_directory, tracking
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello"]
 SETTINGS = {"total_steps": 10, "seed": 0, "probes": ("a", "b"), "mesh.mode": "dp"}
@@ -74,12 +74,34 @@ def test_a_damaged_config_is_told_by_file_and_line(tmp_path, tokenizer):
         run_directory.read(tmp_path / "elsewhere")
 
 
-def test_a_run_killed_before_it_wrote_its_settings_can_start_again(tmp_path, tokenizer):
-    """The lock, compiled programs and a half-written config.json.tmp are no foreign files."""
+def test_a_run_killed_before_it_wrote_its_settings_can_start_again(tmp_path, tokenizer, killed_writer):
+    """The lock, compiled programs and half-written settings are no foreign files."""
     with run_directory.locked(tmp_path / "run"):
         (tmp_path / "run" / "cache").mkdir()
+        killed_writer(tmp_path / "run" / "config.json")
         (tmp_path / "run" / "config.json.tmp").write_text("{")
     assert not open_run(tmp_path / "run", tokenizer)
+
+
+def test_files_of_others_keep_their_text(tmp_path, tokenizer):
+    """Beside a run's own files, under names that programs use; a lock that is a link empties nothing."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "lock").write_text("mine")
+    with pytest.raises(InputError, match="no"), run_directory.locked(tmp_path / "run"):
+        raise InputError("no")
+    with run_directory.locked(tmp_path / "run"):
+        open_run(tmp_path / "run", tokenizer)
+        for name in ("config.json.tmp", "metrics.jsonl.tmp"):
+            (tmp_path / "run" / name).write_text("mine")
+        open_run(tmp_path / "run", tokenizer)
+        tracking.MetricsFile(tmp_path / "run", 0).close()
+    for name in ("lock", "config.json.tmp", "metrics.jsonl.tmp"):
+        assert (tmp_path / "run" / name).read_text() == "mine"
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / "lock").symlink_to(tmp_path / "run" / "lock")
+    with pytest.raises(InputError, match="lock: is not a plain file"):
+        run_directory.locked(tmp_path / "link").__enter__()
+    assert (tmp_path / "run" / "lock").read_text() == "mine"
 
 
 def test_two_runs_never_share_a_folder(tmp_path):
@@ -97,6 +119,9 @@ def test_a_refused_run_leaves_no_trace(tmp_path):
     for folder in (tmp_path, tmp_path / "new"):
         with pytest.raises(InputError, match="no"), run_directory.locked(folder):
             raise InputError("no")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(InputError, match="not UTF-8"):
+        run_directory.locked(tmp_path / "\udcff" / "run").__enter__()
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
     with pytest.raises(InputError, match=r"thesis\.tex: cannot be a run directory \(File exists\)"):
         run_directory.locked(tmp_path / "thesis.tex").__enter__()

@@ -95,3 +95,10 @@ def test_a_full_disk_is_one_line(tmp_path):
     tracking.MetricsFile(tmp_path, 4).close()
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == [0, 1, 2, 3, 4]
+
+
+def test_the_name_of_a_metric_makes_no_line_of_its_own(caplog):
+    """Those of labels are whatever the labels are."""
+    caplog.set_level("INFO", logger="absl")
+    tracking.Progress(20, 10, flops_per_token=1.0).report(10, "validation", {"f1:a\nb\x1b": 0.5})
+    assert r"validation  f1:a\nb\x1b 0.5000" in caplog.text

@@ -116,10 +116,14 @@ def test_a_truncated_newest_checkpoint_falls_back_to_the_one_before(tmp_path, ca
     newest = tmp_path / "cut" / "checkpoints" / "8" / "state" / "d"
     largest = max(newest.iterdir(), key=lambda path: path.stat().st_size)
     largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
+    earlier = tmp_path / "cut" / "checkpoints.damaged" / "8" / "notes.txt"
+    earlier.parent.mkdir(parents=True)
+    earlier.write_text("what was set aside before stays")
     with caplog.at_level("WARNING"):
         cut = fit(tiny.run(tmp_path / "cut", total_steps=12))
     assert "checkpoint 8 cannot be read and is set aside" in caplog.text
-    assert (tmp_path / "cut" / "checkpoints.damaged" / "8").is_dir()
+    assert len(list(earlier.parent.parent.iterdir())) == 2
+    assert earlier.exists()
     assert_equal_states(whole.state, cut.state)
 
 

@@ -21,6 +21,7 @@ class Commands:
         self.told.append(words)
         if "venv" in words:
             pathlib.Path(words[-1]).mkdir(parents=True)
+            (pathlib.Path(words[-1]) / "pyvenv.cfg").touch()
         failed = any(word in self.broken for word in words)
         return subprocess.CompletedProcess(words, int(failed), "", "warning: slow\nerror: no network\n")
 
@@ -64,6 +65,14 @@ def test_a_list_that_cannot_be_installed(tmp_path, commands):
     before = len(commands.told)
     environments.python_of("flax", tmp_path)
     assert len(commands.told) > before
+
+
+def test_a_folder_that_is_no_environment_is_kept(tmp_path, commands):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "notes.txt").touch()
+    with pytest.raises(RunError, match="torch: is no environment"):
+        environments.python_of("torch", tmp_path)
+    assert (tmp_path / "torch" / "notes.txt").exists()
 
 
 @pytest.mark.parametrize("name", ["torch", "flax", "keras"])

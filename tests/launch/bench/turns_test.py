@@ -1,5 +1,6 @@
 """Timing in turns: what is timed, the processes that wait for orders, and the table."""
 
+import subprocess
 import sys
 
 import pytest
@@ -23,6 +24,14 @@ turns.serve(lambda: time.sleep(0.01) or done.append(1), lambda: None, {"name": "
 def test_arithmetic_of_a_token(size, length, mflops):
     """The published counts for the pretraining step, forward and backward, to one per cent."""
     assert Work(size, 4, length).flops / (4 * length) / 1e6 == pytest.approx(mflops, rel=0.01)
+
+
+def test_the_peak_of_a_process_is_its_own():
+    """A parent with 400 MB in memory starts a child that needs a tenth of that."""
+    held = b"x" * 400_000_000
+    program = "from launch.bench import turns; print(turns.resident())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert 0 < int(done.stdout) < len(held) / 2
 
 
 def test_a_process_runs_the_steps_that_it_is_told_to():

@@ -75,6 +75,13 @@ def test_scores_and_the_passages_read_worst(run, model, path):
     assert run.evaluate(model, path, annotators="ben").values["scores"]["n"]["value"] == 2
 
 
+def test_a_reader_that_marks_nothing_is_told(run, model, path):
+    rows = [asked("a", "a mat on it", anna=["mat"]), asked("b", "a mat", anna=[])]
+    found = run.evaluate(model, run.write("mats.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
+    assert "nothing for all 2 questions" in found.text
+    assert run.evaluate(model, path).values["constant_answer"] is None
+
+
 def test_spans_that_lie_across_pieces_are_told(run, model):
     row = asked("a", "in paris and france", anna=["in par", "fran"], ben=["n"])
     found = run.evaluate(model, run.write("cut.jsonl", json.dumps(row) + "\n"))

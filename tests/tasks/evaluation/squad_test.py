@@ -64,6 +64,13 @@ def test_official_scores_at_the_threshold_of_training(run, model):
     assert run.evaluate(model, path, batch_size=1).values == found.values
 
 
+def test_a_reader_that_answers_no_question_is_told(run, model):
+    path = run.write("dev.json", squad(("a", "the mat is in France", ["France"]), ("b", "the mat", [])))
+    found = run.evaluate(model, path)
+    assert "nothing for all 2 questions" in found.text
+    assert run.evaluate(model, run.write("dev.json", FILE)).values["constant_answer"] is None
+
+
 def test_files_without_unanswered_questions_have_the_scores_of_squad_1(run, model):
     model.extra = dataclasses.replace(READING, no_answer=False).to_json()
     path = run.write("dev.json", squad(("a", CONTEXT, ["PARIS"]), ("b", "the mat", ["mat"])))
@@ -71,6 +78,90 @@ def test_files_without_unanswered_questions_have_the_scores_of_squad_1(run, mode
     assert list(found.values["scores"]) == ["exact", "f1", "total"]
     assert found.values["scores"]["exact"]["value"] == 50.0
     assert "HasAns" in run.evaluate(model, run.write("dev.json", FILE)).text  # nothing may be silent about these
+
+
+def unplaced(*rows):
+    """(id, context, answers as (text, answer_start or None)) each."""
+    file = squad(*((id, context, []) for id, context, _ in rows))
+    for paragraph, (_, _, answers) in zip(file["data"][0]["paragraphs"], rows, strict=True):
+        paragraph["qas"][0]["answers"] = [{"text": text} | ({} if start is None else {"answer_start": start})
+                                          for text, start in answers]  # fmt: skip
+    return file
+
+
+def test_every_question_counts_by_the_texts_of_its_golds(run, model):
+    """Texts that are not verbatim, an empty one beside one that is not in the passage, and nothing left of "the"."""
+    rows = [
+        ("a", "paris is big", [("Paris", 0)]), ("b", "paris is big", [("Paris ,", 0)]),
+        ("c", "paris is big", [("", 0), ("it 's big", 6)]), ("d", "city is big", [("city", 9)]),
+    ]  # fmt: skip
+    found = run.evaluate(model, run.write("dev.json", unplaced(*rows)))
+    values = {name: score["value"] for name, score in found.values["scores"].items()}
+    assert (values["exact"], values["total"], values["HasAns_total"], values["NoAns_total"]) == (75.0, 4, 4, 0)
+    assert found.values["rows"]["kept"] == 4
+    assert [row["id"] for row in found.values["worst"]] == ["c"]
+    the = run.evaluate(model, run.write("dev.json", unplaced(("e", "the mat", [("the", 0)]), *rows)))
+    assert the.values["scores"]["exact"]["value"] == 80.0  # only "" is right, and said
+
+
+def test_answers_without_a_position_are_scored_and_told(run, model):
+    """Half of the questions have an answer that stands twice and no answer_start: a half is right, of 32."""
+    rows = [(f"w{i}", "the city and paris and the city", [("the city", None)]) for i in range(16)]
+    rows += [(f"r{i}", "in paris", [("paris", 3)]) for i in range(16)]
+    model.extra = dataclasses.replace(READING, no_answer=False).to_json()
+    path = run.write("dev.json", unplaced(*rows))
+    found = run.evaluate(model, path)
+    assert {name: score["value"] for name, score in found.values["scores"].items()} == {
+        "exact": 50.0, "f1": 50.0, "total": 32,
+    }  # fmt: skip
+    told = found.values["rows"]
+    assert (told["read"], told["kept"], told["dropped"]) == (32, 32, {})
+    (note,) = [note for note in told["notes"] if "could not be trained on" in note]
+    assert "more than once" in note
+    assert ": 16 (first " in note
+    assert note in found.text
+
+
+def test_golds_that_are_left_out_are_told(run, model):
+    """Those of annotators that training left out, and of several spans all but the first."""
+    spans = [{"annotator": "anna", "spans": [[3, 8], [13, 16]]}, {"annotator": "ben", "spans": [[0, 2]]}]
+    row = {"id": "a", "question": "Where?", "context": "in paris and mat", "annotations": spans}
+    model.extra["files"] = {"annotators": "anna"}
+    found = run.evaluate(model, run.write("dev.jsonl", json.dumps(row) + "\n"))
+    assert found.values["scores"]["exact"]["value"] == 100.0
+    notes = found.values["rows"]["notes"]
+    assert [sum(word in note for note in notes) for word in ("annotators anna leaves golds out: 1", "several")] == [
+        1,
+        1,
+    ]
+    assert all(note in found.text for note in notes)
+
+
+def test_passages_without_anything_to_see_are_scored(run, model):
+    """Nothing is right where there is nothing; a question of which nobody says anything is left out, and told."""
+    file = unplaced(("a", "\u200b ", []), ("b", "in paris", [("paris", 3)]), ("c", "in paris", []))
+    file["data"][0]["paragraphs"][2]["qas"][0]["answers"] = None
+    found = run.evaluate(model, run.write("dev.json", file)).values
+    assert (found["scores"]["exact"]["value"], found["scores"]["total"]["value"]) == (100.0, 2)
+    (reason,) = found["rows"]["dropped"]
+    assert (reason, found["rows"]["dropped"][reason]["rows"]) == ("no annotation", 1)
+
+
+def test_f1_of_a_language_without_blanks_counts_characters_and_says_so(run, model):
+    """Said is "paris", of which the Chinese gold has the letters among others; the English passage stays official."""
+    model.extra = dataclasses.replace(READING, no_answer=False).to_json()
+    chinese = "\u6211 \u5011 \u5728 paris \u7684 \u5bb6 \u88e1 \u5e02"
+    gold = chinese[6:13]  # paris and the character behind it
+    file = unplaced(
+        ("zh", chinese, [(gold.replace(" ", ""), None)]), ("en", "in paris \u5e02", [("paris\u5e02", None)])
+    )
+    found = run.evaluate(model, run.write("dev.json", file))
+    assert found.values["scores"]["f1"]["value"] == pytest.approx(100 * (2 / 3 + 0) / 2)
+    assert {row["id"]: row["f1"] for row in found.values["worst"]} == {"zh": pytest.approx(200 / 3), "en": 0}
+    (note,) = [note for note in found.values["rows"]["notes"] if "characters as tokens" in note]
+    assert ": 1 (first " in note
+    assert note in found.text
+    assert "characters" not in run.evaluate(model, run.write("dev.json", FILE)).text
 
 
 def test_the_official_files_hold_every_question_in_the_files_order(run, model):
@@ -148,7 +239,7 @@ def test_what_does_not_fit_is_refused(run, model):
         run.module.write_predictions(
             run.folder / "dev.json" / "x.json", model, run.read(model, path, "no")[1], {}, "jsonl", 32
         )
-    assert not list(run.folder.glob("**/*.unfinished"))
+    assert not list(run.folder.glob("**/.*.unfinished-*"))
 
 
 def test_a_model_that_others_trained_is_scored_and_predicts(run):

@@ -43,6 +43,18 @@ def test_scores_and_the_sentences_tagged_worst(run, model):
     assert run.evaluate(model, path, batch_size=1, tags="1-").values == found.values
 
 
+def test_each_type_of_entity_has_a_line_and_a_tagger_that_says_o_only_is_told(run, model):
+    path = run.write("held.txt", COLUMNS)
+    found = run.evaluate(model, path, tags="1-")
+    assert found.values["classes"]["LOC"]["support"]["value"] == 2
+    assert found.values["classes"]["PER"]["recall"]["value"] == 0.5
+    assert found.values["constant_answer"] is None
+    assert any(line.split()[:2] == ["LOC", "0.4000"] for line in found.text.splitlines())
+    silent = run.evaluate(model, run.write("mat.txt", "mat O\ncat B-LOC\n\ncat O\n"))
+    assert "the model answers O for all 3 words" in silent.text
+    assert "O for all 3 words" in silent.values["constant_answer"]
+
+
 def test_several_annotators_are_compared_one_by_one(run, model):
     path = run.write("crowd.txt", "in O O O\nparis B-LOC O B-LOC\n\njohn B-PER ? ?\n")
     values = {n: s["value"] for n, s in run.evaluate(model, path, tags="1-").values["scores"].items()}

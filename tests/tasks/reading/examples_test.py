@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
+from tasks.reading.equal_texts import key_of
 from tasks.reading.examples import ColumnSettings, find_labels, make_examples, split
 from tasks.reading.tables import read_table
 
@@ -234,3 +235,81 @@ def test_numbers_are_split_at_random(table):
     made = examples_of(table(column([i / 7 for i in range(40)])))
     train, validation = split(made, 0.25, seed=0)
     assert (len(train.kept), len(validation.kept)) == (30, 10)
+
+
+def earlier_split(class_N, share, seed):
+    """bool [N]: the validation part of a file without equal texts, as runs were begun with that go on now."""
+    rng = np.random.default_rng(seed)
+    members = [rng.permutation(np.flatnonzero(class_N == c)) for c in np.unique(class_N)]
+    exact = np.array([len(rows) * share for rows in members])
+    take = np.floor(exact).astype(int)
+    for c in np.argsort(take - exact, kind="stable")[: max(round(len(class_N) * share) - take.sum(), 0)]:
+        take[c] += 1
+    chosen = [rows[: min(n, len(rows) - 1)] for rows, n in zip(members, take, strict=True)]
+    return np.isin(np.arange(len(class_N)), np.concatenate(chosen))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_without_equal_texts_and_on_request_a_split_is_as_it_always_was(table, seed):
+    rng = np.random.default_rng(seed)
+    class_N = rng.choice(5, rng.integers(30, 200), p=[0.5, 0.3, 0.15, 0.04, 0.01])
+    made = examples_of(table(column([f"c{c}" for c in class_N])))
+    doubled = examples_of(table(column([f"c{c}" for c in class_N]) * 2))
+    for share in (0.03, 0.1, 0.5, 0.9):
+        wanted = np.flatnonzero(earlier_split(class_N, share, seed)).tolist()
+        assert split(made, share, seed)[1].kept == wanted
+        wanted = np.flatnonzero(earlier_split(np.tile(class_N, 2), share, seed)).tolist()
+        assert split(doubled, share, seed, equal_apart=True)[1].kept == wanted
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("pair", [False, True])
+def test_equal_texts_stay_in_one_part_and_classes_keep_their_shares(table, seed, pair):
+    """Each text once to four times, with other blanks and letters; now and then with another label."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(300):
+        label = str(rng.choice(["a", "b", "c"], p=[0.6, 0.3, 0.1]))
+        for copy in range(rng.integers(1, 5)):
+            texts = ["Ab  text", f"{i}"][:: -1 if copy % 2 else 1] if pair else [f"Ab  text{i}"]
+            texts = [text.upper() if copy % 2 else f" {text}" for text in texts]
+            rows.append({"text": texts[0], "other": texts[-1], "label": "b" if rng.random() < 0.02 else label})
+    made = examples_of(table(rows), text=("text", "other") if pair else "text")
+    train, validation = parts = split(made, 0.2, seed)
+    seen = [{key_of(texts) for texts in part.texts} for part in parts]
+    assert not seen[0] & seen[1]
+    assert sorted(train.kept + validation.kept) == made.kept
+    assert abs(len(validation.kept) - 0.2 * len(rows)) <= 2
+    assert np.abs(validation.targets.sum(0) - 0.2 * made.targets.sum(0)).max() <= 6  # but for the other labels: 3
+    assert any("stay in one part" in note for note in train.report.notes)
+    assert not any("stay in one part" in note for note in validation.report.notes)
+    assert split(made, 0.2, seed)[1].kept == validation.kept
+
+
+def test_a_file_whose_every_row_stands_twice(table):
+    made = examples_of(table(column(["a"] * 60 + ["b"] * 40) * 2))
+    train, validation = split(made, 0.1, seed=0)
+    assert not set(train.texts) & set(validation.texts)
+    np.testing.assert_array_equal(validation.targets.sum(0), [12, 8])
+
+
+def test_a_class_that_equal_texts_keep_out_of_the_validation_part_is_told(table):
+    rows = column(["a"] * 40) + [{"text": "same", "label": "b"}] * 20
+    train, validation = split(examples_of(table(rows)), 0.1, seed=0)
+    assert validation.targets.sum(0).tolist() == [4, 0]
+    assert any("none of the 20 rows of b " in note for note in train.report.notes)
+    every = [{"text": "same", "label": label} for label in "ab" * 10]
+    train, validation = split(examples_of(table(every)), 0.1, seed=0)  # nothing else is left to do; the job counts them
+    assert validation.texts == [("same",), ("same",)]
+
+
+def test_groups_leave_each_class_in_training_and_come_as_near_to_the_share_as_they_can(table):
+    twice = [{"text": f"t{i // 2}", "label": "b"} for i in range(10)]
+    five = [{"text": f"f{i // 5}", "label": "c"} for i in range(10)]
+    made = examples_of(table(column(["a"] * 80) + twice + five))
+    for seed in range(5):
+        _, validation = split(made, 0.1, seed)
+        assert validation.targets.sum(0).tolist() == [8, 2, 0]  # one b is wanted, and one c: a pair, but not five
+    only = examples_of(table([*column(["a"] * 6), {"text": "text 0", "label": "b"}]))
+    for seed in range(10):
+        assert split(only, 0.5, seed)[0].targets.sum(0)[1] == 1

@@ -5,9 +5,19 @@ import json
 import re
 from collections import Counter
 
+import numpy as np
 import pytest
 
-from tasks.reading.questions import Annotation, QuestionSettings, read_questions, split
+from tasks.reading.questions import (
+    Annotation,
+    Gold,
+    QuestionSettings,
+    for_scoring,
+    for_training,
+    passage_keys,
+    read_questions,
+    split,
+)
 from tests.tasks.reading.one_line import message_of, says_so
 
 CONTEXT = "café 🤗 in Paris,\r\n\r\nnot in  London. Paris is big. 𝒳!"
@@ -62,33 +72,84 @@ def test_a_question_without_an_answer_has_one_annotator_who_found_nothing(write)
     odd = {"answers": [answer("Paris", 10)], "is_impossible": True}
     questions = read(write("a.json", squad(*right, odd)))
     assert [row.annotations for row in questions.rows] == [(Annotation("1", ()),)] * 4
-    assert notes_of(questions) == {"is_impossible though there are answers, which are left out": 1}
+    assert notes_of(questions) == {
+        "is_impossible though there are answers: trained as without one, scored by the answers": 1
+    }
+    assert [row.golds for row in questions.rows] == [(Gold("1", ()),)] * 3 + [(Gold("1", ("Paris",)),)]
+    assert for_training(questions).rows == questions.rows
 
 
-def test_wrong_offsets_move_to_the_one_place_or_are_dropped_and_counted(write):
+def test_wrong_offsets_move_to_the_one_place_or_are_for_scores_alone(write):
     """London stands once; Paris twice; Rome never; a start below 0 must not count from the end."""
     moved = [answer("London", 5), answer("𝒳!", -2), answer("café", 9_999), {"text": "big"}]
-    lost = [answer("Paris", 11), answer("Rome", 0)]
+    lost = [answer("Paris", 11), answer("Rome", 0), {"text": "Paris"}]
     blank = [answer("  ", 28), answer("", -1)]
     given = [{"answers": [*moved, *lost, *blank]}, {"answers": lost}, {"answers": [answer("Paris", 10)]}]
     path = write("a.json", squad(*given))
     questions = read(path)
-    assert [row.id for row in questions.rows] == ["q1", "q3"]
-    assert texts(questions.rows[0]) == [("London",), ("𝒳!",), ("café",), ("big",), ()]
-    assert [one.annotator for one in questions.rows[0].annotations] == ["1", "2", "3", "4", "8"]
-    assert notes_of(questions) == {
-        "answers whose text is not at answer_start but once elsewhere, moved there": 4,
-        "answers whose text is not at answer_start, and more than once in the passage, dropped": 2,
-        "answers whose text is not at answer_start, and not in the passage, dropped": 2,
-        "answers of blanks alone, dropped": 1,
+    trained = for_training(questions)
+    assert [row.id for row in trained.rows] == ["q1", "q3"]
+    assert texts(trained.rows[0]) == [("London",), ("𝒳!",), ("café",), ("big",), ()]
+    assert [one.annotator for one in trained.rows[0].annotations] == ["1", "2", "3", "4", "9"]
+    twice, nowhere, moved_to = (
+        "more than once in the passage",
+        "not in the passage",
+        "the one place of their text in the",
+    )
+    read_notes = {
+        f"answers whose position is {moved_to} passage (not at answer_start)": 3,
+        f"answers whose position is {moved_to} passage (no answer_start)": 1,
+        f"answers without a position for training ({twice}, not at answer_start)": 2,
+        f"answers without a position for training ({twice}, no answer_start)": 2,
+        f"answers without a position for training ({nowhere})": 2,
+        "answers without a position for training (blanks alone)": 1,
         "answers with the text '', each a vote for no answer": 1,
     }
+    assert notes_of(trained) == read_notes
+    reason = f"no position of an answer: {twice}, not at answer_start; {nowhere}; {twice}, no answer_start"
     place = f"{path}: row 1, paragraph 1, question 2"
-    report = questions.report
-    assert (report.read, report.kept, report.dropped) == (3, 2, {"none of its answers is in the passage": (1, place)})
+    assert (trained.report.read, trained.report.kept, trained.report.dropped) == (3, 2, {reason: (1, place)})
+    scored = for_scoring(questions)
+    assert [[text for _, own in row.golds for text in own] for row in scored.rows] == [
+        [one["text"] for one in row["answers"]] for row in given
+    ]
+    assert (scored.report.read, scored.report.kept, scored.report.dropped) == (3, 3, {})
+    could_not = f"questions that are scored but could not be trained on ({reason})"
+    assert notes_of(scored) == read_notes | {could_not: 1}
     kept = read(path, "if there")
     assert [len(row.annotations) for row in kept.rows] == [5, 0, 1]
-    assert notes_of(kept)["none of its answers is in the passage, but kept"] == 1
+    assert notes_of(kept)[f"{reason}, but kept"] == 1
+
+
+def test_an_answer_without_a_position_is_not_taken_for_no_answer(write):
+    """Beside votes for no answer: the question has an answer, of which training knows no place."""
+    lost, nothing = answer("it 's big", 0), answer("", 0)
+    given = [{"answers": [nothing, lost]}, {"answers": [lost, nothing, nothing]}, {"answers": [nothing]}]
+    path = write("a.json", squad(*given, {"answers": [nothing, answer("Paris", 10)]}))
+    assert [row.id for row in for_training(read(path)).rows] == ["q3", "q4"]
+    assert [len(row.golds) for row in read(path).rows] == [2, 3, 1, 2]
+    assert [row.id for row in for_training(read(path, annotators="1")).rows] == ["q1", "q3", "q4"]  # nobody says else
+
+
+def test_a_split_is_over_what_can_be_trained_on(write):
+    """Questions without a position change neither part's others; those of the validation part are scored."""
+    right = [{"title": f"t{i}", "context": "a b a", "id": f"r{i}", "question": "?", "answers": [answer("b", 2)]}
+             for i in range(12)]  # fmt: skip
+    lost = [row | {"id": f"l{i}", "answers": [answer("a", 1)]} for i, row in enumerate(right)]
+    alone = [lost[0] | {"id": "alone", "title": "alone"}]
+    more = split(read(write("a.json", json.dumps([*alone, *right, *lost]))), 0.3, 3)
+    fewer = split(read(write("b.json", json.dumps(right))), 0.3, 3)
+    for part, other in zip(more, fewer, strict=True):
+        assert [row.id for row in part.rows if not row.untrainable] == [row.id for row in other.rows]
+    assert [row.id for row in for_training(more[0]).rows] == [row.id for row in fewer[0].rows]
+    report = for_training(more[0]).report
+    assert report.kept + sum(report.elsewhere.values()) + sum(n for n, _ in report.dropped.values()) == report.read
+    assert {row.id[1:] for row in more[1].rows} == {row.id[1:] for row in fewer[1].rows}
+    assert len(more[1].rows) == 2 * len(fewer[1].rows)
+    nothing = read(write("c.json", json.dumps(lost)))
+    assert says_so(
+        r"c\.json: none of 12 questions can be used \(no position of an answer", message_of(for_training, nothing)
+    )
 
 
 def test_a_list_of_articles_and_flat_rows_are_the_same_questions(write):
@@ -122,7 +183,7 @@ def test_passages_with_nothing_to_see_keep_their_id_unless_they_must_teach(write
         questions = read(path, labelled)
         assert [(row.id, row.context) for row in questions.rows] == [("q1", context)]
         assert notes_of(questions) == {"no passage, but kept": 1}
-    assert says_so(r"a\.json: none of 1 questions can be used \(no passage: 1\)", fault(path))
+    assert says_so(r"a\.json: none of 1 questions can be .* \(no passage: 1\)", message_of(for_training, read(path)))
 
 
 def test_annotations_are_not_looked_at_where_nobody_wants_them(write):
@@ -236,7 +297,9 @@ def test_paths_and_settings_that_make_no_sense(write, tmp_path):
 def articles(*sizes):
     """Rows of a file with articles of so many questions."""
     names = [(f"t{i}", f"{i}.{j}") for i, size in enumerate(sizes) for j in range(size)]
-    rows = [{"title": title, "context": "a", "id": name, "question": "?", "answers": []} for title, name in names]
+    rows = [
+        {"title": title, "context": f"a {title}", "id": name, "question": "?", "answers": []} for title, name in names
+    ]
     return json.dumps(rows)
 
 
@@ -264,6 +327,26 @@ def test_other_seeds_split_otherwise_and_bad_shares_are_refused(write):
     one, two = (read(write("b.json", articles(*sizes))) for sizes in [(9,), (3, 3)])
     assert says_so("1 articles or documents are too few", message_of(split, one, 0.9, 0))
     assert [len(part.rows) for part in split(two, 0.99, 0)] == [3, 3]
+
+
+def test_articles_with_the_same_passage_stay_in_one_part(write):
+    """Each passage stands in two articles, with other blanks; which part an article is in is a function of the seed."""
+    rows = [
+        {"title": f"t{i}{side}", "context": f"The {side * ' '}passage {i}", "id": f"{i}{side}"}
+        | {"question": "?", "answers": []}
+        for side in range(2)
+        for i in range(20)
+    ]  # fmt: skip
+    questions = read(write("a.json", json.dumps(rows)))
+    train, validation = split(questions, 0.2, 0)
+    assert not set(passage_keys(train)) & set(passage_keys(validation))
+    assert len(validation.rows) == 8
+    assert any("share a passage" in note for note in train.report.notes)
+    apart = split(questions, 0.2, 0, equal_apart=True)[1]
+    order = np.random.default_rng(0).permutation(40)[:8]
+    assert [row.group for row in apart.rows] == [rows[i]["title"] for i in sorted(order)]
+    same = read(write("b.json", json.dumps([row | {"context": "a"} for row in rows])))
+    assert len(split(same, 0.2, 0)[1].rows) == 8  # all share it
 
 
 # Real files, as the README beside the data counts them

@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from tasks.reading.questions import split
+from tasks.reading.questions import for_training, split
 from tests.tasks.reading.one_line import says_so
 from tests.tasks.reading.questions_test import fault, notes_of, read, texts
 
@@ -148,8 +148,10 @@ def test_all_o_is_a_vote_and_no_label_is_none(write):
     rows = [words("a_b", "O O"), words("a_b", "", id="n", label=None), words("a__b", "O B O", id="e")]
     path = write("a.json", json.dumps(rows))
     questions = read(path)
-    assert [row.annotations for row in questions.rows] == [(("1", ()),)]
-    assert list(questions.report.dropped) == ["no annotation", "none of its annotators has a right span"]
+    trained = for_training(questions)
+    assert [row.annotations for row in trained.rows] == [(("1", ()),)]
+    assert list(trained.report.dropped) == ["no annotation", "none of its annotators has a right span"]
+    assert [row.golds for row in questions.rows] == [(("1", ()),), (("1", ("",)),)]  # as the official scorer has them
     assert notes_of(questions)["empty spans, dropped"] == 1
     assert [row[2:4] for row in read(path, "no").rows] == [("a b", ()), ("a b", ()), ("a  b", ())]
 

@@ -1,6 +1,8 @@
 import csv
 import gzip
 import json
+import re
+import time
 
 import datasets
 import pyarrow
@@ -177,3 +179,23 @@ def test_long_quoted_fields_are_read_and_the_limit_of_csv_is_left_alone(write):
     csv.field_size_limit(131_072)  # as Python sets it
     assert len(read_table(write("a.csv", 'text\n"' + "x" * 300_000 + '"\n')).rows[0]["text"]) == 300_000
     assert csv.field_size_limit() == 131_072
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16", "utf-32"])
+@pytest.mark.parametrize("word", ["good", "gr\u00fcn", "\u5f88\u597d"])
+def test_the_way_out_of_two_bytes_a_character_works(write, encoding, word):
+    path = write("a.csv", f"text,label\n{word},1\n".encode(encoding))
+    with pytest.raises(InputError, match=r"a\.csv.*ncoding to .*utf-\d\d") as caught:
+        read_table(path)
+    named = re.search(r"utf-\d\d(-[lb]e)?", str(caught.value))[0]
+    assert read_table(path, TableSettings(encoding=named)).rows == [{"text": word, "label": "1"}]
+    marked = write("b.csv", f"\ufefftext,label\n{word},1\n".encode("utf-16-le"))
+    assert read_table(marked, TableSettings(encoding="utf-16-le")).columns == ("text", "label")
+
+
+def test_headers_of_many_columns_take_no_time(write):
+    began = time.monotonic()
+    names = [f"c{i}" for i in range(30_000)]
+    for header in (names, [""] * 30_000):
+        assert len(read_table(write("a.csv", f"{','.join(header)}\n{','.join(names)}\n")).columns) == 30_000
+    assert time.monotonic() - began < 5

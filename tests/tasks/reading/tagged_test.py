@@ -6,6 +6,7 @@ import json
 import re
 import tarfile
 
+import numpy as np
 import pytest
 
 from tasks.reading.tagged import TagSettings, read_tagged, split
@@ -283,7 +284,7 @@ def test_labelled_is_one_of_three(write):
 
 
 def test_a_split_cuts_no_document_apart(write):
-    text = "".join(f"-DOCSTART- O\n\n{'a O' + chr(10) * 2}" + "b O\n\n" * (n % 4) for n in range(40))
+    text = "".join(f"-DOCSTART- O\n\na{n} O\n\n" + "b O\n\n" * (n % 4) for n in range(40))
     rows = read(write("a.txt", text))
     train, validation = split(rows, 0.25, seed=3)
     assert sorted(train.rows + validation.rows) == sorted(rows.rows)
@@ -304,6 +305,27 @@ def test_a_split_cuts_no_document_apart(write):
     assert [len(part.rows) for part in split(single, 0.5, 0)] == [1, 1]  # its sentences
     one = read(write("c.txt", "-DOCSTART- O\n\na O\n"))
     assert says_so("only one sentence can be used, which is not split", message_of(split, one, 0.5, 0))
+
+
+def test_equal_sentences_and_equal_documents_stay_in_one_part(write):
+    """Sentences that are no document's, and documents; on request as it was before."""
+    lines = "".join(f"word{n} O\n{'X' if copy else 'x'} O\n\n" for copy in range(2) for n in range(30))
+    documents = "".join(f"-DOCSTART- O\n\na{n} O\n\nsame O\n\n" for n in range(20)) * 2
+    for name, text in (("a.txt", lines), ("b.txt", documents)):
+        rows = read(write(name, text))
+        train, validation = split(rows, 0.2, seed=1)
+        seen = [{row.words for row in part.rows if row.words != ("same",)} for part in (train, validation)]
+        seen = [{tuple(word.lower() for word in words) for words in part} for part in seen]
+        assert seen[1]
+        assert not seen[0] & seen[1]
+        assert abs(len(validation.rows) - 0.2 * len(rows.rows)) <= 1
+        assert any("stay in one part" in note for note in train.report.notes)
+        apart = split(rows, 0.2, seed=1, equal_apart=True)
+        names = np.unique([row.document for row in rows.rows])
+        chosen = names[np.random.default_rng(1).permutation(len(names))[: len(names) // 5]]
+        assert {row.document for row in apart[1].rows} == set(chosen)
+    single = read(write("c.txt", "-DOCSTART- O\n\na O\n\nA O\n"))
+    assert [len(part.rows) for part in split(single, 0.5, 0)] == [1, 1]  # all are equal
 
 
 def test_both_schemes_of_conll_2003_are_one_data_set(shared):

@@ -1,0 +1,120 @@
+"""Keys of other people's config.json that say what `BertConfig` does not hold: another model, nothing, or who knows.
+
+The keys that BertConfig holds are in config.py. What the names and shapes of tensors say is interop/other_models.py.
+
+Source: transformers ``configuration_utils.py`` and ``models/*/configuration_*.py``; google-research/bert.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from bert.errors import InputError
+
+WRITTEN_HERE = ("written_by", "pretraining", "classification", "bio_mrc", "squad", "tagging")
+# They change no output of an encoder that is not a decoder: what a file was made by, words for tokenizers and
+# generation, what is returned, how it is computed, the shares dropped in training.
+_HARMLESS = """
+    _attn_implementation _attn_implementation_autoset _attn_implementation_internal _commit_hash _name_or_path adapters
+    architectures attn_implementation chunk_size_feed_forward classifier_dropout cross_attention_hidden_size
+    custom_pipelines directionality do_lower_case dtype finetuning_task framework gradient_checkpointing id2label
+    label2id language max_seq_length model_max_length model_type name name_or_path num_choices num_labels
+    output_attentions output_hidden_states output_past pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers
+    pooler_size_per_head pooler_type prefix problem_type return_dict sentence_transformers task_specific_params
+    tf_legacy_loss tie_encoder_decoder tie_word_embeddings tokenizer_class torch_dtype torchscript
+    transformers.js_config transformers_version use_bfloat16 use_cache use_return_dict version xla_device
+    bos_token_id cls_token_id decoder_start_token_id eos_token_id mask_token_id pad_token_id sep_token_id unk_token_id
+    bad_words_ids begin_suppress_tokens diversity_penalty do_sample early_stopping encoder_no_repeat_ngram_size
+    exponential_decay_length_penalty forced_bos_token_id forced_eos_token_id length_penalty max_length min_length
+    no_repeat_ngram_size num_beam_groups num_beams num_return_sequences output_scores remove_invalid_values
+    repetition_penalty return_dict_in_generate suppress_tokens temperature top_k top_p typical_p
+"""
+# Checked by `refuse_other_models` or in config.py, and fine where they come through.
+_CHECKED = "add_cross_attention embedding_size is_decoder is_encoder_decoder position_embedding_type pruned_heads"
+KNOWN = frozenset([*_HARMLESS.split(), *_CHECKED.split(), *WRITTEN_HERE])
+# Keys of any value but none, 0 and false that say how else positions, norms or weights are.
+_OTHER_COMPUTATION = {
+    r"alibi": "linear position biases (ALiBi)",
+    r"rotary|rope_": "rotary positions",
+    r"relative_(attention|position)": "relative positions",
+    r"pre_?norm|norm_first|normalize_before": "norms before the sublayers",
+    r"quantization_config": "quantized weights (dequantize the model and save it again)",
+}
+# Beginnings of the names of transformers' classes of other models.
+_FAMILIES = """
+    Albert Bart BertGeneration BigBird Bros Camembert Canine ConvBert Data2VecText Deberta DebertaV2
+    DistilBert Electra Ernie ErnieM Esm EuroBert FNet Flaubert Funnel GPT2 IBert JinaBert LayoutLM LayoutLMv2 LayoutLMv3
+    Lilt Longformer Luke Lxmert MPNet MarkupLM MegatronBert MobileBert ModernBert Mra Nezha NomicBert Nystromformer
+    OpenAIGPT QDQBert RemBert RoCBert RoFormer Roberta RobertaPreLayerNorm Splinter SqueezeBert T5 Tapas VisualBert XLM
+    XLMRoberta XLMRobertaXL XLNet Xmod Yoso
+"""
+
+
+def architectures(values: Mapping[str, Any]) -> list[str]:
+    """The classes that the file names, without TF or Flax in front."""
+    named = values.get("architectures")
+    named = named if isinstance(named, list) else [named]
+    return [re.sub("^(TF|Flax)", "", name) for name in named if isinstance(name, str)]
+
+
+def family(name: str) -> str:
+    """What stands before the task in the name of a class: "Bert" of BertForMaskedLM."""
+    return re.split(r"(?<=.)(?:Model|LMHead|PreTrained|Encoder|Decoder|For[A-Z])", name)[0]
+
+
+def says_bert(values: Mapping[str, Any]) -> bool:
+    """Whether the file calls its model a BERT, by ``model_type`` or ``architectures``."""
+    return values.get("model_type") == "bert" or any(family(name) == "Bert" for name in architectures(values))
+
+
+def refuse_other_models(values: Mapping[str, Any], source: str) -> None:
+    """Refuses what is no BERT encoder.
+
+    Raises:
+      InputError: naming the key, its value and what it means.
+    """
+    kind = values.get("model_type")  # absent in files from before 2020 and in Google's
+    if kind not in (None, "bert"):
+        raise InputError(f"{source}: model_type is {kind!r:.100}; only 'bert' can be loaded here")
+    other = next((name for name in architectures(values) if family(name) in _FAMILIES.split()), None)
+    if other:
+        raise InputError(
+            f"{source}: architectures names {other:.100}, a model of another kind; only BERT's can be loaded"
+        )
+    positions = values.get("position_embedding_type", "absolute")
+    if positions != "absolute":
+        raise InputError(f"{source}: position_embedding_type is {positions!r:.100}; only 'absolute' can be loaded here")
+    for name in ("is_decoder", "add_cross_attention", "is_encoder_decoder"):
+        if values.get(name):
+            raise InputError(f"{source}: {name} is {values[name]!r:.100}; only encoders can be loaded here")
+    if values.get("pruned_heads"):
+        raise InputError(f"{source}: pruned_heads is not empty; only models with all heads in each layer can be loaded")
+    width = values.get("embedding_size")
+    if width not in (None, values.get("hidden_size")):
+        raise InputError(
+            f"{source}: embedding_size is {width!r:.100}, hidden_size {values.get('hidden_size')!r:.100}, as in "
+            "ELECTRA and ALBERT; only models with one width can be loaded here"
+        )
+    for key, value in values.items():
+        meaning = next(
+            (told for pattern, told in _OTHER_COMPUTATION.items() if re.search(f"(^|_)({pattern})", key)), None
+        )
+        if meaning and value:
+            raise InputError(f"{source}: {key} is {value!r:.100}: {meaning}; only a plain BERT can be loaded here")
+
+
+def notes(values: Mapping[str, Any], held: Collection[str], source: str) -> list[str]:
+    """What a person should know who relies on the file: classes and keys that nothing here reads.
+
+    Args:
+      held: the keys that are read elsewhere.
+    """
+    found = []
+    others = [name for name in architectures(values) if family(name) != "Bert"]
+    if others:
+        found.append(f"{source}: architectures names {', '.join(others)[:200]}, not known here; read as a BERT")
+    unknown = sorted(key for key, value in values.items() if key not in KNOWN and key not in held and value is not None)
+    if unknown:
+        shown = ", ".join(key[:60] for key in unknown[:12]) + (", ..." if len(unknown) > 12 else "")
+        found.append(f"{source}: not known here, so without effect, whatever they mean elsewhere: {shown}")
+    return found

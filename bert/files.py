@@ -1,0 +1,266 @@
+"""Files and folders that get their names only when they are complete, and one writer at a time.
+
+What is being written stands beside its place in a workspace, a new folder .NAME.unfinished-RANDOM that holds
+
+  mark   names the target; the writer holds a lock on it
+  new    what is being written
+  old    the folder that it takes the place of, from the first of two renames on
+
+A workspace is deleted only where its mark names the target and its writer is gone; no other name is taken to be ours.
+A kill at any moment leaves a whole older or newer output under its name, or as ``old``, which `settle` brings back.
+"""
+
+import contextlib
+import errno
+import fcntl
+import glob
+import json
+import os
+import pathlib
+import re
+import secrets
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from absl import logging
+
+from bert.errors import InputError, RunError, cannot_write
+
+Finished = Callable[[pathlib.Path], bool]
+
+
+@contextlib.contextmanager
+def lock(path: pathlib.Path, busy: str) -> Iterator[bool]:
+    """Holds a lock on a file until the block or the process ends; yields whether the file was made for it.
+
+    Raises InputError where another process holds it (``busy``) or it is no plain file, OSError where it cannot be made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not os.path.lexists(path)
+    if not is_new and not stat.S_ISREG(path.lstat().st_mode):
+        raise InputError(f"{path}: is not a plain file, so it cannot serve as a lock; move it away")
+    with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(busy) from None
+        try:
+            yield is_new
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)  # processes that were forked meanwhile hold the file open, too
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """JSON with a line end. Half characters, which a file name may hold and UTF-8 cannot, are escaped."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return (json.dumps(value, indent=indent) if re.search("[\ud800-\udfff]", text) else text) + "\n"
+
+
+def write(path: pathlib.Path, text: str) -> None:
+    """Writes a text file (UTF-8) that has its name only when it is complete; makes its folder. OSError where it cannot.
+
+    What a link leads to is replaced, and keeps its mode and owner. Pipes and devices are written into, and so is a file
+    in a folder that takes no new one.
+    """
+    content, before = text.encode(), None
+    with contextlib.suppress(FileNotFoundError):
+        before = os.stat(path)
+    if fd := standard_stream(path):
+        sys.stdout.flush()  # /dev/stdout may be a file that holds what was printed before
+        with open(os.dup(fd), "wb") as stream:
+            stream.write(content)
+    elif before and not stat.S_ISREG(before.st_mode):
+        path.write_bytes(content)
+    else:
+        _replace(pathlib.Path(os.path.realpath(path)), content, before)
+
+
+def standard_stream(path: pathlib.Path) -> int | None:
+    """1 or 2 where this is the process's standard output or error, which may be a file; else None."""
+    try:
+        return next((fd for fd in (1, 2) if os.path.samestat(os.fstat(fd), os.stat(path))), None)
+    except OSError:  # there is no such file, or the stream is closed
+        return None
+
+
+def _replace(target: pathlib.Path, content: bytes, before: os.stat_result | None) -> None:
+    try:
+        with _workspace(target) as place, open(place / "new", "xb") as file:
+            if before:  # first, for others may not read what is written
+                os.chown(file.fileno(), before.st_uid, before.st_gid)
+                os.chmod(file.fileno(), stat.S_IMODE(before.st_mode))
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(place / "new", target)
+    except OSError as error:  # a read-only or sticky folder, another's file, a file that is mounted by itself
+        if not before or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY):
+            raise
+        with open(target, "r+b") as file:
+            file.write(content)
+            file.truncate()
+
+
+def free_name(path: pathlib.Path) -> pathlib.Path:
+    """The path, or where something is there already, one beside it that is free."""
+    while os.path.lexists(path):
+        path = path.with_name(f"{path.name}-again")
+    return path
+
+
+def check_replaceable(target: pathlib.Path, ours: Collection[str]) -> None:
+    """Raises InputError for a file, a folder with anything but files ``ours``, and a place where none can be made."""
+    try:
+        if os.path.lexists(target) and not target.is_dir():
+            what = "is a link to itself" if target.is_symlink() else "is a file"
+            raise InputError(f"{target}: {what}; choose a directory")
+        if os.path.ismount(target):  # it could be neither renamed nor removed
+            raise InputError(f"{target}: is a mount point, which cannot be replaced; choose a directory inside it")
+        entries = target.iterdir() if target.exists() else ()
+        others = sorted(e.name for e in entries if e.name not in ours or not (e.is_symlink() or e.is_file()))
+        if others:
+            shown = ", ".join(others[:3])
+            raise InputError(f"{target}: holds other files ({shown}); choose a new or an empty directory")
+        # What a file system lets one do is known when it is done: a folder is made where `replacing` will, and goes.
+        beside = next((parent for parent in target.parents if parent.exists()), target)
+        pathlib.Path(tempfile.mkdtemp(dir=beside)).rmdir()
+    except OSError as error:
+        raise _cannot_be_made(target, error) from None
+
+
+def _cannot_be_made(target: pathlib.Path, error: OSError) -> InputError:
+    return InputError(f"{target}: cannot be made or replaced ({error.strerror}); choose another directory")
+
+
+@contextlib.contextmanager
+def replacing(target: pathlib.Path, *, finished: Finished | None = None, busy: str = "") -> Iterator[pathlib.Path]:
+    """A folder to write into, which becomes ``target`` at the end, or goes where anything fails.
+
+    ``finished``: whether a folder that could not be put in place is what the next call yields; it is empty otherwise.
+    ``busy``: what a second writer is told; where it is empty there may be several, and the last one wins.
+    Raises InputError where it cannot be made or written (one that is raised within names the folder as it was to be
+    called), RunError where it is finished, but cannot be put in place.
+    """
+    new = None
+    try:
+        with _workspace(target, finished, busy) as place:
+            (place / "new").mkdir(exist_ok=True)
+            new = place / "new"
+            yield new
+            _put_in_place(new, target)
+    except InputError as error:
+        raise InputError(str(error).replace(str(new), str(target)) if new else str(error)) from None
+    except BrokenPipeError:  # of our standard output
+        raise
+    except OSError as error:
+        if new is None:
+            raise _cannot_be_made(target, error) from None
+        why = error.strerror or error
+        if finished and finished(new):
+            raise RunError(
+                f"{new}: finished, but it could not take the place of {target} ({why}); rename it by hand, or run "
+                "again when that is mended: nothing will be done twice"
+            ) from error
+        raise cannot_write(target, error) from None
+
+
+def _put_in_place(new: pathlib.Path, target: pathlib.Path) -> None:
+    old = new.with_name("old")
+    if target.exists():
+        for path in (target, *(entry for entry in target.iterdir() if not entry.is_symlink())):
+            if (new / path.relative_to(target)).exists():
+                shutil.copymode(path, new / path.relative_to(target))
+        target.rename(old)
+    try:
+        new.rename(target)
+    except BaseException:
+        if old.exists() and not target.exists():
+            old.rename(target)
+        raise
+
+
+def settle(target: pathlib.Path, needed: Collection[str], *, clear: bool = False) -> None:
+    """Brings back an older folder with the names ``needed`` where a process was killed between the two renames.
+
+    ``clear``: deletes what else killed processes left, but for new folders with these names.
+    Raises InputError where the file system does not let it.
+    """
+    for place, is_left in _workspaces(target):
+        old, new = (all((place / part / name).is_file() for name in needed) for part in ("old", "new"))
+        deadline = time.monotonic() + 1
+        while old and not is_left and not target.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)  # a process at work is between the renames for a moment only
+        if old and is_left and not target.exists():
+            try:
+                (place / "old").rename(target)
+            except OSError as error:
+                how = f"{place / 'old'} cannot be renamed back ({error.strerror}); do that by hand"
+                raise InputError(f"{target}: a process was killed while it replaced this, and {how}") from error
+            logging.warning("%s: a process was killed while it replaced this directory; the older one is back", target)
+        if clear and is_left and not new:
+            _clear(place, target)
+
+
+def _names(target: pathlib.Path) -> tuple[str, bytes]:
+    """How the names of its workspaces begin, and what their marks hold."""
+    return f".{target.name[:40]}.unfinished-", b"bert-jax is writing " + os.fsencode(target.name) + b"\n"
+
+
+@contextlib.contextmanager
+def _workspace(target: pathlib.Path, finished: Finished | None = None, busy: str = "") -> Iterator[pathlib.Path]:
+    """A new workspace, with the ``finished`` folder of a killed process where there is one; all others are cleared."""
+    absent = [parent for parent in target.parents if not parent.exists()]  # the nearest first
+    place = target.with_name(_names(target)[0] + secrets.token_hex(8))
+    try:
+        if absent:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        place.mkdir()
+        with open(place / "mark", "xb", buffering=0) as mark:
+            with contextlib.suppress(OSError):  # there are file systems without locks
+                fcntl.flock(mark, fcntl.LOCK_EX)
+            mark.write(_names(target)[1])
+            try:
+                for other, is_left in _workspaces(target):
+                    if busy and not is_left and other != place:
+                        raise InputError(busy)
+                    if is_left and finished and finished(other / "new") and not (place / "new").exists():
+                        (other / "new").rename(place / "new")
+                    if is_left:
+                        _clear(other, target)
+                yield place
+            finally:
+                if not (finished and finished(place / "new")):
+                    _clear(place, target)
+    finally:
+        for folder in (place, *absent):
+            with contextlib.suppress(OSError):  # not empty, or gone already
+                folder.rmdir()
+
+
+def _workspaces(target: pathlib.Path) -> Iterator[tuple[pathlib.Path, bool]]:
+    """The workspaces of a target, and whether the writer is gone; then it is locked until the next one is asked for."""
+    beginning, content = _names(target)
+    for place in sorted(target.parent.glob(f"{glob.escape(beginning)}*")):
+        mark = place / "mark"
+        # Where there are no locks, nobody knows whether the writer is gone.
+        with contextlib.suppress(OSError), open(mark, "r+b" if os.access(mark, os.W_OK) else "rb") as file:
+            if place.is_symlink() or file.read() != content:
+                continue
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                is_left = True
+            except BlockingIOError:
+                is_left = False
+            yield place, is_left
+
+
+def _clear(place: pathlib.Path, target: pathlib.Path) -> None:
+    """Deletes a workspace, its mark last, unless it holds the only folder; where it fails, the next writer does it."""
+    only = (place / "old").exists() and not target.exists()
+    for part in () if only else ("new", "old", ""):
+        shutil.rmtree(place / part, ignore_errors=True)

@@ -1,0 +1,134 @@
+"""What the names and shapes of tensors say against a BERT: adapters, quantized weights, other kinds of models.
+
+What config.json says is in bert/config_keys.py. Names of transformers and of Google's code are looked at alike.
+
+Source: peft ``tuners/``, adapters, bitsandbytes and torch.ao for what they leave in a file; transformers ``models/``.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from bert import config_keys
+from bert.errors import InputError
+from bert.interop import weight_names
+from bert.interop.report import Report, printable
+from bert.interop.tensors import Tensors
+from bert.interop.weight_names import Column
+
+MERGE = (
+    "merge it into the weights with peft (PeftModel.from_pretrained(model, adapter).merge_and_unload()), save that "
+    "model and load it"
+)
+# Part of a tensor's name -> what has it, with the way out; every output depends on such a tensor.
+_BESIDE = {
+    r"loras?|(lora|ia3|hada|lokr|vera|oft|boft|randlora|fourierft|vblora)_\w+|base_layer|modules_to_save"
+    r"|original_module": (f"an adapter that is not merged; {MERGE}"),
+    r"adapters?|adapter_\w+|prefix_\w+|prompt_\w+|soft_prompts?": (
+        "an adapter or a learnt prompt, which cannot be merged; load it with the library that wrote it, or take its "
+        "tensors out to load the model without it"
+    ),
+    r"SCB|weight_format|absmax|quant_(map|state)|nested_(absmax|quant_map)|q(weight|zeros)|g_idx|weight_fake_quant"
+    r"|(weight|input|output|activation)_(scale|zero_point)\w*|\w*_quantizer|_amax|_packed_params|weight_packed": (
+        "quantized weights; dequantize the model with the library that wrote it, and save it again"
+    ),
+}
+# Pattern of a tensor's name -> the kind of model that has it. Where any head may have such a name, "^bert" is in front.
+_OTHER_KINDS = {
+    r"^bert\..*\b(distance_embedding|relative_\w+|rel_embeddings|pos_(key_|query_|q_)?proj)\b": "relative positions",
+    r"^bert\..*\b(rotary\w*|inv_freq)\b": "rotary positions",
+    r"^bert\..*\b(attention\.ln|layer\.\d+\.ln|encoder\.ln|\w*layer_norm)\b": "norms before the sublayers",
+    r"^bert\..*\b(query|key|value|in)_proj\b": "projections of another kind, as in DeBERTa",
+    r"^bert\..*\bcrossattention\b": "cross-attention, as in a decoder",
+    r"^bert\..*\b(query|key|value)_global\b": "global attention, as in Longformer",
+    r"\b(embeddings_project|embedding_hidden_mapping_in)\b": "two widths, as in ELECTRA and ALBERT",
+    r"\b(albert_layer_groups|inner_group_\d+)\b": "shared layers, as in ALBERT",
+    r"\bq_lin\b": "layers as in DistilBERT",
+    r"\b(Wqkv|gated_layers|key_conv_attn_layer)\b": "layers of another kind",
+}
+_ROBERTA = r"^lm_head\.|^classifier\.(dense|out_proj)\."
+_PROFILED = re.compile(r"[./](total_ops|total_params)$")  # counters that a profiler leaves in each module
+
+
+def refuse(tensors: Tensors, values: Mapping[str, Any], report: Report, config_file: str, column: Column) -> None:
+    """Refuses tensors that no BERT has, before any is called missing.
+
+    Args:
+      tensors: by canonical names.
+      values: of the configuration file.
+      report: gets a note where only the configuration says that they are a BERT's.
+
+    Raises:
+      InputError: naming a tensor and what it belongs to.
+    """
+    source = report.source
+    for pattern, what in _BESIDE.items():
+        if name := _first(rf"(^|\.)({pattern})(\.|$)", tensors):
+            raise InputError(f"{source}: {printable(name)} belongs to {what}")
+    for pattern, what in _OTHER_KINDS.items():
+        if name := _first(pattern, tensors):
+            raise InputError(
+                f"{source}: {printable(name)} belongs to a model with {what}; only a plain BERT can be loaded"
+            )
+    _refuse_other_prefix(tensors, source, column)
+    mark = _mark_of_roberta(tensors, values, config_file) if column == "hugging_face" else None
+    if mark and config_keys.says_bert(values):
+        report.notes.append(f"{printable(mark)}, as in RoBERTa; positions count from 0, for {config_file} says BERT")
+    elif mark:
+        raise InputError(
+            f"{source}: {printable(mark)}, as in RoBERTa, whose positions count otherwise; only BERT's can be loaded: "
+            f'if it is one, write "model_type": "bert" into {config_file}'
+        )
+
+
+def _first(pattern: str, names: Iterable[str]) -> str | None:
+    search = re.compile(pattern).search
+    return next((name for name in names if search(name.replace("/", "."))), None)
+
+
+def _refuse_other_prefix(names: Collection[str], source: str, column: Column) -> None:
+    """A table of tokens under a prefix of its own ("roberta.", "electra.") is the sign of another kind of model."""
+    table = weight_names.TOKEN_TABLE.outside(column).name
+    tail = table.removeprefix("bert")
+    other = next((name for name in names if name.endswith(tail) and name != table), None)
+    if table not in names and other:
+        other, prefix = printable(other), printable(other.removesuffix(tail))
+        raise InputError(
+            f"{source}: the weights stand under '{prefix}' ({other}); only BERT's, under 'bert' or under no prefix, "
+            "can be loaded: another model needs its own program, another prefix renaming"
+        )
+
+
+def _mark_of_roberta(tensors: Tensors, values: Mapping[str, Any], config_file: str) -> str | None:
+    if values.get("pad_token_id") == 1:
+        return f"pad_token_id in {config_file} is 1"
+    if name := _first(_ROBERTA, tensors):
+        return f"there is {name}"
+    table = weight_names.PARTS["encoder"][1].hugging_face.name
+    if table not in tensors or (positions_PD := tensors[table]).ndim != 2:
+        return None
+    rows = len(positions_PD)
+    if rows > 8 and (rows - 2).bit_count() == 1:
+        return f"there are {rows} positions, two more than a power of two"
+    return f"row 1 of {table} is zero" if rows > 2 and not positions_PD[1].any() else None
+
+
+def refuse_inside(left: Collection[str], used: Collection[str], source: str) -> None:
+    """Refuses a tensor that nothing reads beside those that are read: the model that it is from computes with it.
+
+    Args:
+      left, used: canonical names.
+
+    Raises:
+      InputError: naming it.
+    """
+    modules = {re.split(r"[./](?:dense[./])?\w+$", name)[0] for name in used}
+    modules |= {f"bert{mark}{part}" for mark in "./" for part in ("encoder", "embeddings")}
+    inside = re.compile(rf"({'|'.join(map(re.escape, sorted(modules)))})[./]")
+    for name in left:
+        # Behind "/" stands an optimizer's memory of a weight.
+        if inside.match(name) and name.rpartition("/")[0] not in used and not _PROFILED.search(name):
+            raise InputError(
+                f"{source}: {printable(name)} stands among the weights of a BERT and is none; the model that has it "
+                "computes something else: take it out of the file if it is not in use"
+            )

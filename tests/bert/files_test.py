@@ -1,0 +1,387 @@
+"""Outputs put in place: a kill at any moment leaves a whole one, and what is not ours is never touched."""
+
+import errno
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from bert import files
+from bert.errors import InputError, RunError
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+
+# Writes the folder, or the file, argv[2]; the process ends, as if killed, before the change to disk of number argv[3].
+KILLED = """
+import os, pathlib, sys
+from bert import files
+target, left = pathlib.Path(sys.argv[2]), int(sys.argv[3])
+def watch(event, arguments):
+    global left
+    writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & os.O_CREAT
+    if writes or event in ("os.rename", "os.remove", "os.rmdir", "os.mkdir"):
+        left -= 1
+        if left < 0:
+            os._exit(9)
+sys.addaudithook(watch)
+if sys.argv[1] == "file":
+    files.write(target, "new")
+else:
+    with files.replacing(target) as new:
+        (new / "a").write_text("new")
+        (new / "b").write_text("new")
+"""
+USERS = (
+    "{}.partial",
+    "{}.replaced",
+    ".{}.unfinished",
+    ".{}.replaced",
+    "{}.tmp",
+    "{}.partial.lock",
+    "{}.lock",
+    ".{}.unfinished-1",
+)
+
+
+def made(folder: pathlib.Path, text: str) -> pathlib.Path:
+    folder.mkdir()
+    for name in "ab":
+        (folder / name).write_text(text)
+    return folder
+
+
+def contents(folder: pathlib.Path) -> dict[str, str]:
+    return {entry.name: entry.read_text() for entry in folder.iterdir()}
+
+
+def everything(folder: pathlib.Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_a_kill_at_any_moment_leaves_a_whole_output(tmp_path, kind):
+    """Before each change to disk in turn, until one run is through; the next run clears away what had content."""
+    found = []
+    for number in range(40):
+        parent = tmp_path / str(number)
+        parent.mkdir()
+        target = parent / "out"
+        made(target, "old") if kind == "folder" else target.write_text("old")
+        command = [sys.executable, "-c", KILLED, kind, str(target), str(number)]
+        ended = subprocess.run(command, cwd=CHECKOUT, check=False)
+        absent = not target.exists()
+        files.settle(target, "ab")
+        now = contents(target) if kind == "folder" else {"a": target.read_text(), "b": target.read_text()}
+        assert now in ({"a": "old", "b": "old"}, {"a": "new", "b": "new"})
+        found.append((absent, now["a"]))
+        if kind == "folder":
+            with files.replacing(target) as new:
+                (new / "a").write_text("newest")
+        else:
+            files.write(target, "newest")
+        left = everything(parent)
+        assert left.pop("out/a" if kind == "folder" else "out") == "newest"
+        assert not any(left.values())
+        if ended.returncode == 0:
+            break
+        assert ended.returncode == 9
+    assert kind == "file" or (True, "old") in found, "no run was killed between the two renames"
+    assert found[-1] == (False, "new")
+    assert list(parent.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_no_name_beside_the_target_is_taken_to_be_ours(tmp_path, kind):
+    """Folders, files and links of the names that programs use stay, and what the links lead to."""
+    (tmp_path / "victim").write_text("theirs")
+    for i, name in enumerate(USERS):
+        for number, target in enumerate(("one", "two", "three")):
+            path = tmp_path / name.format(target)
+            if (i + number) % 3 == 0:
+                made(path, "theirs")
+            elif (i + number) % 3 == 1:
+                path.write_text("theirs")
+            else:
+                path.symlink_to(tmp_path / "victim")
+    before = everything(tmp_path)
+    for target in ("one", "two", "three"):
+        files.settle(tmp_path / target, "ab", clear=True)
+        for _ in range(2):
+            if kind == "file":
+                files.write(tmp_path / target, "ours")
+            else:
+                with files.replacing(tmp_path / target) as new:
+                    (new / "a").write_text("ours")
+    assert {name: text for name, text in everything(tmp_path).items() if text != "ours"} == before
+
+
+def test_only_a_mark_that_names_the_target_is_proof(tmp_path, killed_writer):
+    """A folder of such a name with another mark, or the workspace of another target, is not cleared away."""
+    ours = killed_writer(tmp_path / "out", new=made(tmp_path / "1", "half"))
+    other = killed_writer(tmp_path / "outer", new=made(tmp_path / "2", "half"))
+    foreign = made(tmp_path / ".out.unfinished-2", "theirs")
+    (foreign / "mark").write_text("a mark of mine")
+    (tmp_path / ".out.unfinished-3").symlink_to(other)
+    files.write(tmp_path / "out", "text")
+    assert not ours.exists()
+    assert (other / "new" / "a").exists()
+    assert contents(foreign) == {"a": "theirs", "b": "theirs", "mark": "a mark of mine"}
+
+
+def test_only_what_is_whole_comes_back(tmp_path, killed_writer):
+    """A folder that was being deleted is not brought back, and one that is there is not touched."""
+    target = tmp_path / "out"
+    files.settle(target, "ab")
+    older = killed_writer(target, old=made(tmp_path / "1", "old")) / "old"
+    (older / "b").unlink()
+    files.settle(target, "ab")
+    assert not target.exists()
+    made(target, "new")
+    (older / "b").write_text("old")
+    files.settle(target, "ab")
+    assert contents(target) == {"a": "new", "b": "new"}
+    files.settle(target, "ab", clear=True)
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_the_only_folder_is_never_deleted(tmp_path, killed_writer, monkeypatch):
+    """Neither by a writer that comes later and fails, nor where it cannot be renamed back."""
+    target, rename = tmp_path / "out", pathlib.Path.rename
+    older = killed_writer(target, old=made(tmp_path / "1", "old")) / "old"
+    with pytest.raises(KeyError), files.replacing(target):
+        raise KeyError
+    assert contents(older) == {"a": "old", "b": "old"}
+    files.settle(target, "ab", clear=True)
+    monkeypatch.setattr(pathlib.Path, "rename", lambda path, to: rename(path, to if to.name == "old" else to / "x"))
+    with pytest.raises(InputError, match="cannot be written"), files.replacing(target):
+        pass
+    assert [contents(folder) for folder in tmp_path.glob(".out*/old")] == [{"a": "old", "b": "old"}]
+
+
+def test_a_writer_at_work_is_left_alone(tmp_path):
+    """A second one neither clears its workspace away nor restores what it is just replacing; the last one wins."""
+    target = made(tmp_path / "out", "old")
+    with files.replacing(target) as first:
+        (first / "a").write_text("first")
+        with files.replacing(target) as second:
+            (second / "a").write_text("second")
+        files.settle(target, "a", clear=True)
+        assert contents(target) == {"a": "second"}
+        with pytest.raises(InputError, match="wait"), files.replacing(target, busy="wait"):
+            pytest.fail("there are two writers")
+    assert contents(target) == {"a": "first"}
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_reader_waits_for_the_second_rename(tmp_path):
+    """It comes in a moment: the older folder must not be put in its way."""
+    target = made(tmp_path / "out", "old")
+    with files.replacing(target) as new:
+        target.rename(new.with_name("old"))
+        timer = threading.Timer(0.1, made(tmp_path / "newer", "new").rename, (target,))
+        timer.start()
+        files.settle(target, "ab")
+        assert contents(target) == {"a": "new", "b": "new"}
+        target.rename(tmp_path / "moved")
+
+
+def test_what_cannot_be_renamed_back_is_named(tmp_path, monkeypatch, killed_writer):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    place = killed_writer(tmp_path / "out", old=made(tmp_path / "1", "old"))
+    monkeypatch.setattr(pathlib.Path, "rename", refuse)
+    with pytest.raises(InputError, match=rf"out: .*{place.name}/old cannot be renamed back \(Permission denied"):
+        files.settle(tmp_path / "out", "ab")
+
+
+@pytest.mark.parametrize("place", ["file/out", "file/deeper/out", "/proc/out"])
+def test_where_no_directory_can_be_made(tmp_path, place):
+    """Told in one line when it is asked before, and when it is done; nothing is left behind."""
+    (tmp_path / "file").write_text("a file")
+    target = tmp_path / place  # an absolute place stays what it is
+    message = rf"{target}: cannot be made or replaced \((Not a directory|No such file or directory|Permission denied)\)"
+    with pytest.raises(InputError, match=message):
+        files.check_replaceable(target, ())
+    with pytest.raises(InputError, match=message), files.replacing(target):
+        pytest.fail("there is nothing to write into")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_may_not_be_replaced(tmp_path, monkeypatch):
+    """A file, a mount point, other names, and a folder of a name that only files of ours have; links may be."""
+    folder = made(tmp_path / "out", "ours")
+    for target, ours, message in ((folder / "a", "ab", "is a file"), (folder, "a", r"holds other files \(b\)")):
+        with pytest.raises(InputError, match=message):
+            files.check_replaceable(target, ours)
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(InputError, match="link to itself"):
+        files.check_replaceable(tmp_path / "loop", "")
+    (folder / "c").symlink_to(tmp_path)
+    files.check_replaceable(folder, "abc")
+    (folder / "d").mkdir()
+    with pytest.raises(InputError, match=r"holds other files \(d\)"):
+        files.check_replaceable(folder, "abcd")
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == folder)
+    with pytest.raises(InputError, match="mount point"):
+        files.check_replaceable(folder, "abcd")
+
+
+def test_asking_leaves_no_trace(tmp_path):
+    files.check_replaceable(tmp_path / "a" / "b" / "out", ())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_fails_leaves_no_trace(tmp_path):
+    """Neither the directory nor those above it that were made for it; the line has the name that was asked for."""
+    target = tmp_path / "a" / "b" / "out"
+    full = rf"^{target}: cannot be written \(File too large\); make room"
+    with pytest.raises(RunError, match=full), files.replacing(target):
+        raise OSError(errno.EFBIG, "File too large")
+    with pytest.raises(InputError, match=rf"^{target}/x: bad$"), files.replacing(target) as new:
+        raise InputError(f"{new / 'x'}: bad")
+    with pytest.raises(KeyError), files.replacing(target):
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_finished_work_that_cannot_be_put_in_place_is_gone_on_with(tmp_path, monkeypatch):
+    """It stays, is named, and the next writer gets it; half-finished work does not stay."""
+    target, rename = made(tmp_path / "out", "old"), pathlib.Path.rename
+
+    def refuse(path, to):
+        return rename(path, to) if path.name != "new" else os.rename(path, tmp_path / "absent" / "x")
+
+    finished = lambda folder: (folder / "b").exists()  # noqa: E731
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.Path, "rename", refuse)
+        for name, error in (("a", InputError), ("b", RunError)):
+            with pytest.raises(error, match="No such file"), files.replacing(target, finished=finished) as new:
+                made(new / name, "new")
+    assert contents(target) == {"a": "old", "b": "old"}
+    with files.replacing(target, finished=finished) as new:
+        assert [entry.name for entry in new.iterdir()] == ["b"]
+    assert contents(target / "b") == {"a": "new", "b": "new"}
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_modes_are_kept_and_links_within_are_not_followed(tmp_path):
+    """Of the folder and its files; new ones get what the umask leaves. A link goes, what it leads to stays."""
+    target, disk = made(tmp_path / "out", "old"), made(tmp_path / "disk", "theirs")
+    (target / "link").symlink_to(disk)
+    (target / "a").unlink()
+    (target / "a").symlink_to(disk / "a")
+    target.chmod(0o750)
+    (target / "b").chmod(0o640)
+    before = os.umask(0o027)
+    try:
+        with files.replacing(target) as new:
+            for name in "abc":
+                (new / name).write_text("new")
+        files.write(tmp_path / "file", "text")
+    finally:
+        os.umask(before)
+    modes = {path.name: oct(stat.S_IMODE(path.lstat().st_mode)) for path in (target, *target.iterdir())}
+    assert modes == {"out": "0o750", "a": "0o640", "b": "0o640", "c": "0o640"}
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
+    assert contents(disk) == {"a": "theirs", "b": "theirs"}
+
+
+def test_a_file_keeps_its_links_and_mode(tmp_path):
+    """A link stays one, also to nothing; a hard link of the older file keeps the older text."""
+    file, link, hard, chain = (tmp_path / name for name in ("file", "link", "hard", "chain"))
+    file.write_text("old")
+    file.chmod(0o604)
+    link.symlink_to("file")
+    chain.symlink_to(link)
+    hard.hardlink_to(file)
+    (tmp_path / "to_nothing").symlink_to(tmp_path / "new" / "folder" / "x")
+    for path in (chain, tmp_path / "to_nothing"):
+        files.write(path, "new")
+        assert path.is_symlink()
+        assert path.read_text() == "new"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o604
+    assert (file.read_text(), hard.read_text()) == ("new", "old")
+    for path in (tmp_path, tmp_path / "loop"):
+        if path.name == "loop":
+            path.symlink_to(path)
+        with pytest.raises(OSError, match=r"directory|symbolic links"):
+            files.write(path, "new")
+
+
+def test_devices_and_pipes_are_written_into(tmp_path, terminal):
+    pipe, read = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    reader.start()
+    files.write(pipe, "text")
+    assert pipe.is_fifo()
+    reader.join()
+    assert read == ["text"]
+    device, reading = terminal
+    files.write(device, "text")
+    assert device.is_char_device()
+    assert os.read(reading, 9) == b"text"
+
+
+def test_standard_output_that_is_a_file_keeps_what_was_printed(tmp_path):
+    code = (
+        "from bert import files; import pathlib\n"
+        "print('before'); files.write(pathlib.Path('/dev/stdout'), 'text\\n'); print('after')"
+    )
+    with open(tmp_path / "log", "w") as log:
+        subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, stdout=log, check=True)
+    assert (tmp_path / "log").read_text() == "before\ntext\nafter\n"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["log"]
+
+
+@pytest.mark.parametrize("refused", ["mkdir", "chown", "replace"])
+def test_a_file_that_cannot_be_replaced_is_written_into(tmp_path, monkeypatch, refused):
+    """In a folder without write permission, of another owner, in a sticky folder or mounted by itself."""
+
+    def refuse(*_, **__):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    file = tmp_path / "file"
+    file.write_text("an older, longer text")
+    inode = file.stat().st_ino
+    monkeypatch.setattr(pathlib.Path if refused == "mkdir" else os, refused, refuse)
+    files.write(file, "new")
+    assert (file.read_text(), file.stat().st_ino) == ("new", inode)
+    if refused == "mkdir":
+        with pytest.raises(PermissionError):
+            files.write(tmp_path / "another", "new")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe", "file"])
+def test_a_lock_never_empties_what_is_there(tmp_path, kind):
+    """A link to a file, and whatever is no plain file, is refused; a file with text in it keeps its text."""
+    (tmp_path / "victim").write_text("theirs")
+    path = tmp_path / "lock"
+    {
+        "link": lambda: path.symlink_to("victim"),
+        "folder": path.mkdir,
+        "pipe": lambda: os.mkfifo(path),
+        "file": lambda: path.write_text("theirs"),
+    }[kind]()
+    if kind == "file":
+        with files.lock(path, "busy") as is_new, pytest.raises(InputError, match="busy"), files.lock(path, "busy"):
+            pytest.fail("it is held twice")
+        assert not is_new
+        assert path.read_text() == "theirs"
+        with files.lock(tmp_path / "a" / "new", "busy") as is_new:
+            assert is_new
+    else:
+        with pytest.raises(InputError, match="not a plain file"), files.lock(path, "busy"):
+            pytest.fail("it is held")
+    assert (tmp_path / "victim").read_text() == "theirs"
+
+
+def test_half_characters_are_escaped_in_json():
+    assert files.json_text({"a": "ü大"}) == '{"a": "ü大"}\n'
+    assert files.json_text({"a": "ü\udcff"}) == '{"a": "\\u00fc\\udcff"}\n'

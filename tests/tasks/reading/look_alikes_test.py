@@ -1,0 +1,40 @@
+import pytest
+
+from tasks.reading.examples import ColumnSettings, find_labels, make_examples
+from tasks.reading.label_kinds import label_notes
+from tasks.reading.look_alikes import apart, groups
+from tasks.reading.tables import read_table
+from tests.tasks.reading.one_line import message_of, says_so
+
+PAIRS = [
+    ("caf\u00e9", "cafe\u0301"), ("Pos", "pos"), ("a\u200b", "a"), ("b\u00a0c", "b c"), ("\uff46\uff55", "fu"),
+    ("\u0441\u043e\u0440", "cop"), ("not_hate", "not hate"), ("non-toxic", "non\u2013toxic"), ('"a"', "a"),
+    ("don't", "don\u2019t"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "other"), PAIRS)
+def test_names_that_look_alike_are_told(name, other):
+    """In ASCII, so that the difference shows."""
+    assert groups(["x", name, other, "y"]) == [[name, other]]
+    note = label_notes([name, other])[0]
+    assert ascii(name) in note
+    assert ascii(other) in note
+    assert ascii(name) in apart(name, ["x", other])
+
+
+def test_other_names_are_not(write):
+    assert label_notes(["-1", "1", "+", "-", "C", "C++", "yes", "no", "a", "b", "\u00e9", "e"]) == []
+    assert apart("x", ["y"]) == ""
+
+
+def test_an_unknown_label_shows_how_it_differs(write):
+    table = read_table(write("a.csv", "text,label\nx,cafe\u0301\n"))
+    says = message_of(lambda: make_examples(table, ColumnSettings("text", "label"), "class", ("caf\u00e9", "bar")))
+    assert says_so(r"a\.csv:2: .*'cafe\\u0301'.*'caf\\xe9'", says)
+    says = message_of(lambda: find_labels(table, ColumnSettings("text", "lab\u00e9l")))
+    assert says_so(r"no column", says)
+
+
+def test_labels_in_quotes_are_told():
+    assert says_so("quot", label_notes(["'pos'", "'neg'"])[0])
