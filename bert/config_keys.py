@@ -11,7 +11,11 @@ from typing import Any
 
 from bert.errors import InputError
 
-WRITTEN_HERE = ("written_by", "pretraining", "classification", "bio_mrc", "squad", "tagging")
+# By pretraining, by the tasks (their names are those of inference.TASKS) and by launch.finetune.
+WRITTEN_HERE = (
+    *("written_by", "pretraining", "finetuning", "files", "scored"),
+    *("classification", "bio_mrc", "squad", "tagging"),
+)
 # They change no output of an encoder that is not a decoder: what a file was made by, words for tokenizers and
 # generation, what is returned, how it is computed, the shares dropped in training.
 _HARMLESS = """

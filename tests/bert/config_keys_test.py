@@ -66,6 +66,7 @@ def test_every_key_of_transformers_and_ours_is_known():
     assert config == BertConfig.of_size("base", vocab_size=30522)
     assert BertConfig.json_notes(transformers.BertConfig(architectures=["BertModel"]).to_dict()) == []
     assert set(inference.TASKS) < set(config_keys.WRITTEN_HERE)
+    assert BertConfig.json_notes({key: {"a": 1} for key in ("files", "scored", "finetuning")}) == []
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_it_learns_and_the_best_evaluation_is_kept(trained, folder):
     assert best["accuracy"] > 0.9
     assert best["n"] == 60
     model = bert.load(trained)
-    assert model.labels == ("no", "yes")
+    assert (model.labels, model.report.notes) == (("no", "yes"), [])
     answers = model.predict(reviews(60, 1))
     right = [answer["label"] == row["liked"] for answer, row in zip(answers, reviews(60, 1), strict=True)]
     assert np.mean(right) == pytest.approx(best["accuracy"])

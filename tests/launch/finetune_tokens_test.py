@@ -87,6 +87,7 @@ def test_spans_follow_the_votes_of_annotators(folder, tmp_path, capsys):
     assert scores["kl"] < 0.1 < scores["cross_entropy"]  # the annotators disagree, and the model knows how much
     assert scores["n"] == 40
     model = bert.load(made)
+    assert model.report.notes == []
     rows = [
         {"question": "Where?", "context": "\r\n the Movie  of\tnew york is \N{SNOWMAN} fun"},
         {"question": "Who?", "context": "the book of mary is good and fun"},
@@ -176,6 +177,7 @@ def test_tags_of_words_by_a_crowd(folder, tmp_path):
     best = max(line["f1"] for line in logged if line["split"] == "validation")
     assert best > 0.9
     model = bert.load(made)
+    assert model.report.notes == []
     assert model.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")  # the last one never occurs
     text = "Mary  sat and NEW york is fun"
     (told,) = model.predict([text])
