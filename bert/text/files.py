@@ -186,7 +186,7 @@ def read_lines(path: pathlib.Path, encoding: str, translate: bool = True) -> Ite
             while True:
                 block = handle.read(BLOCK)
                 if not done:
-                    _refuse_wide_characters(path, encoding, block[: 1 << 16])
+                    _refuse_other_encodings(path, encoding, block[: 1 << 16])
                 done += len(block)
                 if done > MOST_UNPACKED and packed and done > MOST_TIMES * size:
                     raise InputError(
@@ -229,12 +229,17 @@ def _refuse_other_formats(path: pathlib.Path) -> None:
             raise InputError(f"{path}: is {what}")
 
 
-def _refuse_wide_characters(path: pathlib.Path, encoding: str, head: bytes) -> None:
+def _refuse_other_encodings(path: pathlib.Path, encoding: str, head: bytes) -> None:
     """Raises InputError for UTF-16 and UTF-32 without a mark at the beginning that would be read as something else.
 
     Both write the blanks and line ends of any text with zero bytes, which stand at odd places or at even ones. As UTF-8
-    they are characters, too.
+    they are characters, too. UTF-8 with a mark is refused where it would be read as something else.
     """
+    if head.startswith(codecs.BOM_UTF8) and not encoding.startswith("utf-8"):
+        raise InputError(
+            f"{path}: begins with the mark of UTF-8 (BOM), but is read as {encoding.upper()}; set encoding to "
+            f"'{path.name}=utf-8'"
+        )
     zeros = [head[place::4].count(0) for place in range(4)]
     most = 0.9 * (len(head) // 4)
     even, odd = zeros[0] + zeros[2], zeros[1] + zeros[3]

@@ -44,3 +44,13 @@ def test_encodings_of_two_bytes_are_known_by_them(tmp_path, text, encoding):
     for other in ("utf-8", "cp1252"):
         path.write_bytes(text.encode(other, "replace"))
         assert files.wide_encoding(path) == ""
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "iso8859-1", "utf-16"])
+def test_utf8_with_its_mark_is_read_as_nothing_else(tmp_path, encoding):
+    """Its letters would be two others each. The encoding that the message names reads them."""
+    path = tmp_path / "a.csv"
+    path.write_bytes("gr\u00fcn\n".encode("utf-8-sig"))
+    with pytest.raises(InputError, match=r"a\.csv: .*BOM.* 'a\.csv=utf-8'"):
+        list(files.read_lines(path, encoding))
+    assert list(files.read_lines(path, files.encoding_of(path, "a.csv=utf-8"))) == ["gr\u00fcn\n"]
