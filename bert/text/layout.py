@@ -38,6 +38,7 @@ WIDE = re.compile(
     "[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6"
     "\U0001f300-\U0001f64f\U0001f900-\U0001f9ff\U00020000-\U0003fffd]"
 )
+DOT_OF_A_NAME = re.compile(r"[A-Za-z0-9]\.$")  # with no blank behind it
 FIRST_LETTER = re.compile(r"[^\W\d_]")
 INSIDE_SENTENCE = re.compile(r"[,;:\u3001\uff0c\uff1b\uff1a\u060c\u061b]$")
 ENOUGH_LINES = 10  # fewer lines have a blank in one column, or capitals at their beginnings, by chance
@@ -53,8 +54,14 @@ def layout_of(text: str, language: str = "en") -> str:
     lines = [line.expandtabs().rstrip() for line in text[:SAMPLE_CHARS].split("\n")]
     if _is_wrapped(lines):
         return WRAPPED
-    several = sum(len(line) for line in lines if len(sentencex.segment(language, line.lstrip())) > 1)
+    several = sum(len(line) for line in lines if _has_several_sentences(line.lstrip(), language))
     return PARAGRAPHS if 2 * several > sum(len(line.lstrip()) for line in lines) else SENTENCES
+
+
+def _has_several_sentences(line: str, language: str) -> bool:
+    """The dot of a name in a log (com.acme.Job) ends no sentence."""
+    ended = sentencex.segment(language, line)[:-1]
+    return not all(DOT_OF_A_NAME.search(sentence) for sentence in ended)
 
 
 def resolve_layout(wanted: str, sample: str, language: str) -> str:

@@ -157,6 +157,7 @@ RECORDS = {
     "log": lambda: (
         f"{time()} INFO worker {rng.randint(0, 7)} served {rng.randint(0, 999999)} in {rng.randint(1, 999)} ms"
     ),
+    "log of Java": lambda: f"{time()} INFO [{word()}] com.{word()}.{word().title()}: took {rng.randint(1, 999)} ms",
     "log with ragged words": lambda: f"{rng.choice(['INFO', 'WARNING', 'ERROR'])}:{word()}:{word()} took {word()} ms",
     "addresses": lambda: f'10.{rng.randint(0, 255)}.{rng.randint(0, 255)}.7 - - [{time()}] "GET /{word()} HTTP/1.1"',
     "small letters": lambda: f"user {word()} came from 10.0.{rng.randint(0, 255)}.{rng.randint(0, 255)} at {word()}",
