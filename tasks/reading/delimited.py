@@ -86,15 +86,18 @@ def _table(
             quotes = f"; quoting is {'on' if quoted else 'off'}, set it if that is wrong" * any(
                 '"' in f for f in fields
             )
+            comment = "; line 1 is read as the header, take it out if it is a comment" * columns[0].startswith("#")
             wanted = " or ".join(map(str, sorted(allowed)))
             raise InputError(
                 f"{path}:{number}: {len(fields)} field{'s' * (len(fields) != 1)} where {wanted} are wanted "
-                f"({listed(columns, 8)}){quotes}; mend the line, or set ragged to drop"
+                f"({listed(columns, 8)}){quotes}{comment}; mend the line, or set ragged to drop"
             )
         rows.append(dict(itertools.zip_longest(columns, fields)))
         places.append(f"{path}:{number}")
     if dropped:
-        notes.append(f"{path}: {len(dropped):,} lines with a wrong number of fields dropped, the first is {dropped[0]}")
+        notes.append(
+            f"{path}: {len(dropped):,} lines with a wrong number of fields dropped, the first is line {dropped[0]}"
+        )
     return Table(columns, rows, places, tuple(notes), path, universal_newlines=True)
 
 

@@ -58,11 +58,12 @@ def has_decimal_commas(values: Iterable[Any]) -> bool:
     )
 
 
-def number(value: Any, where: str, commas: bool = False) -> float:
+def number(value: Any, where: str, commas: bool = False, names: str = "set kind to class if labels are names") -> float:
     """The number in a cell.
 
     Args:
       commas: whether the column has decimal commas (`has_decimal_commas`).
+      names: the way out where the cell holds a name.
 
     Raises:
       InputError: anything else, NaN and infinity among it.
@@ -79,5 +80,5 @@ def number(value: Any, where: str, commas: bool = False) -> float:
     elif isinstance(value, (dict, list)):
         hint = "set votes to true if annotators gave a number each, or name an inner column (a.b)"
     else:
-        hint = "set kind to class if labels are names"
+        hint = names
     raise InputError(f"{where}: {short(value)} is no number (nor are NaN and infinity); mend it, or {hint}")

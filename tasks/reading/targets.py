@@ -11,6 +11,8 @@ from tasks.reading import labels as cells
 from tasks.reading.label_kinds import ColumnSettings
 from tasks.reading.records import Table, cell, check_column, has_column, listed, short
 
+_OF_ANNOTATORS = "write annotators' labels into one column (no,yes,yes) and set votes to true"
+
 
 def has_labels(table: Table, settings: ColumnSettings, labels: Sequence[str], labelled: str) -> bool:
     """Whether there are labels to read. Raises InputError where there are none but they are needed."""
@@ -154,7 +156,7 @@ def _column_targets(table: Table, settings: ColumnSettings, kind: Kind, known: c
             where = f"{place}: {column}"
             if kind == "classes":
                 value = {"true": 1, "false": 0}.get(str(value).strip().casefold(), value)
-            number = label_numbers.number(0 if cells.is_missing(value) else value, where, commas)
+            number = label_numbers.number(0 if cells.is_missing(value) else value, where, commas, _OF_ANNOTATORS)
             if kind == "classes" and number not in (0, 1):
                 raise InputError(f"{where}: {short(value)} must be 0 or 1, for each column is one of several labels")
             target[known.index(names[column], where)] = number

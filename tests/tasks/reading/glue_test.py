@@ -104,7 +104,7 @@ def test_forms_that_glue_distributes(write, tmp_path):
     write("QQP/train.tsv", "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n9\t1\t2\ta\tb\t1\n8\t1\t2\tcut\n")
     table = glue.read("qqp", str(tmp_path), "train")
     assert table.rows == [{**pair, "label": "duplicate", "index": "9"}]
-    assert any("1 lines with a wrong number of fields dropped, the first is 3" in note for note in table.notes)
+    assert any("1 lines with a wrong number of fields dropped, the first is line 3" in note for note in table.notes)
     write("MRPC/test.tsv", "index\t#1 ID\t#2 ID\t#1 String\t#2 String\n3\t1\t2\ta\tb\n")
     assert rows_of("mrpc", tmp_path, "test") == [{**pair, "index": "3"}]
     write("STS-B/dev.tsv", "index\tgenre\tsentence1\tsentence2\tscore\n3\tnews\ta\tb\t4.600\n")

@@ -85,7 +85,7 @@ FAULTS = [
     ),
     (CSV, "text,p,q\na,1.5,-0.5\n", {"label": ("p", "q")}, r":2: p to q: the share -0\.5 is below 0"),
     (CSV, "text,p,q\na,0,0\n", {"label": ("p", "q"), "votes": True}, r":2: p to q: the shares are all 0"),
-    (CSV, "text,p,q\na,0.5,x\n", {"label": ("p", "q")}, r":2: q: 'x' is no number"),
+    (CSV, "text,p,q\na,0.5,x\n", {"label": ("p", "q")}, r":2: q: 'x' is no number .* one column .* votes"),
     (CSV, "text,p,q\na,1,2\n", {"label": ("p", "q"), "kind": "classes"}, r":2: q: '2' must be 0 or 1"),
     (JSONL, [{"text": "a", "label": {"x": 0.5, "y": 0.4}}], {}, r":1: label: the shares \[0\.5, 0\.4\] sum to 0\.9"),
     (

@@ -23,6 +23,7 @@ FAULTS = [
     ("after.csv", 'text,label\na,1\n"b" c,2\n', {}, r"after\.csv:3: the double quote .* set quoting to no"),
     ("swallowed.csv", 'text,label\n"a,1\n"b",2\n', {}, r"swallowed\.csv:2: the double quote"),
     ("twice.csv", "text,label,text\na,1,b\n", {}, r"twice\.csv:1: the header has 'text' twice \(columns 1 and 3\)"),
+    ("remark.csv", "# by J., 2024\ntext,label,x\na,b,1\n", {}, r"remark\.csv:2: 3 fields .* line 1 .* comment"),
     ("end.csv", "text,label\na,1,\nb,2\n", {}, r"end\.csv:2: 3 fields where 2 are wanted"),
     ("long.csv", "id,text\n1,a,b\n2,c,d\n", {}, r"long\.csv:2: 3 fields where 2 are wanted"),
     ("comma.csv", "text\na,\nb,\n", {}, r"comma\.csv:2: 2 fields where 1 are wanted"),

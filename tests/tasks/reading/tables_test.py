@@ -154,7 +154,7 @@ def test_a_selection_that_was_saved_keeps_its_order(tmp_path):
 def test_ragged_lines_can_be_dropped_and_are_counted(write):
     table = read_table(write("a.tsv", "text\tlabel\na\t1\nb\nc\t2\t3\nd\t0\n"), TableSettings(ragged="drop"))
     assert lines_of(table) == [2, 5]
-    assert any("2 lines with a wrong number of fields dropped, the first is 3" in note for note in table.notes)
+    assert any("2 lines with a wrong number of fields dropped, the first is line 3" in note for note in table.notes)
 
 
 def test_reading_stops_at_a_line_that_is_too_long(write, monkeypatch):
