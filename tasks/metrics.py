@@ -254,7 +254,7 @@ def report_table(
         if value is None:
             text = f"undefined: {reason}"
         elif name == "n":
-            text = f"{value:,.0f} rows scored"
+            text = f"{value:,.0f} {'words' if 'n_sentences' in scores else 'rows'} scored"
         elif is_count(name):
             text = f"{value:8,.0f}"
         else:

@@ -94,7 +94,10 @@ def evaluate(model: LoadedModel, found: Examples, *, batch_size: int = 32, resam
         values["confusion"] = {"labels": list(found.labels), "counts": counts_CC.tolist()}
         text += ["", confusion_table(counts_CC, found.labels)]
     text += ["", "worst rows:"] + [
-        printable(f"{row['loss']:8.3f}  {row['place']}  truth {row['truth']}, predicted {_short(row['predicted'])}: ")
+        printable(
+            f"{row['loss']:8.3f}  {row['place']}  truth {_shown(row['truth'])}, "
+            f"predicted {_shown(_short(row['predicted']))}: "
+        )
         + report.cut(" | ".join(row["text"]))
         for row in rows[: report.SHOWN_WORST]
     ]
@@ -115,6 +118,10 @@ def _truth(found: Examples, i: int) -> Any:
 
 def _short(answer: Mapping[str, Any]) -> Any:
     return next(answer[name] for name in ("label", "labels", "value") if name in answer)
+
+
+def _shown(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value  # about what float32 holds
 
 
 def confusion_table(counts_CC: np.ndarray, labels: Sequence[str], most: int = 12) -> str:

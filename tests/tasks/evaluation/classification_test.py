@@ -54,6 +54,14 @@ def test_decimal_numbers_of_parquet_are_numbers(commands, tmp_path):
     np.testing.assert_array_equal(found.targets, np.eye(2))
 
 
+def test_numbers_of_the_worst_rows_are_short(commands):
+    """5.49 as the file has it, not the nearest float32 in 17 digits."""
+    run = commands("classification")
+    model = classifier("number", ("score",), [0.1])
+    text = run.evaluate(model, run.write("a.csv", "text,label\nfilm,5.49\nbook,1.5\n")).text
+    assert "truth 5.49, predicted 0.1:" in text
+
+
 def test_a_part_of_glue_without_labels_has_nothing_to_score(tmp_path):
     (tmp_path / "test.tsv").write_text("index\tsentence\n0\tthe cat sat\n")
     settings = {"glue": "sst2"}
