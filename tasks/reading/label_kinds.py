@@ -18,6 +18,8 @@ from tasks.reading.label_numbers import are_several, has_decimal_commas, is_numb
 from tasks.reading.records import Table, cell, check_column, listed, short
 
 MOST_CLASSES = 1000
+# As R, pandas, databases, and Excel in English and German write a cell without a value.
+_OF_EMPTY_CELLS = ("na", "n/a", "<na>", "null", "#n/a", "#nv")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +129,7 @@ def _counts(filled: label_lists.Filled, kind: Kind, settings: ColumnSettings) ->
 
 
 def label_notes(labels: Sequence[str]) -> list[str]:
-    """What a person should know of the names of labels: which look alike, and which have quotes around them."""
+    """What a person should know of names of labels: which look alike, have quotes around them, or may mean "none"."""
     groups = [" and ".join(map(ascii, group)) for group in look_alikes.groups(labels)]
     quoted = [label for label in labels if look_alikes.in_quotes(label)]
     notes = []
@@ -138,6 +140,11 @@ def label_notes(labels: Sequence[str]) -> list[str]:
     if quoted:
         notes.append(
             f"labels with quotes around them: {listed(map(ascii, quoted), 5)}; set quoting if these do not belong"
+        )
+    absent = [label for label in labels if label.casefold() in _OF_EMPTY_CELLS]
+    if absent:
+        notes.append(
+            f"labels that may stand for no label: {listed(map(ascii, absent), 5)}; leave these cells empty if they do"
         )
     return notes
 

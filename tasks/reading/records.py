@@ -122,8 +122,10 @@ def check_column(table: Table, name: str, role: str) -> None:
     near = [folded[match] for match in difflib.get_close_matches(name.casefold(), list(folded), 3, 0.5)]
     hint = f"; did you mean {' or '.join(near)}?{apart(name, near)}" if near else ""
     shown = listed(short(other).strip("'\"") for other in known)
+    mark = re.search(r"\w\s?([|:~^])\s?\w", known[0]) if len(known) == 1 else None
+    way_out = f"set delimiter to {mark[1]!r} if it stands between columns, or {role}" if mark else f"set {role}"
     raise InputError(
-        f"{table.path}: no column {name!r}{hint}; the columns are {shown}; set {role} to one of them (or columns to "
+        f"{table.path}: no column {name!r}{hint}; the columns are {shown}; {way_out} to one of them (or columns to "
         "their names, where the first line is no header)"
     )
 

@@ -109,6 +109,7 @@ WAYS = [
     table(CSV + '"open,yes\n', "set --config.quoting to no", "--config.quoting=no"),
     table(CSV.replace("label", "text"), "name each column once", CSV),
     table(CSV.replace(",", "|"), "delimiter", "--config.delimiter=|", name="rows.txt"),
+    table(CSV.replace(",", "|"), "set --config.delimiter to", "--config.delimiter=|"),
     table("text,label\n" + "a b,0.5\nb c,0.7\n" * 9 + "c,x\n", "set --config.kind to class", "--config.kind=class"),
     table("text,label\n" + "a b,0.5\nb c,bad\n", "mend", CSV),
     table(

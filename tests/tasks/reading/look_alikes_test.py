@@ -36,5 +36,10 @@ def test_an_unknown_label_shows_how_it_differs(write):
     assert says_so(r"no column", says)
 
 
+def test_labels_that_other_programs_write_for_no_value_are_told():
+    assert says_so("'NA', '#N/A'.* empty", label_notes(["bad", "NA", "#N/A", "good"])[0])
+    assert label_notes(["none", "nan", "-", "?", "Nasal"]) == []
+
+
 def test_labels_in_quotes_are_told():
     assert says_so("quot", label_notes(["'pos'", "'neg'"])[0])

@@ -23,6 +23,7 @@ FAULTS = [
         {},
         r"rows\.csv: no column 'label'; did you mean labels\?; the columns are text, lab",
     ),
+    (CSV, "text|label\na|1\nb|2\n", {}, r"rows\.csv: no column .* set delimiter to '\|'"),
     (CSV, "Text,label\na,1\nb,2\n", {}, r"rows\.csv: no column 'text'; did you mean Text\?"),
     (
         CSV,
