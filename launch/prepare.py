@@ -57,11 +57,15 @@ def progress_line(stream: TextIO) -> Iterator[Callable[[str, int], None]]:
     """Tells how far a run is: one line that is rewritten on a terminal, else a plain line every ten seconds."""
     on_terminal = stream.isatty()
     started = shown = time.monotonic()
+    current = ""
 
     def show(step: str, done_bytes: int) -> None:
-        nonlocal shown
+        nonlocal shown, started, current
         now = time.monotonic()
-        if now - shown < (0.2 if on_terminal else SECONDS_BETWEEN_LINES):
+        if current not in ("", step):
+            started = now  # the bytes are those of the step, and so is the rate
+        current = step
+        if now == started or now - shown < (0.2 if on_terminal else SECONDS_BETWEEN_LINES):
             return
         shown = now
         text = f"{step}: {done_bytes / 1e6:,.1f} MB, {done_bytes / 1e6 / (now - started):.2f} MB/s"

@@ -136,6 +136,16 @@ def test_progress_in_a_file_is_one_line_every_ten_seconds(monkeypatch):
     assert "\r" not in stream.getvalue()
 
 
+def test_the_rate_is_that_of_the_step(monkeypatch):
+    """The seconds of the step before do not count."""
+    clock, stream = Clock(monkeypatch), io.StringIO()
+    with prepare.progress_line(stream) as progress:
+        for second in range(100):
+            clock.now = second
+            progress("vocabulary" if second < 80 else "tokens", second % 80 * 1_000_000)
+    assert stream.getvalue().splitlines()[-1] == "tokens: 11.0 MB, 1.00 MB/s"
+
+
 def test_progress_on_a_terminal_is_one_line_that_is_rewritten(monkeypatch):
     clock, stream = Clock(monkeypatch), io.StringIO()
     stream.isatty = lambda: True
