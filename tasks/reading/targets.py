@@ -53,6 +53,13 @@ def read_targets(
         notes.append(f"labels were matched whatever their case: {pairs}")
     if kind == "classes" and all(target is None or math.fsum(target) == 1 for target in targets):
         notes.append("every row has exactly one label; kind class would be the usual choice")
+    if kind == "classes" and len(settings.label) == 1:
+        whole = {cell(row, settings.label[0]) for row in table.rows if isinstance(cell(row, settings.label[0]), str)}
+        for mark in ";|/":
+            several = [name for name in labels if mark in name and name in whole]
+            joined = [name for name in several if any(part.strip() in labels for part in name.split(mark))]
+            if joined:
+                notes.append(f"{short(joined[0])} is one label; set separator to {mark!r} if it is several")
     if kind == "class" and len(settings.label) == 1 and not settings.votes:
         inside = [name for name in labels if settings.separator in name]
         if inside and all(part.strip() in labels for name in inside for part in name.split(settings.separator)):

@@ -66,6 +66,16 @@ def test_one_of_several_places_may_be_read_as_the_class(read):
     assert read([[True, False], [False, True]])[2].tolist() == rows
 
 
+@pytest.mark.parametrize("mark", [";", "|", "/"])
+def test_sets_with_another_separator_are_told(read, mark):
+    """Names in lists, and those whose parts are no labels, are what they say."""
+    cells = [f"a{mark}b", "b", "", "c"]
+    assert says_so(rf"'a\{mark}b' is one label; set separator", read(cells, kind="classes")[3])
+    assert "separator" not in read(cells, kind="classes", separator=mark)[3]
+    for others in ([f"a{mark}b", "c", ""], [[f"a{mark}b", "b"], ["c"], []]):
+        assert "separator" not in read(others, kind="classes")[3]
+
+
 def test_numbers_with_a_separator_are_places_where_kind_is_classes(read):
     cells = ["1,0,1", "0,0,1", "0,0,0"]
     assert read(cells, kind="classes")[2].tolist() == PLACES
