@@ -17,7 +17,7 @@ from bert.training.evaluate import Metrics
 from tasks import agreement, constant_answers, span_metrics, votes
 from tasks.agreement import AnnotatorScores
 from tasks.metrics import Score
-from tasks.reading.questions import Question
+from tasks.reading.question_rows import Question
 from tasks.votes import VoteSettings
 
 OUTSIDE = TAGS.index("O")

@@ -12,8 +12,8 @@ from bert.prediction.classification import Kind
 from tasks.reading import examples, glue
 from tasks.reading.examples import Examples
 from tasks.reading.label_kinds import ColumnSettings, find_labels, label_notes
-from tasks.reading.records import comma_names, has_column
-from tasks.reading.tables import TableSettings, read_table
+from tasks.reading.records import TableSettings, comma_names, has_column
+from tasks.reading.tables import read_table
 
 KEPT = (
     "glue",

@@ -34,18 +34,8 @@ from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import constant_answers, span_metrics
 from tasks.job import choice_of, fingerprint_of, read_parts, report_of, settings_of
-from tasks.reading.questions import (
-    Question,
-    Questions,
-    QuestionSettings,
-    asked_of,
-    for_scoring,
-    for_training,
-    passage_keys,
-    placed,
-    read_questions,
-    split,
-)
+from tasks.reading.question_rows import Question, Questions, QuestionSettings
+from tasks.reading.questions import asked_of, for_scoring, for_training, passage_keys, placed, read_questions, split
 
 WITHOUT = ("null", "drop")
 NO_ANSWER = ("auto", "yes", "no")

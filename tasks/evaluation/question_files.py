@@ -6,7 +6,8 @@ from typing import Any
 
 from bert.inference import LoadedModel
 from tasks.evaluation import report
-from tasks.reading.questions import Questions, QuestionSettings, for_scoring, read_questions
+from tasks.reading.question_rows import Questions, QuestionSettings
+from tasks.reading.questions import for_scoring, read_questions
 
 
 def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[str, Any]:

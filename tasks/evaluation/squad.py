@@ -16,7 +16,8 @@ from tasks.evaluation import report
 from tasks.evaluation.question_files import read_examples, settings_of
 from tasks.evaluation.report import Evaluation
 from tasks.metrics import Score
-from tasks.reading.questions import Questions, asked_of
+from tasks.reading.question_rows import Questions
+from tasks.reading.questions import asked_of
 
 __all__ = ["evaluate", "read_examples", "settings_of", "write_predictions"]
 

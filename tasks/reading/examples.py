@@ -18,15 +18,10 @@ from bert.errors import InputError, printable
 from bert.prediction.classification import Kind
 from tasks.reading import held_out
 from tasks.reading.equal_texts import first_of_equal, key_of
-from tasks.reading.label_kinds import KINDS, ColumnSettings, find_labels
+from tasks.reading.label_kinds import ColumnSettings
 from tasks.reading.label_numbers import is_number, is_number_otherwise
 from tasks.reading.records import Table, cell, check_column, short, without_halves
 from tasks.reading.targets import has_labels, read_targets
-
-__all__ = [
-    "KINDS", "LABELLED", "ColumnSettings", "Examples", "Part", "ReadReport",
-    "check_labelled", "check_share", "find_labels", "make_examples", "parts_of", "split",
-]  # fmt: skip
 
 LABELLED = ("needed", "if there", "no")
 NUMBERS_AS_TEXT = 10  # rows from which on a text column of numbers alone is taken for a mistake

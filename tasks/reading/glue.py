@@ -14,8 +14,6 @@ from tasks.reading.glue_tasks import TASKS, Choice, GlueTask, Layout
 from tasks.reading.records import Table, TableSettings, listed, short
 from tasks.reading.text_lines import read_lines
 
-__all__ = ["TASKS", "GlueTask", "files_found", "read", "splits_found", "submission"]
-
 # MultiNLI's gold label where the annotators did not agree; and that of tests in the hub's form.
 NO_LABEL = ("", "-", "-1")
 ALIASES = {"validation_matched": "validation", "test_matched": "test", "dev": "validation"}

@@ -23,17 +23,16 @@ from typing import Any
 import numpy as np
 
 from bert.errors import InputError
+from bert.json_files import object_once
 from bert.prediction.questions import Asked
 from tasks import span_metrics
 from tasks.reading import annotators
 from tasks.reading.equal_texts import key_of
 from tasks.reading.examples import ReadReport, check_labelled, check_share, parts_of
-from tasks.reading.json_tables import object_once, read_jsonl
+from tasks.reading.json_tables import read_jsonl
 from tasks.reading.question_rows import (
     NO_DOCUMENT,
     NO_PASSAGE,
-    Annotation,
-    Gold,
     Question,
     Questions,
     QuestionSettings,
@@ -45,11 +44,6 @@ from tasks.reading.span_files import read_multispanqa, read_pico, read_span_line
 from tasks.reading.squad_files import read_squad
 from tasks.reading.tables import OTHER_FORMATS
 from tasks.reading.text_lines import read_lines
-
-__all__ = [
-    "Annotation", "Gold", "Question", "QuestionSettings", "Questions",
-    "asked_of", "for_scoring", "for_training", "passage_keys", "placed", "read_questions", "split",
-]  # fmt: skip
 
 READERS = {"squad": read_squad, "multispanqa": read_multispanqa, "pico": read_pico, "lines": read_span_lines}
 _TABLES = (".csv", ".tsv", ".parquet")

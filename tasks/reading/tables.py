@@ -14,8 +14,6 @@ from bert.errors import InputError
 from tasks.reading import delimited, json_tables
 from tasks.reading.records import Table, TableSettings, check_path, ending_of
 
-__all__ = ["Table", "TableSettings", "read_table"]
-
 TEXTS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
 OTHER_FORMATS = {
     **dict.fromkeys((".zip", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z"), "unpack it first"),

@@ -21,8 +21,6 @@ from tasks.reading.tables import OTHER_FORMATS
 from tasks.reading.tag_files import read_tag_lines, read_workers
 from tasks.reading.tag_schemes import Tagged, TaggedRows, TagSettings, check_types, detect_scheme, to_iob2
 
-__all__ = ["TagSettings", "Tagged", "TaggedRows", "read_tagged", "split"]
-
 READERS = {"columns": read_columns, "lines": read_tag_lines, "workers": read_workers}
 
 

@@ -3,7 +3,8 @@ import gzip
 import pytest
 
 from tasks.reading import glue
-from tasks.reading.examples import ColumnSettings, find_labels, make_examples
+from tasks.reading.examples import make_examples
+from tasks.reading.label_kinds import ColumnSettings, find_labels
 from tests.tasks.reading.one_line import message_of, says_so
 
 # Rows and labels as GLUE's authors and the README beside the data count them: task, split -> rows per label, in order.

@@ -7,7 +7,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from tasks.reading.examples import ColumnSettings, find_labels, make_examples
+from tasks.reading.examples import make_examples
+from tasks.reading.label_kinds import ColumnSettings, find_labels
 from tasks.reading.tables import read_table
 from tests.tasks.reading.one_line import message_of, says_so
 

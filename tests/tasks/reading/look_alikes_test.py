@@ -1,7 +1,7 @@
 import pytest
 
-from tasks.reading.examples import ColumnSettings, find_labels, make_examples
-from tasks.reading.label_kinds import label_notes
+from tasks.reading.examples import make_examples
+from tasks.reading.label_kinds import ColumnSettings, find_labels, label_notes
 from tasks.reading.look_alikes import apart, groups
 from tasks.reading.tables import read_table
 from tests.tasks.reading.one_line import message_of, says_so

@@ -7,7 +7,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from tasks.reading.tables import TableSettings, read_table
+from tasks.reading.records import TableSettings
+from tasks.reading.tables import read_table
 from tests.tasks.reading.one_line import message_of, says_so
 
 CUT_SHORT = gzip.compress(b"text\tlabel\n" + bytes(range(32, 127)) * 50)[:-30]

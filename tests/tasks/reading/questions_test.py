@@ -8,16 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tasks.reading.questions import (
-    Annotation,
-    Gold,
-    QuestionSettings,
-    for_scoring,
-    for_training,
-    passage_keys,
-    read_questions,
-    split,
-)
+from tasks.reading.question_rows import Annotation, Gold, QuestionSettings
+from tasks.reading.questions import for_scoring, for_training, passage_keys, read_questions, split
 from tests.tasks.reading.one_line import message_of, says_so
 
 CONTEXT = "café 🤗 in Paris,\r\n\r\nnot in  London. Paris is big. 𝒳!"
