@@ -115,45 +115,18 @@ def _records(path: str, lines: list[str], ends: list[str], character: str, skip_
         except StopIteration:
             return
         except csv.Error:
-            opens = _opening_line(lines, begin, character)
             raise InputError(
-                f"{path}:{opens}: the double quote that opens a field here is not closed, or more than a delimiter "
-                "follows where it closes; double the quotes inside of fields, or set quoting to no"
+                f"{path}:{begin}: a double quote in the record that begins here is not closed, or text follows a "
+                "closing quote; double the quotes inside of fields, or set quoting to no"
             ) from None
         yield begin, fields
 
 
 @contextlib.contextmanager
 def _long_fields() -> Iterator[None]:
-    """csv refuses fields over 131,072 characters unless told otherwise, for the whole process."""
+    """Raises csv's limit of 131,072 characters a field, which holds for the whole process."""
     before = csv.field_size_limit(LINE_LIMIT)
     try:
         yield
     finally:
         csv.field_size_limit(before)
-
-
-def _opening_line(lines: list[str], begin: int, character: str) -> int:
-    """Line of the last quote that opens a field in the faulty record that begins at line `begin`."""
-    opens, inside = begin, False
-    for number, line in enumerate(itertools.islice(lines, begin - 1, None), begin):
-        if inside and '"' not in line:
-            continue
-        previous = character
-        position = 0
-        while position < len(line):
-            mark = line[position]
-            if inside and mark == '"':
-                if line[position + 1 : position + 2] == '"':
-                    position += 1
-                elif line[position + 1 : position + 2] in ("", character):
-                    inside = False
-                else:
-                    return opens
-            elif not inside and mark == '"' and previous == character:
-                opens, inside = number, True
-            previous = mark
-            position += 1
-        if not inside:
-            return opens
-    return opens
