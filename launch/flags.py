@@ -121,11 +121,7 @@ def check_fields(config: ConfigDict, like: str) -> None:
 
 
 def whole_number(options: Options, name: str, default: int) -> int:
-    """The value of an option that is a whole number of at least 1.
-
-    Raises:
-      InputError: it is something else.
-    """
+    """The value of an option that is a whole number of at least 1."""
     value = options[name]
     if value is None:
         return default
@@ -135,11 +131,7 @@ def whole_number(options: Options, name: str, default: int) -> int:
 
 
 def yes_or_no(options: Options, name: str) -> bool:
-    """Whether an option is "yes"; no where it was not given.
-
-    Raises:
-      InputError: it is neither yes nor no.
-    """
+    """Whether an option is "yes"; no where it was not given."""
     value = options[name]
     if value not in (None, "yes", "no"):
         raise InputError(f"--{name}={value}: must be yes or no")

@@ -104,9 +104,6 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
 
     Args:
       equal_apart: see `tasks.job.as_begun`.
-
-    Raises:
-      InputError: whatever is wrong with files, annotations or settings, by name.
     """
     reading = settings_of(BioReading, config)
     voting = votes.settings_of(config)

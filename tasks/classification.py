@@ -169,9 +169,6 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
 
     Args:
       equal_apart: see `tasks.job.as_begun`.
-
-    Raises:
-      InputError: whatever is wrong with files, columns, labels or settings, by name.
     """
     if config.baseline:
         check_installed("sklearn", "scikit-learn", "baseline", "config.baseline")
@@ -197,11 +194,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
 
 
 def class_weights(told: str, train: Examples) -> dict[str, float]:
-    """Class -> weight from "no=1,yes=3", or "balanced": rows / (classes * rows of the class), as in scikit-learn.
-
-    Raises:
-      InputError: an unknown class, a weight that is no positive number, or a task without one class a row.
-    """
+    """Class -> weight from "no=1,yes=3", or "balanced": rows / (classes * rows of the class), as in scikit-learn."""
     if not told:
         return {}
     if train.kind != "class":

@@ -44,9 +44,6 @@ def read(config: Mapping[str, Any], *, equal_apart: bool = False) -> Sources:
 
     Args:
       equal_apart: see `tasks.job.as_begun`.
-
-    Raises:
-      InputError: a file, column, label or setting that does not do, by name.
     """
     if not config["data"]:
         raise InputError("config.data is missing; name the file or folder with the examples")

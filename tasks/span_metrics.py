@@ -171,9 +171,6 @@ def best_threshold(
     `squad_scores` with this threshold has this score. It lies midway between the odds of two questions, or 1 beyond
     the outermost, so that rounding of the odds does not change an answer; of equally good ones it is the lowest.
     Questions of infinite odds are never, or always, answered by "".
-
-    Raises:
-      InputError: as `squad_scores`; no questions.
     """
     if measure not in ("f1", "exact"):
         raise InputError(f"measure {measure!r} must be one of f1, exact")

@@ -270,9 +270,6 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
 
     Args:
       equal_apart: see `tasks.job.as_begun`.
-
-    Raises:
-      InputError: whatever is wrong with files, answers or settings, by name.
     """
     for name, allowed in (("windows_without_answer", WITHOUT), ("no_answer", NO_ANSWER)):
         if config[name] not in allowed:

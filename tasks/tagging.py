@@ -127,11 +127,7 @@ def labels_of(rows: Sequence[Tagged]) -> tuple[str, ...]:
 
 
 def check_labels(rows: Sequence[Tagged], labels: Sequence[str]) -> None:
-    """Refuses a tag that the training sentences, or the model, do not have, by its place.
-
-    Raises:
-      InputError: the first such tag.
-    """
+    """Refuses a tag that the training sentences, or the model, do not have, by its place."""
     known = set(labels)
     for row in rows:
         for _, tags in row.annotations:
@@ -148,9 +144,6 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
 
     Args:
       equal_apart: see `tasks.job.as_begun`.
-
-    Raises:
-      InputError: whatever is wrong with files, tags or settings, by name.
     """
     if config.labelled_pieces not in LABELLED_PIECES:
         raise InputError(

@@ -29,11 +29,7 @@ class Evaluation:
 
 
 def file_settings(model: LoadedModel, defaults: Mapping[str, Any], changes: Mapping[str, str | None]) -> dict[str, Any]:
-    """How the model's files are read: as in training, with what the command line changes.
-
-    Raises:
-      InputError: an option that this task does not have.
-    """
+    """How the model's files are read: as in training, with what the command line changes."""
     kept = model.extra.get("files")
     named = {name: value for name, value in changes.items() if value is not None}
     unknown = [name for name in named if name not in defaults]
@@ -92,9 +88,6 @@ def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None
 
     Args:
       option: of the command line, that names it.
-
-    Raises:
-      InputError: it cannot be written.
     """
     try:
         # Half characters, which JSON can hold and UTF-8 cannot, may stand in any cell, id or name of the input.

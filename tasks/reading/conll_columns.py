@@ -30,10 +30,6 @@ def read_columns(path: str, settings: TagSettings, labelled: str) -> TagFile:
 
     Args:
       labelled: as in read_tagged.
-
-    Raises:
-      InputError: what read_lines raises, a line with too few or too many fields, a column that is not there, an empty
-        word, or a tag that is none.
     """
     sentences, documents = _sentences(path, settings)
     notes = [f"{path}: {documents:,} {DOCUMENT_START} lines, each begins a document"] if documents else []

@@ -17,11 +17,7 @@ FEW_ROWS = 10  # with fewer nothing can be said about what a column holds
 
 
 def split_header(path: str, records: list[Record], notes: list[str]) -> tuple[tuple[str, ...], list[Record]]:
-    """(names of the columns, the records below the header, without columns that have neither name nor content).
-
-    Raises:
-      InputError: no header, or a name that stands twice.
-    """
+    """(names of the columns, the records below the header, without columns that have neither name nor content)."""
     if not records:
         raise InputError(f"{path}: no rows and no header; is it the right file?")
     number, fields = records[0]

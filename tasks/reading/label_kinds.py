@@ -148,11 +148,7 @@ def is_text(table: Table, column: str) -> bool:
 
 
 def read_cells(table: Table, column: str, settings: ColumnSettings, kind: str) -> label_lists.Filled:
-    """(place, value) of each cell of a label column that is not blank; see `labels.read`.
-
-    Raises:
-      InputError: a list or an object that cannot be read; with kind "auto", a name in brackets that may be a list.
-    """
+    """(place, value) of each cell of a label column that is not blank; see `labels.read`."""
     filled = [(f"{place}: {column}", cell(row, column)) for row, place in zip(table.rows, table.places, strict=True)]
     filled = [(where, value) for where, value in filled if not cells.is_missing(value)]
     bracketed = [] if settings.votes else [each for each in filled if printed.is_name_in_brackets(each[1])]

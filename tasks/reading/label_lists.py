@@ -156,9 +156,6 @@ def places(filled: Filled, kind: str, normalize: bool, separator: str) -> tuple[
 
     Args:
       kind: as the settings say; of kind classes a cell may also be numbers with a separator.
-
-    Raises:
-      InputError: lists of numbers that are neither numbers by place nor names of labels.
     """
     lists = [(where, value) for where, value in filled if isinstance(value, list)]
     if not lists and kind != "classes":

@@ -127,11 +127,7 @@ def placed(questions: Questions) -> Questions:
 
 
 def for_training(questions: Questions) -> Questions:
-    """Those that can be trained on; the report counts the others as dropped.
-
-    Raises:
-      InputError: none is left.
-    """
+    """Those that can be trained on; the report counts the others as dropped."""
     report, rows = questions.report, placed(questions).rows
     dropped = dict(report.dropped)
     for row in questions.rows:

@@ -62,9 +62,6 @@ def quoted_records(path: str, lines: list[str], ends: list[str], character: str,
 
     Args:
       ends: what ends each line, which is kept inside of quotes.
-
-    Raises:
-      InputError: a quote that is not closed, or that more than a delimiter follows.
     """
     spaced = re.compile(rf'(?:^|{re.escape(character)}) +"')
     if not any(spaced.search(line) for line in lines):

@@ -145,9 +145,6 @@ def comma_numbers(setting: str, text: str, form: str, *, zero: bool) -> dict[str
     Args:
       setting, form: its name, and "NAME=NUMBER" or the like, for messages.
       zero: whether a number may be 0.
-
-    Raises:
-      InputError: a part that is no such pair, a number that is too small, or a name that stands twice.
     """
     numbers: dict[str, float] = {}
     for part in comma_names(text):

@@ -54,9 +54,6 @@ def read_span_lines(table: Table, settings: QuestionSettings, tally: Tally, anno
 
     Args:
       annotated: whether annotations are read.
-
-    Raises:
-      InputError: a field that is missing or of another type, or an annotator who stands twice in a question.
     """
     for number, (row, place) in enumerate(zip(table.rows, table.places, strict=True), 1):
         for name in row:
@@ -90,11 +87,7 @@ def read_multispanqa(table: Table, settings: QuestionSettings, tally: Tally, ann
 
 
 def read_pico(table: Table, settings: QuestionSettings, tally: Tally, annotated: bool) -> Found:
-    """The questions of a PICO file, one for each key of a line (all keys of the file, where a line has none).
-
-    Raises:
-      InputError: as above, documents that are not set or cannot be read, or a question that is set for several keys.
-    """
+    """The questions of a PICO file, one for each key of a line (all keys of the file, where a line has none)."""
     if not settings.documents:
         raise InputError(f"{table.path}: pico files need their texts; set documents to the folder with DOCID.txt")
     ids = [id_of(row.get("docid"), f"{place}: docid") for row, place in zip(table.rows, table.places, strict=True)]

@@ -43,9 +43,6 @@ def read_squad(table: Table, settings: QuestionSettings, tally: Tally, annotated
 
     Args:
       annotated: whether answers are read.
-
-    Raises:
-      InputError: a field that is missing or of another type.
     """
     for group, context, rows in _paragraphs(table, tally):
         for place, row in rows:

@@ -67,9 +67,6 @@ def split(rows: TaggedRows, share: float, seed: int, *, equal_apart: bool = Fals
 
     Args:
       equal_apart: see `tasks.job.as_begun`; equal ones may be in both parts then.
-
-    Raises:
-      InputError: a share outside (0, 1), or a single sentence.
     """
     check_share(share)
     documents = [row.document for row in rows.rows]
