@@ -143,10 +143,10 @@ class Job:
     def _scores(self, held: Examples, predicted_NC: np.ndarray) -> Metrics:
         kind, threshold = self.reading.kind, self.reading.threshold
         names = computed(self.names, kind, self.positive)
-        given = (targets_of(held), predicted_NC, kind, held.labels)
-        found = metrics.score(names, *given, positive=self.positive, threshold=threshold)
-        values = {name: score.value for name, score in found.items()}
-        answer = metrics.constant_answer(*given, threshold)
+        arguments = (targets_of(held), predicted_NC, kind, held.labels)
+        scores = metrics.score(names, *arguments, positive=self.positive, threshold=threshold)
+        values = {name: score.value for name, score in scores.items()}
+        answer = metrics.constant_answer(*arguments, threshold)
         if answer and kind == "number":
             answer = "about the same number"  # a name in the log, which must not change from evaluation to evaluation
         return values | constant_answers.noted(answer, len(held.texts))

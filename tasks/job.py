@@ -154,9 +154,9 @@ def fingerprint_of(train: Any, validation: Any, content: Callable[[Any], Any]) -
     return hashlib.sha256(repr((parts,)).encode()).hexdigest()
 
 
-def metric_names(told: str, usual: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+def metric_names(setting: str, usual: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     """The metrics to log: those that ``config.metrics`` names, else the usual ones."""
-    names = comma_names(told) or tuple(usual)
+    names = comma_names(setting) or tuple(usual)
     unknown = [name for name in names if name not in known]
     if unknown:
         raise InputError(f"metric {unknown[0]!r} is unknown for these data; it must be one of {', '.join(known)}")
@@ -175,9 +175,9 @@ def choice_of(
     return Choice(metric, metric not in lower_is_better, config.patience, loss) if validation else None
 
 
-def chosen_metric(told: str, names: Sequence[str]) -> str:
+def chosen_metric(setting: str, names: Sequence[str]) -> str:
     """The metric that chooses the best evaluation: ``config.metric``, or the first of those computed."""
     names = [name for name in names if not is_count(name)]
-    if told and told not in names:
-        raise InputError(f"config.metric is {told!r}; it must be one of those computed: {', '.join(names)}")
-    return told or names[0]
+    if setting and setting not in names:
+        raise InputError(f"config.metric is {setting!r}; it must be one of those computed: {', '.join(names)}")
+    return setting or names[0]

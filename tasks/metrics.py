@@ -185,9 +185,9 @@ def bootstrap(
             for name, values in values_of(sought, rows, weights_RN).items():
                 drawn[name].extend(values[~np.isnan(values)].tolist())
     intervals = {}
-    for name, kept in drawn.items():
-        low, high = np.percentile(kept, [2.5, 97.5]).tolist() if len(kept) > resamples / 2 else (None, None)
-        intervals[name] = Interval(low, high, resamples, resamples - len(kept))
+    for name, defined in drawn.items():
+        low, high = np.percentile(defined, [2.5, 97.5]).tolist() if len(defined) > resamples / 2 else (None, None)
+        intervals[name] = Interval(low, high, resamples, resamples - len(defined))
     return intervals
 
 

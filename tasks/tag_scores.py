@@ -147,11 +147,11 @@ def majority_tags(counts_KC: np.ndarray, lengths: Sequence[int], labels: Sequenc
 
 def _tagged_runs(tags: Sequence[str | None]) -> list[slice]:
     """Where words with a tag follow each other."""
-    found, place = [], 0
+    runs, place = [], 0
     for tagged, group in itertools.groupby(tags, lambda tag: tag is not None):
         start, place = place, place + len(list(group))
-        found += [slice(start, place)] * tagged
-    return found
+        runs += [slice(start, place)] * tagged
+    return runs
 
 
 def _entities(

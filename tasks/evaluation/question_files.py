@@ -17,5 +17,5 @@ def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[s
 
 def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, split: str, labelled: str) -> Questions:
     """The questions of a file; where annotations are needed those that can be scored."""
-    found = read_questions(data, QuestionSettings(**settings), labelled=labelled)
-    return for_scoring(found) if labelled == "needed" else found
+    questions = read_questions(data, QuestionSettings(**settings), labelled=labelled)
+    return for_scoring(questions) if labelled == "needed" else questions

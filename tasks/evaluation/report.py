@@ -30,7 +30,7 @@ class Evaluation:
 
 def file_settings(model: LoadedModel, defaults: Mapping[str, Any], changes: Mapping[str, str | None]) -> dict[str, Any]:
     """How the model's files are read: as in training, with what the command line changes."""
-    kept = model.extra.get("files")
+    stored = model.extra.get("files")
     named = {name: value for name, value in changes.items() if value is not None}
     unknown = [name for name in named if name not in defaults]
     if unknown:
@@ -38,9 +38,9 @@ def file_settings(model: LoadedModel, defaults: Mapping[str, Any], changes: Mapp
             f"--{unknown[0]} does not apply to {model.source}, whose task is {model.task}; that takes "
             f"{', '.join('--' + name for name in changes if name in defaults)}"
         )
-    kept = {name: value for name, value in kept.items() if name in defaults} if isinstance(kept, Mapping) else {}
-    said = {name: _yes(name, value) if isinstance(defaults[name], bool) else value for name, value in named.items()}
-    return {**defaults, **kept, **said}
+    stored = {name: value for name, value in stored.items() if name in defaults} if isinstance(stored, Mapping) else {}
+    changed = {name: _yes(name, value) if isinstance(defaults[name], bool) else value for name, value in named.items()}
+    return {**defaults, **stored, **changed}
 
 
 def _yes(name: str, value: str) -> bool:
@@ -55,7 +55,7 @@ def annotators(scores: AnnotatorScores, of: str) -> tuple[list[str], dict[str, A
     Nothing for people where there is a single annotator.
     """
     each = scores["annotators"]
-    values = {name: one.f1._asdict() | {of: one.n_sentences} for name, one in each.items()}
+    values = {name: own.f1._asdict() | {of: own.n_sentences} for name, own in each.items()}
     if len(each) < 2:
         return [], values
     most = sorted(each, key=lambda name: -each[name].n_sentences)[:SHOWN_ANNOTATORS]

@@ -114,12 +114,12 @@ def make_examples(
     keep = np.ones(len(texts), bool)
     dropped = {}
     for reason in sorted(reasons, reverse=not without_text):  # a row that is dropped for its label is not told as kept
-        found = np.flatnonzero(keep & reasons[reason])
-        if labelled == "needed" and len(found) and not (without_text and reason == "no text"):
-            dropped[reason] = (len(found), table.places[found[0]])
-            keep[found] = False
-        elif len(found) and (reason == "no text" or has_target.any()):
-            notes.append(f"{len(found):,} rows have {reason} and are kept (first {table.places[found[0]]})")
+        rows = np.flatnonzero(keep & reasons[reason])
+        if labelled == "needed" and len(rows) and not (without_text and reason == "no text"):
+            dropped[reason] = (len(rows), table.places[rows[0]])
+            keep[rows] = False
+        elif len(rows) and (reason == "no text" or has_target.any()):
+            notes.append(f"{len(rows):,} rows have {reason} and are kept (first {table.places[rows[0]]})")
     kept = np.flatnonzero(keep).tolist()
     if not kept:
         why = ", ".join(f"{count:,} have {reason}" for reason, (count, _) in dropped.items())

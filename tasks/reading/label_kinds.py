@@ -107,8 +107,8 @@ def find_labels(table: Table, settings: ColumnSettings) -> tuple[Kind, tuple[str
     if settings.votes:
         label_lists.check_votes(column, filled, list(counts))
     _check(table, column, counts, kind)
-    given = table.names.get(column, ())
-    return kind, given if set(counts) <= set(given) else cells.ordered(set(counts))
+    ordered = table.names.get(column, ())
+    return kind, ordered if set(counts) <= set(ordered) else cells.ordered(set(counts))
 
 
 def _counts(filled: label_lists.Filled, kind: Kind, settings: ColumnSettings) -> dict[str, int]:
@@ -231,9 +231,9 @@ def _check(table: Table, column: str, counts: Mapping[str, int], kind: Kind) -> 
             f"the right column? Name another,{numbers or ' or set separator if a cell holds several'}"
         )
     if len(counts) < 2 and kind == "class":
-        found = listed(short(name) for name in counts) or "none"
+        names = listed(short(name) for name in counts) or "none"
         raise InputError(
-            f"{table.path}: {column!r} holds one label in all rows ({found}); a model needs two to tell apart, so name "
+            f"{table.path}: {column!r} holds one label in all rows ({names}); a model needs two to tell apart, so name "
             "another column or add rows"
         )
     if not counts:

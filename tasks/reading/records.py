@@ -187,11 +187,11 @@ def ending_of(path: pathlib.Path) -> str:
 
 def check_path(path: str) -> pathlib.Path:
     """The path, or an InputError where nothing is there."""
-    found = pathlib.Path(path)
-    if not found.exists():
+    place = pathlib.Path(path)
+    if not place.exists():
         near = []
-        if found.parent.is_dir():
-            near = difflib.get_close_matches(found.name, [other.name for other in found.parent.iterdir()], 3, 0.6)
+        if place.parent.is_dir():
+            near = difflib.get_close_matches(place.name, [other.name for other in place.parent.iterdir()], 3, 0.6)
         hint = f"; beside it: {', '.join(near)}" if near else ""
         raise InputError(f"{path}: no such file or folder{hint}; name a file, or a folder saved by datasets")
-    return found
+    return place
