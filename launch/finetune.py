@@ -91,7 +91,7 @@ def run(argv: list[str]) -> None:
         flags.show(config, options)
     runtime.say(job.report)
     if config.validation and pathlib.Path(config.validation).resolve() == pathlib.Path(config.data).resolve():
-        runtime.say("validation is on the training file: its scores tell nothing of other texts")
+        runtime.say("validation uses the training file, so its scores do not measure generalisation")
     if config.seeds == 1:
         score_tables.show_scores(one_run(config, job, workdir, config.seed), config, job)
     else:

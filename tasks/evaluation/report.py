@@ -66,10 +66,10 @@ def annotators(scores: AnnotatorScores, of: str) -> tuple[list[str], dict[str, A
 
 
 def add_constant(text: list[str], values: dict[str, Any], scores: Metrics, task: str) -> None:
-    """Says of a model that gives one answer to everything that it does, for people, and for programs where it does not.
+    """Adds to text and values whether the model gives one answer to everything.
 
     Args:
-      scores: with what `constant_answers.noted` made.
+      scores: with the note of `constant_answers.noted`.
     """
     sentence = constant_answers.sentence(scores, task)
     values["constant_answer"] = sentence or None

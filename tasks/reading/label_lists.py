@@ -1,4 +1,4 @@
-"""What label cells with lists and objects mean: several labels by place, shares by place or by name, or votes.
+"""The meaning of lists and objects in label cells: several labels by place, shares by place or by name, or votes.
 
 Without votes, and with kind "auto":
 
@@ -7,7 +7,7 @@ Without votes, and with kind "auto":
 - other lists: the names of several labels;
 - objects name -> number: shares of one label by name (kind classes: name -> 0 or 1).
 
-Objects whose names are the annotators' are refused, for their names would be the classes; votes=True reads them.
+Objects with the names of annotators are refused, for these names would become classes; votes=True reads them.
 """
 
 import re

@@ -1,11 +1,11 @@
 """Double quotes in tables: whether they quote, and the records of a table in which they do.
 
-Where quoting is "auto": with tabs quotes quote if at least one field begins with one, and each that does is whole on
-its line: it ends with one, and every quote inside is doubled. A single lone quote in the file (MRPC, STS-B, SMS) thus
-makes all of them characters of the text. But where lines have different numbers of tabs, and quotes make equally long
-records of them, fields have line breaks or tabs inside, and quotes quote. With any other character they always do.
+With quoting "auto", quotes always quote unless tabs delimit. In a file with tabs they quote if each field that begins
+with a quote also ends with one on its line and has only doubled quotes inside. A single lone quote in the file (MRPC,
+STS-B, SMS) thus makes all quotes characters of the text, unless lines have different numbers of tabs and quoting makes
+all records equally long: then fields hold tabs or line breaks.
 
-Blanks before a quote belong to the delimiter, where all such fields are whole then ('x, "a, b"').
+Blanks before a quote belong to the delimiter if the file can be read that way ('x, "a, b"').
 """
 
 import contextlib
