@@ -1,7 +1,8 @@
 """Lists and objects that stand in a cell as text, as JSON has them or as another language prints them.
 
 Read are JSON, Python's literals, and flat lists as NumPy, R (``c(1, 0)``), Postgres (``{0,1}``) and others print them.
-Other texts that look like lists or objects are refused; "(other)", "(a, b)" and "f(x)" are names.
+Other texts that look like lists or objects are refused; "(other)", "(a, b)", "f(x)" and intervals, "(0, 5]", are names.
+What looks like a list of a language that is not known here (`looks_printed`) is for the caller to refuse.
 """
 
 import ast
@@ -15,26 +16,39 @@ from typing import Any
 from bert.errors import InputError
 from tasks.reading.records import short
 
+MOST_LOOKED_AT = 1000  # characters of a name
+
 _MAKERS = "|".join([
     r"(?:np\.|numpy\.|torch\.|tf\.)?(?:array|tensor|matrix)", "c|list|tuple|set|frozenset|dict|vector",
     r"Array\s*|List|Set|Map|Vector|ArrayBuffer|WrappedArray|Dict|Counter|OrderedDict|defaultdict|Tensor",
     r"(?:Any|Bool|String|Symbol|Int\d*|UInt\d*|Float\d*)(?=\[)",
 ])  # fmt: skip
-_STRUCTURE = re.compile(rf"({_MAKERS})?([\[({{])(.*)[\])}}]", re.DOTALL)
+_STRUCTURE = re.compile(rf"({_MAKERS})?(?=\[.*\]\Z|\(.*\)\Z|\{{.*\}}\Z)([\[({{])(.*).", re.DOTALL)
 _OPTIONS = re.compile(r"(,\s*(dtype|device|grad_fn|requires_grad|shape)\s*=[^\[\]{}]*)+$|^<class [^>]*>,")
 _SCALAR = re.compile(r"(?:(?:np|numpy)\.\w+|Decimal)\(([^()]*)\)|(?:np|numpy)\.(True|False)_")
 _QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
 # What Python takes for one text ('a' 'b') or for a number (2020_01, 0x1F) may be something else.
 _NOT_PYTHON = re.compile(r"\0\s*\0|\d_\d|(?<![\d.])0[xob\d]|\dj\b", re.IGNORECASE)
-_SHARE = re.compile(r"[^:=]*[^:=\s]\s*[:=]\s*\d*\.?\d+")
-_BETWEEN_PAIRS = re.compile(r"[,;|]\s*|\s(?=[^\s:=]+[:=])")
+_SHARE = re.compile(r"[^:=]*[^:=\s]\s*(?:[:=]|=>|->)\s*\"?\d*\.?\d+\"?")
+_BETWEEN_PAIRS = re.compile(r"[,;|&]\s*|\s(?=[^\s:=]+[:=])")
 _NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_PAIRED = {"[": "]", "(": ")", "{": "}"}
+_INTERVAL = re.compile(r"[\[(][^\[\](){},;]+[,;][^\[\](){},;]+[\])]")
+# Of a list without quotes: a number with a mark of its own (1L, 0.5f0, 50%), other commas, brackets and quotes.
+_ODD = re.compile(r"[+-]?\.?\d.*\D.*|.*[|\\\"\x00-\x1f\uff0c\u3001\u060c\uff1b;].*|:\S+\s.*", re.DOTALL)
+_ITEM = rf"(?:(?:{_QUOTED}|[\w.-]+)\s*(?:=>|->|[:=])\s*)?(?:{_QUOTED}|[+-]?\.?\d[\w.]*)|:\w+"
+_ITEMS = rf"\|?\s*(?:{_ITEM})(?:[,;\s]+(?:{_ITEM}))+[,;\s]*\|?"
+_LISTED = re.compile(
+    rf"\[{_ITEMS}\]|\{{{_ITEMS}\}}|<{_ITEMS}>|\u3010{_ITEMS}\u3011|(?<=\w)\({_ITEMS}\)|\bdtype[:=]|<(\w+)>.*</\1>",
+    re.DOTALL,
+)
 _WORDS = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys(("null", "None", "NULL", "NA", "nil", "nothing"), None),
 }  # fmt: skip
 _CUT = re.compile(r"[\[({\s,](\.\.\.|\u2026)[\])}\s,]")
+_MARKED = re.compile(r"^$|^['\"]|['\"]$|[\[\](){}:;=>]")  # of no name in a list
 _FAULTS = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)  # of ast.literal_eval
 # What JavaScript, Java, C# and Python print of an object whose content they leave out.
 _LOST = re.compile(r"\[object \w+\]|\[L?[\w.]+;?@[0-9a-f]+|System\.[\w.`]+\[.*\]|<[\w. ]+ at 0x[0-9a-f]+>")
@@ -72,6 +86,22 @@ def structure(text: str, where: str) -> list[Any] | tuple[Any, ...] | dict[str, 
 def is_name_in_brackets(value: Any) -> bool:
     """Whether it is a text like "[other]": a list of one name, or a name itself."""
     return isinstance(value, str) and bool(re.fullmatch(r"[\[{]\s*[^\W\d][^\[\](){},;:=\"']*[\]}]", value.strip()))
+
+
+def is_interval(value: Any) -> bool:
+    """Whether it is a text like "(0, 5]" or "[0, 5]", as programs name ranges of numbers."""
+    return isinstance(value, str) and bool(_INTERVAL.fullmatch(value.strip()))
+
+
+def is_half_open(value: Any) -> bool:
+    """Whether it is an interval that is no list: "(0, 5]", "[0, 5)"."""
+    return is_interval(value) and _PAIRED[value.strip()[0]] != value.strip()[-1]
+
+
+def looks_printed(text: str) -> bool:
+    """Whether a text that `structure` takes for a name has several numbers, pairs or quoted words in brackets, as in
+    "Seq(1, 0)", or is a series with its dtype or an XML element."""
+    return bool(_LISTED.search(text[:MOST_LOOKED_AT]))
 
 
 def is_unbracketed(text: str) -> bool:
@@ -128,9 +158,11 @@ def _flat(inside: str, is_tuple: bool) -> list[Any] | tuple[Any, ...] | None:
         return None  # (other), (a, b): as people write names, and no language a list
     if "," not in inside and is_bare:
         parts = [inside.strip()]  # [very good] is one name
-    wrong = next((part for part in parts if re.search(r"^$|^['\"]|['\"]$|[\[\](){}:;=>]", part)), None)
-    if wrong is not None:
-        raise _Unreadable(f"{short(wrong)} is no plain value")
+    for part in parts:
+        if not _NUMBER.fullmatch(part) and (
+            _MARKED.search(part) or _ODD.fullmatch(part) or (part.isdecimal() and not part.isascii())
+        ):
+            raise _Unreadable(f"{short(part)} is neither a number nor a name")
     values = [_WORDS[part] if part in _WORDS else _number_or_name(part) for part in parts]
     return tuple(values) if is_tuple else values
 
