@@ -76,8 +76,7 @@ def in_one_line(text: str) -> str:
 def help_on(config_file: pathlib.Path, listed: frozenset[str] = frozenset()) -> list[str]:
     """The lines of ``--help`` on a config file: its settings with their comments, then those of files it builds on.
 
-    Args:
-      listed: settings of an earlier file, which are left out.
+    Settings in ``listed`` are left out.
     """
     source = config_file.read_text(encoding="utf-8")
     fields = re.findall(r"^ {4}(?:config\.(\w[\w.]* = .*)|(# .*))$", source, re.MULTILINE)

@@ -100,11 +100,7 @@ class Job:
 
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
-    """The job that the settings of configs/bio_mrc.py describe.
-
-    Args:
-      equal_apart: see `tasks.job.as_begun`.
-    """
+    """The job that the settings of configs/bio_mrc.py describe; ``equal_apart``: see `tasks.job.as_begun`."""
     reading = settings_of(BioReading, config)
     voting = votes.settings_of(config)
     loss = TokenLabels(len(TAGS), config.loss_per, dropout_rate(config))

@@ -144,11 +144,7 @@ def score(
 
 
 def constant(predicted_N: Sequence[Sequence[Span]], scores: Mapping[str, Score]) -> Metrics:
-    """What is noted of a reader that finds no span in any passage, see constant_answers.py.
-
-    Args:
-      scores: of these spans.
-    """
+    """The note on a reader that finds no span in any passage (constant_answers.py); ``scores`` are of these spans."""
     silent = len(predicted_N) > 1 and not any(predicted_N) and scores["exact_match"].value != 1
     return constant_answers.noted("nothing" if silent else None, len(predicted_N))
 

@@ -165,11 +165,7 @@ def computed(names: Sequence[str], kind: str, positive: str | None) -> tuple[str
 
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
-    """The job that the settings of configs/table.py or configs/glue.py describe.
-
-    Args:
-      equal_apart: see `tasks.job.as_begun`.
-    """
+    """The job that configs/table.py or configs/glue.py describes; ``equal_apart``: see `tasks.job.as_begun`."""
     if config.baseline:
         check_installed("sklearn", "scikit-learn", "baseline", "config.baseline")
     rate = dropout_rate(config)

@@ -29,11 +29,7 @@ def is_note(name: str) -> bool:
 
 
 def sentence(scores: Mapping[str, float | None], task: str) -> str:
-    """The sentence about a model that gives one answer to everything; "" for any other model.
-
-    Args:
-      scores: metrics of an evaluation, with the note of `noted`.
-    """
+    """The sentence about a model that gives one answer to everything; "" for any other model."""
     for name, count in scores.items():
         if name == NAME:
             return "the model gives every row the same answer"

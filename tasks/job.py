@@ -166,11 +166,7 @@ def metric_names(setting: str, usual: Sequence[str], known: Sequence[str]) -> tu
 def choice_of(
     config: ConfigDict, names: Sequence[str], lower_is_better: Sequence[str], validation: Any, loss: str
 ) -> Choice | None:
-    """Which evaluation is the best, see `chosen_metric`; None where there is no validation part.
-
-    Args:
-      loss: the metric that decides between equal values; computed whether it is among ``names`` or not.
-    """
+    """Which evaluation is the best, equal ones by their ``loss``; None where there is no validation part."""
     metric = chosen_metric(config.metric, [*names, loss])
     return Choice(metric, metric not in lower_is_better, config.patience, loss) if validation else None
 

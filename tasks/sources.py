@@ -40,11 +40,7 @@ class Sources(NamedTuple):
 
 
 def read(config: Mapping[str, Any], *, equal_apart: bool = False) -> Sources:
-    """The examples that the settings name.
-
-    Args:
-      equal_apart: see `tasks.job.as_begun`.
-    """
+    """The examples that the settings name; ``equal_apart``: see `tasks.job.as_begun`."""
     if not config["data"]:
         raise InputError("config.data is missing; name the file or folder with the examples")
     if config["glue"]:

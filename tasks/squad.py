@@ -227,10 +227,10 @@ def score(
 
 
 def constant(rows: Sequence[Question], predictions: Sequence[Mapping[str, Any]], threshold: float | None) -> Metrics:
-    """What is noted of a reader that answers no question, though some have an answer, see constant_answers.py.
+    """The note on a reader that answers no question though some have an answer (constant_answers.py).
 
     Args:
-      threshold: of the odds of no answer; None where every question has one.
+      threshold: of the odds of no answer; None where every question has an answer.
     """
     odds = [prediction["null_odds"] for prediction in predictions]
     silent = threshold is not None and all(value is None or value > threshold for value in odds)
@@ -266,11 +266,7 @@ def version_of(answers: Iterable[Sequence[str]], reading: SpanReading) -> str:
 
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
-    """The job that the settings of configs/squad.py describe.
-
-    Args:
-      equal_apart: see `tasks.job.as_begun`.
-    """
+    """The job that the settings of configs/squad.py describe; ``equal_apart``: see `tasks.job.as_begun`."""
     for name, allowed in (("windows_without_answer", WITHOUT), ("no_answer", NO_ANSWER)):
         if config[name] not in allowed:
             raise InputError(f"config.{name} is {config[name]!r}; it must be one of {', '.join(allowed)}")

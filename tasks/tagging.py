@@ -140,11 +140,7 @@ def check_labels(rows: Sequence[Tagged], labels: Sequence[str]) -> None:
 
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
-    """The job that the settings of configs/tagging.py describe.
-
-    Args:
-      equal_apart: see `tasks.job.as_begun`.
-    """
+    """The job that the settings of configs/tagging.py describe; ``equal_apart``: see `tasks.job.as_begun`."""
     if config.labelled_pieces not in LABELLED_PIECES:
         raise InputError(
             f"config.labelled_pieces is {config.labelled_pieces!r}; it must be one of {', '.join(LABELLED_PIECES)}"

@@ -66,11 +66,7 @@ def annotators(scores: AnnotatorScores, of: str) -> tuple[list[str], dict[str, A
 
 
 def add_constant(text: list[str], values: dict[str, Any], scores: Metrics, task: str) -> None:
-    """Adds to text and values whether the model gives one answer to everything.
-
-    Args:
-      scores: with the note of `constant_answers.noted`.
-    """
+    """Adds whether the model gives one answer to everything, by the note of `constant_answers.noted` in scores."""
     sentence = constant_answers.sentence(scores, task)
     values["constant_answer"] = sentence or None
     if sentence:
@@ -84,11 +80,7 @@ def check_format(format: str, formats: Iterable[str]) -> None:
 
 
 def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None:
-    """Writes a file that has its name only when it is complete.
-
-    Args:
-      option: of the command line, that names it.
-    """
+    """Writes a file that has its name only when it is complete; ``option`` of the command line names it."""
     try:
         # Half characters, which JSON can hold and UTF-8 cannot, may stand in any cell, id or name of the input.
         files.write(path, without_halves(text))

@@ -12,11 +12,7 @@ import numpy as np
 
 
 def key_of(texts: Iterable[str]) -> Hashable:
-    """A key that is the same for equal texts.
-
-    Args:
-      texts: one, or the two of a pair.
-    """
+    """A key that is the same for equal texts, or pairs of texts."""
     return tuple(sorted(unicodedata.normalize("NFC", " ".join(text.split()).casefold()) for text in texts))
 
 

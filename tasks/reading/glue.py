@@ -72,18 +72,6 @@ def files_found(task: str, folder: str, split: str) -> tuple[str, ...]:
     )
 
 
-def splits_found(task: str, folder: str) -> tuple[str, ...]:
-    """Names of the splits whose files are there."""
-    found = []
-    for split in _task(task).files:
-        try:
-            files_found(task, folder, split)
-        except InputError:
-            continue
-        found.append(split)
-    return tuple(found)
-
-
 def submission(task: str, predictions: Mapping[str, str | float] | list[tuple[str, str | float]]) -> Iterator[str]:
     """Lines of a submission file: a header, then index and prediction, with tabs between them.
 

@@ -53,7 +53,8 @@ def split_header(path: str, records: list[Record], notes: list[str]) -> tuple[tu
         notes.append(f"{path}: columns without a name are called by their place: {called}")
     if empty:
         notes.append(f"{path}: {len(empty):,} columns have neither name nor content and are left out")
-        rows = [(line, _without(row, empty) if len(row) == len(names) else row) for line, row in rows]
+        whole = len(names)
+        rows = [(line, [f for i, f in enumerate(row) if i not in empty or len(row) != whole]) for line, row in rows]
     return tuple(name for i, name in enumerate(names) if i not in empty), rows
 
 
@@ -89,7 +90,3 @@ def _is_new(value: str, others: list[str]) -> bool:
 
 def _is_empty(fields: Sequence[str]) -> bool:
     return not any(field.strip() for field in fields)
-
-
-def _without(row: list[str], positions: set[int]) -> list[str]:
-    return [field for i, field in enumerate(row) if i not in positions]

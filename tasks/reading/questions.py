@@ -200,10 +200,10 @@ def _load(path: str, settings: QuestionSettings) -> Table:
     try:
         value, end = json.JSONDecoder(object_pairs_hook=object_once).raw_decode(text, begin)
     except (ValueError, RecursionError) as error:
-        where = f"{path}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else path
-        raise InputError(
-            f"{where}: not JSON ({_said(error)}); questions are read from SQuAD json or json lines"
-        ) from None
+        where, fault = path, str(error)
+        if isinstance(error, json.JSONDecodeError):
+            where, fault = f"{path}:{error.lineno}", f"{error.msg}, column {error.colno}"
+        raise InputError(f"{where}: not JSON ({fault}); questions are read from SQuAD json or json lines") from None
     if text[end:].strip():
         return read_jsonl(path, lined)
     rows = _rows(path, value)
@@ -220,10 +220,6 @@ def _rows(path: str, value: Any) -> list[dict[str, Any]]:
     for i, row in enumerate(rows, 1):
         object_of(row, f"{path}: row {i}", "{'title': ..., 'paragraphs': [...]} or {'question': ..., 'context': ...}")
     return rows
-
-
-def _said(error: Exception) -> str:
-    return f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 def _format_of(table: Table) -> str:

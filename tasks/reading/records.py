@@ -110,11 +110,7 @@ def has_column(table: Table, name: str) -> bool:
 
 
 def check_column(table: Table, name: str, role: str) -> None:
-    """Refuses a name that the table does not have.
-
-    Args:
-      role: the setting that names it, such as "text".
-    """
+    """Refuses a name that the table does not have; ``role``: the setting that names it, such as "text"."""
     if has_column(table, name):
         return
     known = list(dict.fromkeys([*table.columns, *_inner_names(table.rows)]))
@@ -140,12 +136,7 @@ def comma_names(text: str) -> tuple[str, ...]:
 
 
 def comma_numbers(setting: str, text: str, form: str, *, zero: bool) -> dict[str, float]:
-    """Name -> number in a setting like "anna=2,ben=0.5".
-
-    Args:
-      setting, form: its name, and "NAME=NUMBER" or the like, for messages.
-      zero: whether a number may be 0.
-    """
+    """Name -> number in a setting like "anna=2,ben=0.5"; ``form``: "NAME=NUMBER" or the like, for messages."""
     numbers: dict[str, float] = {}
     for part in comma_names(text):
         name, _, value = (word.strip() for word in part.rpartition("="))

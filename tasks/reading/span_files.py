@@ -50,11 +50,7 @@ Annotated = tuple[tuple[Annotation, ...], str]  # of a question; and why some ar
 
 
 def read_span_lines(table: Table, settings: QuestionSettings, tally: Tally, annotated: bool) -> Found:
-    """The questions of our own json lines.
-
-    Args:
-      annotated: whether annotations are read.
-    """
+    """The questions of our own json lines; ``annotated``: whether annotations are read."""
     for number, (row, place) in enumerate(zip(table.rows, table.places, strict=True), 1):
         for name in row:
             if name not in _LINE_FIELDS and row[name] is not None:

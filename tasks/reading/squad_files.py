@@ -39,11 +39,7 @@ Paragraph = tuple[str, str, list[tuple[str, Any]]]  # group, context, (place, qu
 
 
 def read_squad(table: Table, settings: QuestionSettings, tally: Tally, annotated: bool) -> Found:
-    """The questions of all articles.
-
-    Args:
-      annotated: whether answers are read.
-    """
+    """The questions of all articles; ``annotated``: whether answers are read."""
     for group, context, rows in _paragraphs(table, tally):
         for place, row in rows:
             row = object_of(row, place, "{'id': ..., 'question': ..., 'answers': [...]}")

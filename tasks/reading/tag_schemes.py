@@ -85,11 +85,7 @@ class TagSettings:
 
 
 def check_tags(tags: Iterable[str | None], scheme: str, where: Callable[[int], str]) -> None:
-    """Refuses a tag that is none in its scheme.
-
-    Args:
-      where: index of a tag -> its place, for the message.
-    """
+    """Refuses a tag that is none in its scheme; ``where``: index of a tag -> its place, for the message."""
     for i, tag in enumerate(tags):
         if tag is None or (tag if scheme == "plain" else is_tag(tag)):
             if tag and not tag.isascii():

@@ -38,12 +38,6 @@ def examples_of(task, folder, split):
     return make_examples(table, columns, known.kind, known.labels, labelled=labelled)
 
 
-def test_all_that_is_there_is_found(shared):
-    folder = str(shared / "data/glue")
-    found = {(task, split) for task in glue.TASKS for split in glue.splits_found(task, folder)}
-    assert found == set(COUNTS)
-
-
 @pytest.mark.parametrize(("task", "split"), COUNTS)
 def test_real_files_have_the_rows_that_they_should(shared, task, split):
     """Every row is read and kept, has text, and its label if the split has any."""
