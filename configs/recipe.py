@@ -11,7 +11,7 @@ def add_to(config: ConfigDict) -> None:
     """Adds them."""
     config.init_from = ""  # model, run directory or Google checkpoint to start from
     config.seed = 0  # of the new head, dropout, data order and split
-    config.seeds = 1  # runs with seed, seed + 1, ...; their mean, deviation and best are told
+    config.seeds = 1  # runs with seed, seed + 1, ...; their mean, standard deviation and best are printed
     config.epochs = 3.0  # passes over the training rows; BERT appendix A.3: 2 to 4
     config.batch_size = 32  # examples over all devices; BERT appendix A.3: 16 or 32
     config.micro_batches = 1  # parts of a batch computed one after the other, for less memory
@@ -40,7 +40,9 @@ def add_to(config: ConfigDict) -> None:
     config.warmup_share = 0.1  # of all steps
 
     config.evaluations_per_epoch = 1
-    config.patience = 0  # evaluations with neither a better value nor a lower loss at the same, then it stops; 0: never
+    config.patience = (
+        0  # evaluations without a better value, or a lower loss at an equal one, before it stops; 0: never
+    )
 
     config.mesh = ConfigDict()
     config.mesh.mode = "dp"  # dp, fsdp, tp, fsdp_tp

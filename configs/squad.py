@@ -20,7 +20,7 @@ def get_config() -> ConfigDict:
 
     config.no_answer = "auto"  # whether a question may have none: yes, no; auto: where one in the data has none
     config.max_answer = 30  # tokens of an answer at most; run_squad.py
-    config.best = 20  # candidates that are told; run_squad.py
+    config.best = 20  # candidates in the n-best list; run_squad.py
 
     config.metric = ""  # chooses the best evaluation: f1 (also where empty) or exact
     recipe.add_to(config)

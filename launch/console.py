@@ -1,4 +1,4 @@
-"""What a command prints and logs: plain lines for people, in which nothing of others steers the terminal."""
+"""What a command prints and logs: plain lines, in which no text of others can steer the terminal."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ from bert.errors import printable
 
 
 class _Escaping:
-    """A stream that spells out escape codes and the like; all else is that of the stream behind it."""
+    """A stream that escapes control characters; everything else is that of the stream behind it."""
 
     def __init__(self, stream: TextIO):
         self._stream = stream
@@ -31,9 +31,9 @@ class _Escaping:
 
 
 def plain_output() -> None:
-    """Standard output and error escape what is printed, warned of or raised, and what their encoding does not have.
+    """Makes standard output and error escape control characters, and characters that their encoding lacks.
 
-    Ours who steer a terminal write to ``sys.__stderr__``.
+    Our own code that steers a terminal writes to ``sys.__stderr__``.
     """
     for name in ("stdout", "stderr"):
         if isinstance(stream := getattr(sys, name), _Escaping) or stream is None:  # it may be closed
@@ -44,12 +44,12 @@ def plain_output() -> None:
 
 
 def beside(output: str | None) -> TextIO:
-    """Where a command prints that writes this file: standard error where the file is standard output."""
+    """The stream for what a command prints: standard error if its output file is standard output."""
     return sys.stderr if output and files.standard_stream(pathlib.Path(output)) == 1 else sys.stdout
 
 
 def plain_logging() -> None:
-    """Our log messages as plain lines on standard error; of Orbax and asyncio nothing, for we tell what matters."""
+    """Logs plain lines to standard error, without those of Orbax and asyncio, whose errors we report ourselves."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Plain())
     handler.addFilter(lambda record: "orbax" not in record.pathname and record.name != "asyncio")

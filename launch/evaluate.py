@@ -55,11 +55,13 @@ def run(argv: list[str]) -> None:
     settings = task.settings_of(model, {name: options[name] for name in FILE_OPTIONS})
     check_split(options.split, settings)
     examples = task.read_examples(model, settings, options.data, options.split or "validation", "needed")
-    found = task.evaluate(model, examples, batch_size=size)
-    print(found.text, file=console.beside(options.out))
+    evaluation = task.evaluate(model, examples, batch_size=size)
+    print(evaluation.text, file=console.beside(options.out))
     if options.out:
         path = pathlib.Path(options.out)
-        report.write_whole(path, json.dumps(found.values, indent=1, ensure_ascii=False, default=str) + "\n", "--out")
+        report.write_whole(
+            path, json.dumps(evaluation.values, indent=1, ensure_ascii=False, default=str) + "\n", "--out"
+        )
         print(printable(f"wrote {path}"), file=console.beside(options.out))
 
 

@@ -40,9 +40,6 @@ def check_apart(source: str, out: str, format: str, dtype: str) -> None:
     """Refuses to write into the source or into a run, whose files nothing may replace or come between.
 
     Only a whole model may be put under a run's name ``model/``, and only where the source is not read from there.
-
-    Raises:
-      InputError: naming both.
     """
     inner, outer = (pathlib.Path(os.path.realpath(path)) for path in (out, source))
     places = [outer]

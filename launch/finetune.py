@@ -17,7 +17,6 @@ import json
 import math
 import pathlib
 import shutil
-import statistics
 import sys
 from typing import Any
 
@@ -38,10 +37,9 @@ from bert.training import arithmetic, optim, run_directory, sharding, train
 from bert.training.best import Best
 from bert.training.evaluate import Metrics
 from bert.training.step import Setup
-from launch import best_model, flags, runtime
-from tasks import constant_answers
+from launch import best_model, flags, runtime, score_tables
 from tasks.job import Job, as_begun
-from tasks.metrics import is_count, title
+from tasks.metrics import title
 
 # Settings that do not change what is trained.
 MAY_CHANGE = (
@@ -93,9 +91,9 @@ def run(argv: list[str]) -> None:
         flags.show(config, options)
     runtime.say(job.report)
     if config.validation and pathlib.Path(config.validation).resolve() == pathlib.Path(config.data).resolve():
-        runtime.say("validation is on the training file: its scores tell nothing of other texts")
+        runtime.say("validation uses the training file, so its scores do not measure generalisation")
     if config.seeds == 1:
-        show_scores(one_run(config, job, workdir, config.seed), config, job)
+        score_tables.show_scores(one_run(config, job, workdir, config.seed), config, job)
     else:
         several_runs(config, job, workdir)
     runtime.say(printable(f"wrote {workdir / run_directory.MODEL}/ (the model), {workdir / run_directory.METRICS}"))
@@ -266,7 +264,7 @@ def several_runs(config: ConfigDict, job: Job, workdir: pathlib.Path) -> None:
     best = Best()  # of the runs, by the rule that chooses among the evaluations of one
     for seed, scores in runs.items():
         job.choice.note(best, seed, scores)
-    show_seeds(runs, best.step, config.task, job)
+    score_tables.show_seeds(runs, best.step, config.task, job)
     with files.replacing((workdir / run_directory.MODEL).resolve()) as target:
         shutil.copytree(workdir / f"seed-{best.step}" / run_directory.MODEL, target, dirs_exist_ok=True)
     lines = [json.dumps({"seed": seed} | scores) for seed, scores in runs.items()]
@@ -274,62 +272,7 @@ def several_runs(config: ConfigDict, job: Job, workdir: pathlib.Path) -> None:
         files.write(workdir / run_directory.METRICS, "\n".join(lines) + "\n")
     except OSError as error:
         raise cannot_write(workdir / run_directory.METRICS, error) from None
-    show_scores(runs[best.step], config, job)
-
-
-def show_seeds(runs: dict[int, Metrics], best: int, task: str, job: Job) -> None:
-    """A table: a row a metric, a column a seed; then mean, standard deviation and the best; and how it was chosen."""
-    titles = titles_of(runs[best], job)
-    width = max(map(len, titles)) + 2
-    seeds = "".join(f"{f'seed {seed}':>10}" for seed in runs)
-    print("\n" + " " * width + seeds + f"{'mean':>10}{'sd':>10}{'best':>10}")
-    for shown, name in titles.items():
-        values = [scores.get(name) for scores in runs.values()]
-        known = [value for value in values if value is not None]
-        mean = f"{statistics.fmean(known):10.4f}" if known else f"{'':>10}"
-        deviation = f"{statistics.stdev(known):10.4f}" if len(known) > 1 else f"{'':>10}"
-        columns = "".join(_shown(name, value) for value in values)
-        print(f"{printable(shown):<{width}}" + columns + mean + deviation + _shown(name, runs[best].get(name)))
-    choice = job.choice
-    assert choice is not None
-    equal = [str(seed) for seed, scores in runs.items() if scores[choice.metric] == runs[best][choice.metric]]
-    by = f", by the lowest {choice.loss} of those with equal {title(choice.metric, job.positive)}"
-    print(f"best: seed {best}" + (f"{by} (seeds {', '.join(equal)})" if len(equal) > 1 else ""))
-    for seed, scores in runs.items():
-        if sentence := constant_answers.sentence(scores, task):
-            print(f"seed {seed}: {sentence}")
-
-
-def show_scores(best: Metrics, config: ConfigDict, job: Job) -> None:
-    """The best evaluation, beside it the baseline where one was asked for, and a model that gives one answer only."""
-    if jax.process_index() != 0 or not best:
-        return
-    baseline = job.baseline()
-    titles = titles_of(best, job)
-    width = max(map(len, titles)) + 2
-    print("\n" + f"{'validation':<{width}}{'model':>10}" + (f"{'baseline':>10}" if baseline else ""))
-    for shown, name in titles.items():
-        beside = _shown(name, baseline.get(name)) if baseline else ""
-        print(f"{printable(shown):<{width}}{_shown(name, best[name])}{beside}")
-    if baseline:
-        print("baseline: TF-IDF and a linear model")
-    if sentence := constant_answers.sentence(best, config.task):
-        print(f"\n{sentence}: {constant_answers.ADVICE}")
-
-
-def titles_of(scores: Metrics, job: Job) -> dict[str, str]:
-    """How a table shows each metric -> its name; f1 and f1:LABEL may be the same, constant answers are no metric."""
-    titles: dict[str, str] = {}
-    for name in scores:
-        if not constant_answers.is_note(name):
-            titles.setdefault(title(name, job.positive), name)
-    return titles
-
-
-def _shown(name: str, value: float | None) -> str:
-    if value is None:
-        return f"{'undefined':>10}"
-    return f"{value:10,.0f}" if is_count(name) else f"{value:10.4f}"
+    score_tables.show_scores(runs[best.step], config, job)
 
 
 if __name__ == "__main__":

@@ -11,35 +11,25 @@ A launcher reads:
     if __name__ == "__main__":
         flags.main(run)
 
-What a person mistypes raises `InputError` with one line; `main` prints it and exits with code 2.
+A mistyped command line raises `InputError` with one line; `main` prints it and exits with code 2.
 """
 
-import contextlib
 import difflib
 import os
 import pathlib
 import re
 import select
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 from absl import flags as absl_flags
 from ml_collections import ConfigDict, config_flags
 
 from bert.errors import InputError, RunError, printable
-from launch import console
+from launch import config_files, console
 
-# What Python says of a value of the wrong type -> the rule.
-_RULES = {
-    r"invalid literal for int\(\) with base 10: .*": "must be a whole number, in digits",
-    r"could not convert string to float: .*": "must be a number",
-    r"\('Non-boolean argument to boolean flag', .*\)": "must be True or False",
-}
-
-
-# Setting -> how the command that was parsed last spells it, such as "text" -> "--config.text"; for its messages.
-_spelled: dict[str, str] = {}
+# Setting -> its spelling in the command that was parsed last, such as "text" -> "--config.text"; for messages.
+_spellings: dict[str, str] = {}
 
 
 class Options(dict):
@@ -79,9 +69,9 @@ def parse(
     """
     argv = [argv[0], *_config_first(argv[1:])]
     if any(word in ("--help", "-help", "-h") for word in argv[1:]):
-        print(_help(doc, _config_path(argv, config_file), options, required, arguments))
+        print(_help(doc, config_files.path_of(argv, config_file), options, required, arguments))
         sys.exit(0)
-    _check_config_file(argv, config_file)
+    config_files.check(argv, config_file)
     values, rest = _read(argv, config_file, options)
     chosen = Options({name: values[name].value for name in options}, arguments=rest)
     if rest and not arguments:
@@ -90,8 +80,8 @@ def parse(
         if not chosen[name]:
             raise InputError(f"--{name} is missing ({options[name]}); see --help")
     config = values["config"].value if config_file != "" else ConfigDict()
-    _spelled.clear()
-    _spelled.update({name: f"--{name}" for name in options} | {name: f"--config.{name}" for name in flatten(config)})
+    _spellings.clear()
+    _spellings.update({name: f"--{name}" for name in options} | {name: f"--config.{name}" for name in flatten(config)})
     return config, chosen
 
 
@@ -100,12 +90,12 @@ def as_options(message: str) -> str:
 
     "set text to a column" becomes "set --config.text to a column", or --text where that is an option.
     """
-    if not _spelled:
+    if not _spellings:
         return message
-    names = "|".join(re.escape(name) for name in sorted(_spelled, key=len, reverse=True))
+    names = "|".join(re.escape(name) for name in sorted(_spellings, key=len, reverse=True))
     verb, also, value = r"\b(?:set|raise|lower|leave)", r"(?:,|\bor|\band)", r"(?= to | empty\b)"
     advice = rf"({verb} )({names})\b|({also} )({names}){value}"
-    return re.sub(advice, lambda match: (match[1] or match[3]) + _spelled[match[2] or match[4]], message)
+    return re.sub(advice, lambda match: (match[1] or match[3]) + _spellings[match[2] or match[4]], message)
 
 
 def check_fields(config: ConfigDict, like: str) -> None:
@@ -118,7 +108,7 @@ def check_fields(config: ConfigDict, like: str) -> None:
       InputError: it is the file of another command, a copy of an older one, or misspells a name.
     """
     path = pathlib.Path(__file__).parents[1] / like
-    known, names = (list(flatten(one)) for one in (_settings_of_files(["", f"--config={path}"], None), config))
+    known, names = (list(flatten(one)) for one in (config_files.settings_of(["", f"--config={path}"], None), config))
     for name in names:
         if name not in known:
             near = _nearest(name, known, prefix="config.", otherwise="; remove it, or start from that file")
@@ -131,11 +121,7 @@ def check_fields(config: ConfigDict, like: str) -> None:
 
 
 def whole_number(options: Options, name: str, default: int) -> int:
-    """The value of an option that is a whole number of at least 1.
-
-    Raises:
-      InputError: it is something else.
-    """
+    """The value of an option that is a whole number of at least 1."""
     value = options[name]
     if value is None:
         return default
@@ -145,11 +131,7 @@ def whole_number(options: Options, name: str, default: int) -> int:
 
 
 def yes_or_no(options: Options, name: str) -> bool:
-    """Whether an option is "yes"; no where it was not given.
-
-    Raises:
-      InputError: it is neither yes nor no.
-    """
+    """Whether an option is "yes"; no where it was not given."""
     value = options[name]
     if value not in (None, "yes", "no"):
         raise InputError(f"--{name}={value}: must be yes or no")
@@ -172,39 +154,15 @@ def _config_first(words: Sequence[str]) -> list[str]:
     return first + rest
 
 
-def _config_path(argv: Sequence[str], default: str | None) -> str | None:
-    """FILE of the last ``--config=FILE``, without its ``:argument``; else the default's."""
-    named = [word.split("=", 1)[1] for word in argv[1:] if re.match(r"--?config=", word)]
-    path = named[-1] if named else default
-    return path.split(":", 1)[0] if path else path
-
-
-def _check_config_file(argv: Sequence[str], default: str | None) -> None:
-    path = _config_path(argv, default)
-    if path is None or any(re.fullmatch(r"--?config", word) for word in argv[1:]):
-        raise InputError("--config=FILE is missing: name a file such as configs/quickstart.py; see --help")
-    if path and not pathlib.Path(path).is_file():
-        near = sorted(str(p) for p in pathlib.Path(path).parent.glob("*.py")) or ["no .py file in that folder"]
-        raise InputError(f"--config={path}: no such file; there are: {', '.join(near)}")
-
-
-@contextlib.contextmanager
-def _quiet_loader():
-    """ml_collections loads config files by a function that newer Pythons warn of."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "the load_module", DeprecationWarning)
-        yield
-
-
 def _read(argv: list[str], config_file: str | None, options: Mapping[str, str]):
-    """(flag values, leftover words); every complaint of absl and ml_collections becomes one of our messages."""
+    """(flag values, leftover words); errors of absl and ml_collections become InputError."""
     if config_file != "":
-        _check_settings(argv, _settings_of_files(argv, config_file))
+        _check_settings(argv, config_files.settings_of(argv, config_file))
     values = absl_flags.FlagValues()
     for name, text in options.items():
         absl_flags.DEFINE_string(name, None, text, flag_values=values)
     try:
-        with _quiet_loader():
+        with config_files.quiet_loader():
             if config_file != "":  # a default file is read, and the overrides with it, in this very call
                 config_flags.DEFINE_config_file(
                     "config", config_file, flag_values=values, lock_config=True, sys_argv=argv
@@ -214,27 +172,8 @@ def _read(argv: list[str], config_file: str | None, options: Mapping[str, str]):
         known = [*options, "help", *(["config"] if config_file != "" else [])]
         raise InputError(f"unknown option --{error.flagname}{_nearest(error.flagname, known, '--')}") from None
     except absl_flags.Error as error:
-        raise InputError(_in_one_line(str(error))) from None
+        raise InputError(config_files.in_one_line(str(error))) from None
     return values, rest
-
-
-def _settings_of_files(argv: Sequence[str], config_file: str | None) -> ConfigDict:
-    """The settings as the config file has them, without those of the command line."""
-    only_files = [argv[0], *(word for word in argv[1:] if re.match(r"--?config=", word))]
-    values = absl_flags.FlagValues()
-    try:
-        with _quiet_loader():
-            config_flags.DEFINE_config_file("config", config_file, flag_values=values, sys_argv=only_files)
-            values(only_files)
-    except absl_flags.Error as error:
-        raise InputError(_in_one_line(str(error))) from None
-    except Exception as error:  # whatever the code of another file raises
-        raise InputError(
-            f"--config={_config_path(argv, config_file)}: not a Python file with settings "
-            f"({type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else 'no message'}); "
-            "copy one of configs/ and change that"
-        ) from None
-    return values["config"].value
 
 
 def _check_settings(argv: Sequence[str], config: ConfigDict) -> None:
@@ -253,16 +192,6 @@ def _check_settings(argv: Sequence[str], config: ConfigDict) -> None:
             )
 
 
-def _in_one_line(text: str) -> str:
-    """A complaint of absl without the traceback of a config file in its middle."""
-    for complaint, rule in _RULES.items():
-        text = re.sub(complaint, rule, text)
-    lines = [line.strip() for line in text.removeprefix("flag ").splitlines() if line.strip()]
-    if "Traceback" not in text:
-        return " ".join(lines)
-    return f"{lines[0].split(': Error whilst')[0]}: {lines[-1].split(': ', 1)[-1]}"
-
-
 def overridden(argv: Sequence[str]) -> set[str]:
     """Names of the settings that a command line sets itself, such as "optimizer.name"."""
     return {name for name, _ in _overrides([argv[0], *_config_first(argv[1:])])}
@@ -276,9 +205,9 @@ def _overrides(argv: Sequence[str]) -> list[tuple[str, str | None]]:
 
 def _nearest(name: str, known: Sequence[str], prefix: str = "", otherwise: str | None = None) -> str:
     """The end of a message about an unknown name: the nearest known one, else ``otherwise``, else all of them."""
-    short = {full.rsplit(".", 1)[-1]: full for full in known}
+    last_parts = {full.rsplit(".", 1)[-1]: full for full in known}
     close = difflib.get_close_matches(name, known, 1, 0.6) or [
-        short[match] for match in difflib.get_close_matches(name.rsplit(".", 1)[-1], list(short), 1, 0.6)
+        last_parts[match] for match in difflib.get_close_matches(name.rsplit(".", 1)[-1], list(last_parts), 1, 0.6)
     ]
     if close:
         return f"; did you mean {prefix}{close[0]}?"
@@ -317,30 +246,14 @@ def _help(doc: str, config_path: str | None, options: Mapping[str, str], require
     if words:
         lines.append(f"  {'WORDS':<{width}}{words}")
     if config_path and pathlib.Path(config_path).is_file():
-        lines += _help_on(pathlib.Path(config_path))
+        lines += config_files.help_on(pathlib.Path(config_path))
     if config_path is None:
         lines += ["", "With --config=FILE this help lists the settings of that file."]
     return "\n".join(lines)
 
 
-def _help_on(config_file: pathlib.Path, told: frozenset[str] = frozenset()) -> list[str]:
-    """The settings of a config file with their comments, and those of the files beside it that it builds on.
-
-    ``told``: those that a file before it has set, and that stand there.
-    """
-    source = config_file.read_text(encoding="utf-8")
-    fields = re.findall(r"^ {4}(?:config\.(\w[\w.]* = .*)|(# .*))$", source, re.MULTILINE)
-    fields = [(field, comment) for field, comment in fields if field.split(" = ")[0] not in told]
-    lines = ["", f"Settings in {config_file}:", *(f"  {field or comment}" for field, comment in fields)]
-    told |= {field.split(" = ")[0] for field, _ in fields if field}
-    beside = re.findall(r"^from configs import (.+)$", source, re.MULTILINE)
-    for name in ", ".join(beside).split(", ") if beside else ():
-        lines += _help_on(config_file.with_name(f"{name}.py"), told)
-    return lines
-
-
 def _output_is_read() -> bool:
-    """Whether who reads our standard output is still there."""
+    """Whether standard output still has a reader."""
     poll = select.poll()
     poll.register(sys.stdout.fileno(), select.POLLOUT)
     return not any(event & select.POLLERR for _, event in poll.poll(0))
@@ -350,11 +263,10 @@ def main(run: Callable[[list[str]], object]) -> None:
     """Runs a command and ends the process.
 
     Exit codes: 0 done, 1 a run that cannot go on, 2 bad input (both with one ``error:`` line), 130 stopped by Ctrl-C;
-    1 without a line where who read the output has ended, such as head.
+    1 without a line where the reader of the output, such as head, has ended.
     """
     console.plain_output()
     console.plain_logging()
-    sys.stdout.reconfigure(errors="backslashreplace")  # a file name need not be UTF-8
     try:
         run(sys.argv)
         sys.stdout.flush()

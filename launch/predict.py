@@ -1,4 +1,4 @@
-"""Writes what a fine-tuned model says of each row of a file: labels, answers or tags, with probabilities.
+"""Writes the predictions of a fine-tuned model for each row of a file: labels, answers or tags, with probabilities.
 
 python -m launch.predict --model=runs/mrpc --input=FILE --output=FILE [--format=jsonl|...] [--text=...]
 """

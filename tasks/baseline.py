@@ -34,9 +34,6 @@ def fit_baseline(texts: Texts, targets: np.ndarray, kind: str) -> Callable[[Text
     Args:
       texts: one or two texts a row, the same number in every row.
       targets: [N, C], finite; soft targets count as that share of a row of each class. C is 1 for "number".
-
-    Raises:
-      ValueError: no rows, rows of other lengths, or an unknown kind.
     """
     if kind not in ("class", "classes", "number"):
         raise ValueError(f"kind {kind!r} is none of class, classes, number")

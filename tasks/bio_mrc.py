@@ -24,17 +24,8 @@ from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import bio_scores, votes
 from tasks.job import choice_of, dropout_rate, fingerprint_of, metric_names, read_parts, report_of, settings_of
-from tasks.reading.questions import (
-    Questions,
-    QuestionSettings,
-    asked_of,
-    for_scoring,
-    for_training,
-    passage_keys,
-    placed,
-    read_questions,
-    split,
-)
+from tasks.reading.question_rows import Questions, QuestionSettings
+from tasks.reading.questions import asked_of, for_scoring, for_training, passage_keys, placed, read_questions, split
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
 
@@ -109,14 +100,7 @@ class Job:
 
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
-    """The job that the settings of configs/bio_mrc.py describe.
-
-    Args:
-      equal_apart: see `tasks.job.as_begun`.
-
-    Raises:
-      InputError: whatever is wrong with files, annotations or settings, by name.
-    """
+    """The job that the settings of configs/bio_mrc.py describe; ``equal_apart``: see `tasks.job.as_begun`."""
     reading = settings_of(BioReading, config)
     voting = votes.settings_of(config)
     loss = TokenLabels(len(TAGS), config.loss_per, dropout_rate(config))

@@ -17,7 +17,7 @@ from bert.training.evaluate import Metrics
 from tasks import agreement, constant_answers, span_metrics, votes
 from tasks.agreement import AnnotatorScores
 from tasks.metrics import Score
-from tasks.reading.questions import Question
+from tasks.reading.question_rows import Question
 from tasks.votes import VoteSettings
 
 OUTSIDE = TAGS.index("O")
@@ -143,13 +143,9 @@ def score(
     return {name: found[name] for name in NAMES}
 
 
-def constant(predicted_N: Sequence[Sequence[Span]], found: Mapping[str, Score]) -> Metrics:
-    """What is noted of a reader that finds no span in any passage, see constant_answers.py.
-
-    Args:
-      found: scores of these spans.
-    """
-    silent = len(predicted_N) > 1 and not any(predicted_N) and found["exact_match"].value != 1
+def constant(predicted_N: Sequence[Sequence[Span]], scores: Mapping[str, Score]) -> Metrics:
+    """The note on a reader that finds no span in any passage (constant_answers.py); ``scores`` are of these spans."""
+    silent = len(predicted_N) > 1 and not any(predicted_N) and scores["exact_match"].value != 1
     return constant_answers.noted("nothing" if silent else None, len(predicted_N))
 
 
@@ -189,17 +185,17 @@ def _majority_texts(
     """The texts of the majority's spans, in the words of most of the annotators who marked just these pieces: of a
     single annotator they are his golds, whatever became of them as pieces. Where nobody's spans have pieces, the most
     frequent golds."""
-    found = _texts(rows, pieces_N, majority_N)
+    texts_N = _texts(rows, pieces_N, majority_N)
     for n, (row, spans) in enumerate(zip(rows, majority_N, strict=True)):
-        silent = {one.annotator for one in row.annotations if not one.spans}  # SQuAD files say "" for it
-        texts = {name: own if any(own) or name not in silent else () for name, own in row.golds}
+        silent = {name for name, spans in row.annotations if not spans}  # whose gold is "" in SQuAD files
+        texts = {name: gold if any(gold) or name not in silent else () for name, gold in row.golds}
         tags = _tags(spans, len(pieces_N[n]))
         same = [texts[name] for name, tags_K in marked.tags_N[n] if [TAGS[i] for i in tags_K] == tags]
         if not marked.tags_N[n]:
-            same = [own for own in texts.values() if any(own)] or list(texts.values())
+            same = [gold for gold in texts.values() if any(gold)] or list(texts.values())
         if same:
-            found[n] = list(Counter(same).most_common(1)[0][0])
-    return found
+            texts_N[n] = list(Counter(same).most_common(1)[0][0])
+    return texts_N
 
 
 def _majority_f1(

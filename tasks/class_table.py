@@ -1,4 +1,4 @@
-"""How well each class is told from the others: precision, recall, F1, support, and the areas under two curves.
+"""Scores of each class: precision, recall, F1, support, and the areas under the ROC and precision-recall curves.
 
 The areas are of one class against the rest, by the probability of that class: ROC (the share of pairs of a row of the
 class and another row that are in the right order, equal probabilities counting half), and precision over recall as
@@ -18,7 +18,7 @@ from tasks.row_sums import predicted, present
 
 MEASURES = ("precision", "recall", "f1")
 AREAS = ("roc_auc", "average_precision")
-COUNTS = ("support", "predicted")  # rows of the class, rows that are said to be of it
+COUNTS = ("support", "predicted")  # rows of the class, rows predicted as the class
 ClassScores = dict[str, dict[str, Score]]  # class -> measure -> score
 
 

@@ -143,10 +143,10 @@ class Job:
     def _scores(self, held: Examples, predicted_NC: np.ndarray) -> Metrics:
         kind, threshold = self.reading.kind, self.reading.threshold
         names = computed(self.names, kind, self.positive)
-        given = (targets_of(held), predicted_NC, kind, held.labels)
-        found = metrics.score(names, *given, positive=self.positive, threshold=threshold)
-        values = {name: score.value for name, score in found.items()}
-        answer = metrics.constant_answer(*given, threshold)
+        arguments = (targets_of(held), predicted_NC, kind, held.labels)
+        scores = metrics.score(names, *arguments, positive=self.positive, threshold=threshold)
+        values = {name: score.value for name, score in scores.items()}
+        answer = metrics.constant_answer(*arguments, threshold)
         if answer and kind == "number":
             answer = "about the same number"  # a name in the log, which must not change from evaluation to evaluation
         return values | constant_answers.noted(answer, len(held.texts))
@@ -165,14 +165,7 @@ def computed(names: Sequence[str], kind: str, positive: str | None) -> tuple[str
 
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
-    """The job that the settings of configs/table.py or configs/glue.py describe.
-
-    Args:
-      equal_apart: see `tasks.job.as_begun`.
-
-    Raises:
-      InputError: whatever is wrong with files, columns, labels or settings, by name.
-    """
+    """The job that configs/table.py or configs/glue.py describes; ``equal_apart``: see `tasks.job.as_begun`."""
     if config.baseline:
         check_installed("sklearn", "scikit-learn", "baseline", "config.baseline")
     rate = dropout_rate(config)
@@ -197,11 +190,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
 
 
 def class_weights(told: str, train: Examples) -> dict[str, float]:
-    """Class -> weight from "no=1,yes=3", or "balanced": rows / (classes * rows of the class), as in scikit-learn.
-
-    Raises:
-      InputError: an unknown class, a weight that is no positive number, or a task without one class a row.
-    """
+    """Class -> weight from "no=1,yes=3", or "balanced": rows / (classes * rows of the class), as in scikit-learn."""
     if not told:
         return {}
     if train.kind != "class":

@@ -1,11 +1,11 @@
-"""Models that give one answer to everything: how an evaluation notes it, and what people are told."""
+"""Detection of models that give the same answer to everything: the note in metrics, and the sentence for people."""
 
 from collections.abc import Mapping, Sequence
 
 from bert.errors import printable
 from bert.training.evaluate import Metrics
 
-NAME = "constant_answer"  # in logs that were written before, the whole name
+NAME = "constant_answer"  # older logs have this name alone
 UNITS = {"classification": "rows", "tagging": "words", "bio_mrc": "questions", "squad": "questions"}
 ADVICE = (
     "train again in another --workdir with more epochs (--config.epochs), another learning rate "
@@ -14,12 +14,12 @@ ADVICE = (
 
 
 def only(answers: Sequence[str]) -> str | None:
-    """The one answer that two or more all are; else None."""
+    """The common value of two or more equal answers; else None."""
     return answers[0] if len(answers) > 1 and all(answer == answers[0] for answer in answers) else None
 
 
 def noted(answer: str | None, count: int) -> Metrics:
-    """``{"constant_answer:ANSWER": count}``: what is noted of an evaluation of so many answers; nothing for None."""
+    """The note among an evaluation's metrics, ``{"constant_answer:ANSWER": count}``; empty for None."""
     return {} if answer is None else {f"{NAME}:{answer}": float(count)}
 
 
@@ -29,11 +29,7 @@ def is_note(name: str) -> bool:
 
 
 def sentence(scores: Mapping[str, float | None], task: str) -> str:
-    """What a model does that gives one answer to everything, for people; "" for any other model.
-
-    Args:
-      scores: metrics of an evaluation, among them what `noted` made.
-    """
+    """The sentence about a model that gives one answer to everything; "" for any other model."""
     for name, count in scores.items():
         if name == NAME:
             return "the model gives every row the same answer"

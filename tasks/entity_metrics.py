@@ -42,11 +42,7 @@ class Entity(NamedTuple):
 
 
 def entities(tags: Sequence[str], rule: str = "lenient") -> list[Entity]:
-    """The entities of one sentence in their order.
-
-    Raises:
-      InputError: a tag of another form, an unknown rule.
-    """
+    """The entities of one sentence in their order."""
     _check_rule(rule)
     for place, tag in enumerate(tags, start=1):
         _check_tag(tag, f"word {place}")
@@ -84,11 +80,7 @@ def entity_scores(
 def scores_by_type(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], rule: str = "lenient"
 ) -> dict[str, dict[str, Score]]:
-    """precision, recall, f1, support and predicted (numbers of entities) of each type in gold or predicted tags.
-
-    Raises:
-      InputError: as `entity_scores`.
-    """
+    """precision, recall, f1, support and predicted (numbers of entities) of each type in gold or predicted tags."""
     counted = _count(gold, predicted, rule)
     return {
         name: type_scores(counted.hits[name], counted.wanted[name], counted.said[name], name)

@@ -100,9 +100,6 @@ def read_parts(
       what: is in the file, for the message.
       read: of a file's name.
       split: of (examples, share, seed).
-
-    Raises:
-      InputError: no file is named, or what ``read`` and ``split`` refuse.
     """
     if not config.data:
         raise InputError(f"config.data is missing; name the file with the {what}")
@@ -120,11 +117,7 @@ def settings_of(kind: type[Settings], config: Mapping[str, Any]) -> Settings:
 
 
 def dropout_rate(config: ConfigDict) -> float | None:
-    """The dropout before a classifier's scores; None: as between the blocks.
-
-    Raises:
-      InputError: it is no share.
-    """
+    """The dropout before a classifier's scores; None: as between the blocks."""
     rate = config.classifier_dropout
     if rate is not None and not 0 <= rate < 1:
         raise InputError(f"config.classifier_dropout is {rate}; it must be from 0 to below 1")
@@ -161,13 +154,9 @@ def fingerprint_of(train: Any, validation: Any, content: Callable[[Any], Any]) -
     return hashlib.sha256(repr((parts,)).encode()).hexdigest()
 
 
-def metric_names(told: str, usual: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """The metrics to log: those that ``config.metrics`` names, else the usual ones.
-
-    Raises:
-      InputError: one that is not known.
-    """
-    names = comma_names(told) or tuple(usual)
+def metric_names(setting: str, usual: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """The metrics to log: those that ``config.metrics`` names, else the usual ones."""
+    names = comma_names(setting) or tuple(usual)
     unknown = [name for name in names if name not in known]
     if unknown:
         raise InputError(f"metric {unknown[0]!r} is unknown for these data; it must be one of {', '.join(known)}")
@@ -177,22 +166,14 @@ def metric_names(told: str, usual: Sequence[str], known: Sequence[str]) -> tuple
 def choice_of(
     config: ConfigDict, names: Sequence[str], lower_is_better: Sequence[str], validation: Any, loss: str
 ) -> Choice | None:
-    """Which evaluation is the best, see `chosen_metric`; None where there is no validation part.
-
-    Args:
-      loss: the metric that decides between equal values; computed whether it is among ``names`` or not.
-    """
+    """Which evaluation is the best, equal ones by their ``loss``; None where there is no validation part."""
     metric = chosen_metric(config.metric, [*names, loss])
     return Choice(metric, metric not in lower_is_better, config.patience, loss) if validation else None
 
 
-def chosen_metric(told: str, names: Sequence[str]) -> str:
-    """The metric that chooses the best evaluation: ``config.metric``, or the first of those computed.
-
-    Raises:
-      InputError: it is not among them, or a count, of which no value is better than another.
-    """
+def chosen_metric(setting: str, names: Sequence[str]) -> str:
+    """The metric that chooses the best evaluation: ``config.metric``, or the first of those computed."""
     names = [name for name in names if not is_count(name)]
-    if told and told not in names:
-        raise InputError(f"config.metric is {told!r}; it must be one of those computed: {', '.join(names)}")
-    return told or names[0]
+    if setting and setting not in names:
+        raise InputError(f"config.metric is {setting!r}; it must be one of those computed: {', '.join(names)}")
+    return setting or names[0]

@@ -88,11 +88,7 @@ def rarer_label(targets_NC: np.ndarray, labels: Sequence[str]) -> str | None:
 
 
 def title(name: str, positive: str | None = None) -> str:
-    """The name of a metric for people, with the class that it is of: "f1 of spam".
-
-    Args:
-      positive: the class that f1 and acc_and_f1 are of; None: they are of no single class.
-    """
+    """The name of a metric for people, with its class: "f1 of spam"; ``positive`` is the class of f1 and acc_and_f1."""
     measure, _, label = name.partition(":") if name.startswith(PER_LABEL) else (name, "", "")
     if positive is not None and name in OF_POSITIVE:
         label = positive
@@ -185,9 +181,9 @@ def bootstrap(
             for name, values in values_of(sought, rows, weights_RN).items():
                 drawn[name].extend(values[~np.isnan(values)].tolist())
     intervals = {}
-    for name, kept in drawn.items():
-        low, high = np.percentile(kept, [2.5, 97.5]).tolist() if len(kept) > resamples / 2 else (None, None)
-        intervals[name] = Interval(low, high, resamples, resamples - len(kept))
+    for name, defined in drawn.items():
+        low, high = np.percentile(defined, [2.5, 97.5]).tolist() if len(defined) > resamples / 2 else (None, None)
+        intervals[name] = Interval(low, high, resamples, resamples - len(defined))
     return intervals
 
 
@@ -240,11 +236,7 @@ def is_count(name: str) -> bool:
 def report_table(
     scores: Mapping[str, Score], intervals: Mapping[str, Interval] | None = None, positive: str | None = None
 ) -> str:
-    """The scores as lines for people: name, value, interval, and what there is to know about them.
-
-    Args:
-      positive: as in `title`.
-    """
+    """The scores as lines for people: name, value, interval and remarks; ``positive`` as in `title`."""
     titles = {title(name, positive): name for name in scores}  # f1 and f1:LABEL may be the same
     width = max(map(len, titles), default=0)
     lines = []
@@ -271,11 +263,7 @@ def report_table(
 def as_json(
     scores: Mapping[str, Score], intervals: Mapping[str, Interval] | None = None, positive: str | None = None
 ) -> dict[str, Any]:
-    """name -> value and reason, with low, high, resamples and left_out where there is an interval; null, never NaN.
-
-    Args:
-      positive: the class that f1 and acc_and_f1 are of, which they then name as "label".
-    """
+    """name -> value, reason and interval; null, never NaN. f1 and acc_and_f1 have the ``positive`` class as "label"."""
     intervals = intervals or {}
     return {
         name: result._asdict()

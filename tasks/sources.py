@@ -12,8 +12,8 @@ from bert.prediction.classification import Kind
 from tasks.reading import examples, glue
 from tasks.reading.examples import Examples
 from tasks.reading.label_kinds import ColumnSettings, find_labels, label_notes
-from tasks.reading.records import comma_names, has_column
-from tasks.reading.tables import TableSettings, read_table
+from tasks.reading.records import TableSettings, comma_names, has_column
+from tasks.reading.tables import read_table
 
 KEPT = (
     "glue",
@@ -40,14 +40,7 @@ class Sources(NamedTuple):
 
 
 def read(config: Mapping[str, Any], *, equal_apart: bool = False) -> Sources:
-    """The examples that the settings name.
-
-    Args:
-      equal_apart: see `tasks.job.as_begun`.
-
-    Raises:
-      InputError: a file, column, label or setting that does not do, by name.
-    """
+    """The examples that the settings name; ``equal_apart``: see `tasks.job.as_begun`."""
     if not config["data"]:
         raise InputError("config.data is missing; name the file or folder with the examples")
     if config["glue"]:

@@ -65,8 +65,8 @@ def token_f1(prediction: str, answers: Sequence[str], version: str = "2.0", *, c
       characters: whether characters of scripts without blanks are tokens, see `without_blanks`.
     """
     _check_version(version)
-    said = _tokens(prediction, characters)
-    return max(_overlap_f1(said, _tokens(answer, characters), version) for answer in _golds(answers))
+    tokens = _tokens(prediction, characters)
+    return max(_overlap_f1(tokens, _tokens(answer, characters), version) for answer in _golds(answers))
 
 
 def question_scores(
@@ -171,9 +171,6 @@ def best_threshold(
     `squad_scores` with this threshold has this score. It lies midway between the odds of two questions, or 1 beyond
     the outermost, so that rounding of the odds does not change an answer; of equally good ones it is the lowest.
     Questions of infinite odds are never, or always, answered by "".
-
-    Raises:
-      InputError: as `squad_scores`; no questions.
     """
     if measure not in ("f1", "exact"):
         raise InputError(f"measure {measure!r} must be one of f1, exact")
@@ -208,16 +205,16 @@ def multi_span_scores(golds: Sequence[Sequence[str]], predictions: Sequence[Sequ
     if len(golds) != len(predictions):
         raise InputError(f"{len(predictions):,} predictions for {len(golds):,} questions; give one for each, in order")
     sums = np.zeros(5)  # golds, predictions, exact hits, overlap of predictions, overlap of golds
-    for gold_texts, said_texts in zip(golds, predictions, strict=True):
-        gold, said = _normal_set(gold_texts), _normal_set(said_texts)
-        hits = len(gold & said) if gold or said else 1.0
-        sums += (max(len(gold), 1), max(len(said), 1), hits, *_overlaps(gold, said))
-    gold_count, said_count, hits, overlap_said, overlap_gold = sums.tolist()
+    for gold_texts, predicted_texts in zip(golds, predictions, strict=True):
+        gold, predicted = _normal_set(gold_texts), _normal_set(predicted_texts)
+        hits = len(gold & predicted) if gold or predicted else 1.0
+        sums += (max(len(gold), 1), max(len(predicted), 1), hits, *_overlaps(gold, predicted))
+    gold_count, predicted_count, hits, overlap_predicted, overlap_gold = sums.tolist()
     result: dict[str, float | None] = {}
-    for name, of_said, of_gold in (("exact", hits, hits), ("overlap", overlap_said, overlap_gold)):
+    for name, of_predicted, of_gold in (("exact", hits, hits), ("overlap", overlap_predicted, overlap_gold)):
         precision = recall = f1 = None
         if golds:
-            precision, recall = 100 * of_said / said_count, 100 * of_gold / gold_count
+            precision, recall = 100 * of_predicted / predicted_count, 100 * of_gold / gold_count
             f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         result |= {f"{name}_precision": precision, f"{name}_recall": recall, f"{name}_f1": f1}
     return result
@@ -242,26 +239,26 @@ def _tokens(text: str, characters: bool) -> list[str]:
 
 def _segments(word: str) -> list[str]:
     """Characters of scripts without blanks, each with the marks behind it, and the stretches between them."""
-    found: list[str] = []
+    segments: list[str] = []
     goes_on = False  # whether another letter belongs to the last stretch
     for character in word:
         kind = unicodedata.category(character)[0]
         alone = bool(_WITHOUT_BLANKS.match(character))
         if kind == "P":
             continue
-        if found and (kind == "M" or (goes_on and not alone)):
-            found[-1] += character
+        if segments and (kind == "M" or (goes_on and not alone)):
+            segments[-1] += character
         else:
-            found.append(character)
+            segments.append(character)
             goes_on = not alone
-    return found
+    return segments
 
 
-def _overlap_f1(said: list[str], gold: list[str], version: str) -> float:
-    if version == "2.0" and not (said and gold):
-        return float(said == gold)
-    shared = (collections.Counter(said) & collections.Counter(gold)).total()
-    return 2 * shared / (len(said) + len(gold)) if shared else 0.0
+def _overlap_f1(predicted: list[str], gold: list[str], version: str) -> float:
+    if version == "2.0" and not (predicted and gold):
+        return float(predicted == gold)
+    shared = (collections.Counter(predicted) & collections.Counter(gold)).total()
+    return 2 * shared / (len(predicted) + len(gold)) if shared else 0.0
 
 
 def _raw_scores(
@@ -270,8 +267,8 @@ def _raw_scores(
     """Exact match and F1 of a question, whatever the threshold."""
     prediction = predictions.get(id)
     if not isinstance(prediction, str):
-        told = "has no prediction" if prediction is None else f"has the prediction {prediction!r}, which is no text"
-        raise InputError(f'question {id!r} {told}; give a text for each question, "" for no answer')
+        fault = "has no prediction" if prediction is None else f"has the prediction {prediction!r}, which is no text"
+        raise InputError(f'question {id!r} {fault}; give a text for each question, "" for no answer')
     return question_scores(prediction, answers, version, characters=characters)
 
 

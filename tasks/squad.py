@@ -34,18 +34,8 @@ from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import constant_answers, span_metrics
 from tasks.job import choice_of, fingerprint_of, read_parts, report_of, settings_of
-from tasks.reading.questions import (
-    Question,
-    Questions,
-    QuestionSettings,
-    asked_of,
-    for_scoring,
-    for_training,
-    passage_keys,
-    placed,
-    read_questions,
-    split,
-)
+from tasks.reading.question_rows import Question, Questions, QuestionSettings
+from tasks.reading.questions import asked_of, for_scoring, for_training, passage_keys, placed, read_questions, split
 
 WITHOUT = ("null", "drop")
 NO_ANSWER = ("auto", "yes", "no")
@@ -122,16 +112,15 @@ class Job:
         assert self.choice is not None
         rows = self.validation.rows
         measure = self.choice.metric if self.choice.metric in METRICS else METRICS[0]
-        asked = asked_of(rows)
-        cut, pieces_N = questions.windows_of(asked, tokenizer, self.reading)
+        cut, pieces_N = questions.windows_of(asked_of(rows), tokenizer, self.reading)
 
         def evaluate(params: dict) -> Metrics:
             scores_K2 = scores.of_tokens(params, config, cut.encoded, settings, devices)
-            found = answer_spans.search(scores_K2, cut, self.reading)
-            told = answer_spans.answers(found, [one.context for one in asked], pieces_N, self.reading)
-            values = score(rows, told, self.reading, measure)
+            candidates = answer_spans.search(scores_K2, cut, self.reading)
+            predictions = answer_spans.answers(candidates, [row.context for row in rows], pieces_N, self.reading)
+            values = score(rows, predictions, self.reading, measure)
             values[LOSS] = cross_entropy(scores_K2, cut, rows, pieces_N, self.without)
-            return values | constant(rows, told, values.get("threshold"))
+            return values | constant(rows, predictions, values.get("threshold"))
 
         return evaluate
 
@@ -148,7 +137,7 @@ def windows_with_answers(cut: Passages, rows: Sequence[Question], pieces_N: Sequ
     """
     pieces_of = [_pieces_of(row, pieces) for row, pieces in zip(rows, pieces_N, strict=True)]
     start_W, end_W, holds_W, kept_W = _targets(cut, pieces_of, without)
-    kept, seen = np.flatnonzero(kept_W).tolist(), set(cut.text_W[holds_W].tolist())
+    trained, seen = np.flatnonzero(kept_W).tolist(), set(cut.text_W[holds_W].tolist())
     missing = sum(pieces_of[text] not in (None, _NOWHERE) for text in cut.text_W[~holds_W])
     answered = sum(answer is not None for answer in pieces_of)
     if missing:
@@ -159,11 +148,11 @@ def windows_with_answers(cut: Passages, rows: Sequence[Question], pieces_N: Sequ
             "%d of %d answers are whole in no window, %d of them without a piece of their own, and left out; for the "
             "others raise max_length", answered - len(seen), answered, pieces_of.count(_NOWHERE),
         )  # fmt: skip
-    if not kept:
+    if not trained:
         raise InputError("no window holds an answer; raise config.max_length, or set windows_without_answer to null")
     ones = np.ones(len(start_W), np.float32)
     targets = {"start": start_W, "end": end_W, "target_weights": ones}
-    return examples.take(dataclasses.replace(cut.encoded, of_example=targets), kept)
+    return examples.take(dataclasses.replace(cut.encoded, of_example=targets), trained)
 
 
 def _targets(
@@ -205,52 +194,53 @@ def _pieces_of(row: Question, pieces: Pieces) -> tuple[int, int] | None:
     ``_NOWHERE`` where it has no position or no piece."""
     if row.untrainable:
         return _NOWHERE
-    given = Counter(annotation.spans[:1] for annotation in row.annotations)
-    spans = max(given, key=lambda spans: given[spans])
+    votes = Counter(annotation.spans[:1] for annotation in row.annotations)
+    spans = max(votes, key=lambda spans: votes[spans])
     return (pieces.of_span(*spans[0]) or _NOWHERE) if spans else None
 
 
 def score(
-    rows: Sequence[Question], told: Sequence[Mapping[str, Any]], reading: SpanReading, measure: str = "f1"
+    rows: Sequence[Question], predictions: Sequence[Mapping[str, Any]], reading: SpanReading, measure: str = "f1"
 ) -> Metrics:
     """The official scores, in percent; where a question may have no answer, with the threshold that is best for them.
 
     Every question counts, by the texts of all its golds.
 
     Args:
-      told: answers with their candidates, see `answer_spans.answers`; ids must differ.
+      predictions: answers with their candidates, see `answer_spans.answers`; ids must differ.
       measure: f1 or exact, whichever the threshold is to make best.
     """
     answers = {row.id: golds(row) for row in rows}
-    spans = {row.id: best_span(one) for row, one in zip(rows, told, strict=True)}
+    spans = {row.id: best_span(prediction) for row, prediction in zip(rows, predictions, strict=True)}
     characters = span_metrics.by_characters({row.id: row.context for row in rows})
     if not reading.no_answer:
         version = version_of(answers.values(), reading)
-        found = span_metrics.squad_scores(answers, spans, version=version, characters=characters)
-        return {name: found[name] for name in ("f1", "exact", "total")}
+        official = span_metrics.squad_scores(answers, spans, version=version, characters=characters)
+        return {name: official[name] for name in ("f1", "exact", "total")}
     odds = {
-        row.id: np.inf if one["null_odds"] is None else one["null_odds"] for row, one in zip(rows, told, strict=True)
+        row.id: np.inf if prediction["null_odds"] is None else prediction["null_odds"]
+        for row, prediction in zip(rows, predictions, strict=True)
     }
     threshold, _ = span_metrics.best_threshold(answers, spans, odds, measure, characters=characters)
-    found = span_metrics.squad_scores(answers, spans, odds, threshold, characters=characters)
-    return {name: value for name, value in found.items() if not name.startswith("best_")} | {"threshold": threshold}
+    official = span_metrics.squad_scores(answers, spans, odds, threshold, characters=characters)
+    return {name: value for name, value in official.items() if not name.startswith("best_")} | {"threshold": threshold}
 
 
-def constant(rows: Sequence[Question], told: Sequence[Mapping[str, Any]], threshold: float | None) -> Metrics:
-    """What is noted of a reader that answers no question, though some have an answer, see constant_answers.py.
+def constant(rows: Sequence[Question], predictions: Sequence[Mapping[str, Any]], threshold: float | None) -> Metrics:
+    """The note on a reader that answers no question though some have an answer (constant_answers.py).
 
     Args:
-      threshold: of the odds of no answer; None where every question has one.
+      threshold: of the odds of no answer; None where every question has an answer.
     """
-    odds = [one["null_odds"] for one in told]
+    odds = [prediction["null_odds"] for prediction in predictions]
     silent = threshold is not None and all(value is None or value > threshold for value in odds)
     is_constant = silent and len(rows) > 1 and any(map(golds, rows))
     return constant_answers.noted("nothing" if is_constant else None, len(rows))
 
 
-def best_span(told: Mapping[str, Any]) -> str:
+def best_span(prediction: Mapping[str, Any]) -> str:
     """The text of the likeliest candidate that is a span; "" where there is none."""
-    return next((one["answer"] for one in told["candidates"] if one["start"] is not None), "")
+    return next((candidate["answer"] for candidate in prediction["candidates"] if candidate["start"] is not None), "")
 
 
 def golds(row: Question) -> list[str]:
@@ -276,19 +266,12 @@ def version_of(answers: Iterable[Sequence[str]], reading: SpanReading) -> str:
 
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
-    """The job that the settings of configs/squad.py describe.
-
-    Args:
-      equal_apart: see `tasks.job.as_begun`.
-
-    Raises:
-      InputError: whatever is wrong with files, answers or settings, by name.
-    """
+    """The job that the settings of configs/squad.py describe; ``equal_apart``: see `tasks.job.as_begun`."""
     for name, allowed in (("windows_without_answer", WITHOUT), ("no_answer", NO_ANSWER)):
         if config[name] not in allowed:
             raise InputError(f"config.{name} is {config[name]!r}; it must be one of {', '.join(allowed)}")
-    given = {name: config[name] for name in ("max_length", "window_step", "max_question", "max_answer", "best")}
-    reading, files = SpanReading(**given), settings_of(QuestionSettings, config)
+    limits = {name: config[name] for name in ("max_length", "window_step", "max_question", "max_answer", "best")}
+    reading, files = SpanReading(**limits), settings_of(QuestionSettings, config)
     splitting = functools.partial(split, equal_apart=equal_apart)
     train, validation = read_parts(
         config, "questions", lambda path: read_questions(path, files, labelled="needed"), splitting

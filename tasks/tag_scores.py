@@ -27,11 +27,7 @@ def known_metrics(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def default_metrics(labels: Sequence[str], several: bool) -> tuple[str, ...]:
-    """The names that people expect, the one that chooses the best evaluation first.
-
-    Args:
-      several: whether some sentence has several annotators.
-    """
+    """The usual names, the one that chooses the best evaluation first; ``several``: there are several annotators."""
     if not are_bio(labels):
         return ("accuracy", "cross_entropy", "n")
     if several:
@@ -91,14 +87,10 @@ def score(
     return {name: found[name] for name in known_metrics(labels)}
 
 
-def constant(predicted: Sequence[Sequence[str]], found: Mapping[str, Score]) -> Metrics:
-    """What is noted of a tagger that gives every word the same tag, see constant_answers.py.
-
-    Args:
-      found: scores of these tags.
-    """
+def constant(predicted: Sequence[Sequence[str]], scores: Mapping[str, Score]) -> Metrics:
+    """The note on a tagger that gives every word the same tag (constant_answers.py); ``scores`` are of these tags."""
     tags = [tag for sentence in predicted for tag in sentence]
-    return constant_answers.noted(constant_answers.only(tags), len(tags)) if found["accuracy"].value != 1 else {}
+    return constant_answers.noted(constant_answers.only(tags), len(tags)) if scores["accuracy"].value != 1 else {}
 
 
 def by_type(
@@ -147,11 +139,11 @@ def majority_tags(counts_KC: np.ndarray, lengths: Sequence[int], labels: Sequenc
 
 def _tagged_runs(tags: Sequence[str | None]) -> list[slice]:
     """Where words with a tag follow each other."""
-    found, place = [], 0
+    runs, place = [], 0
     for tagged, group in itertools.groupby(tags, lambda tag: tag is not None):
         start, place = place, place + len(list(group))
-        found += [slice(start, place)] * tagged
-    return found
+        runs += [slice(start, place)] * tagged
+    return runs
 
 
 def _entities(

@@ -127,11 +127,7 @@ def labels_of(rows: Sequence[Tagged]) -> tuple[str, ...]:
 
 
 def check_labels(rows: Sequence[Tagged], labels: Sequence[str]) -> None:
-    """Refuses a tag that the training sentences, or the model, do not have, by its place.
-
-    Raises:
-      InputError: the first such tag.
-    """
+    """Refuses a tag that the training sentences, or the model, do not have, by its place."""
     known = set(labels)
     for row in rows:
         for _, tags in row.annotations:
@@ -144,14 +140,7 @@ def check_labels(rows: Sequence[Tagged], labels: Sequence[str]) -> None:
 
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
-    """The job that the settings of configs/tagging.py describe.
-
-    Args:
-      equal_apart: see `tasks.job.as_begun`.
-
-    Raises:
-      InputError: whatever is wrong with files, tags or settings, by name.
-    """
+    """The job that the settings of configs/tagging.py describe; ``equal_apart``: see `tasks.job.as_begun`."""
     if config.labelled_pieces not in LABELLED_PIECES:
         raise InputError(
             f"config.labelled_pieces is {config.labelled_pieces!r}; it must be one of {', '.join(LABELLED_PIECES)}"

@@ -37,11 +37,7 @@ class VoteSettings:
 
 
 def settings_of(config: ConfigDict) -> VoteSettings:
-    """The settings ``annotator_weights`` ("anna=2,ben=0.5") and ``votes``.
-
-    Raises:
-      InputError: weights that are no numbers, or another way to count.
-    """
+    """The settings ``annotator_weights`` ("anna=2,ben=0.5") and ``votes``."""
     weights = comma_numbers("config.annotator_weights", config.annotator_weights, "NAME=NUMBER", zero=True)
     return VoteSettings(weights, config.votes)
 

@@ -62,11 +62,7 @@ def run(argv: list[str]) -> None:
 
 
 def chosen(told: str | None) -> list[Row]:
-    """The rows of these names, in the order of the table.
-
-    Raises:
-      InputError: a name that is no row's.
-    """
+    """The rows of these names, in the order of the table."""
     names = list(DEFAULT) if not told else list(ROWS) if told == "all" else told.split(",")
     unknown = [name for name in names if name not in ROWS]
     if unknown:

@@ -106,11 +106,7 @@ def events_of(folder: pathlib.Path) -> list[Event]:
 
 
 def gaps(events: Sequence[Event], marks: Sequence[float]) -> Gaps:
-    """Of the steps behind the first ones, from the first dispatch to the last; ``marks``: see `traced`.
-
-    Raises:
-      InputError: there is no such step, or nothing was computed on a CPU.
-    """
+    """Of the steps behind the first ones, from the first dispatch to the last; ``marks``: see `traced`."""
     events = sorted(events)
     dispatches = [event for event in events if event.name == DISPATCH][FIRST_STEPS:]
     steps = list(itertools.pairwise(dispatches))

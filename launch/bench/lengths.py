@@ -18,9 +18,6 @@ def count(folder: str, vocabulary: str, out: pathlib.Path) -> dict[str, pathlib.
 
     Args:
       folder: with the folders of the tasks. vocabulary: model directory. out: folder for the files.
-
-    Raises:
-      InputError: what is missing there.
     """
     tokenizer = Tokenizer.load(vocabulary)
     out.mkdir(parents=True, exist_ok=True)

@@ -98,11 +98,7 @@ def _number(value: float) -> str:
 
 
 def update(document: pathlib.Path, text: str) -> None:
-    """Puts the text between the marker lines of the document.
-
-    Raises:
-      InputError: it has not one of each, in their order.
-    """
+    """Puts the text between the marker lines of the document."""
     block = re.compile(f"^{re.escape(BEGIN)}$.*?^{re.escape(END)}$", re.MULTILINE | re.DOTALL)
     before = document.read_text(encoding="utf-8")
     if len(block.findall(before)) != 1:

@@ -14,7 +14,8 @@ from tasks import bio_scores, metrics, votes
 from tasks.evaluation import report
 from tasks.evaluation.question_files import read_examples, settings_of
 from tasks.evaluation.report import Evaluation
-from tasks.reading.questions import Question, Questions, asked_of
+from tasks.reading.question_rows import Question, Questions
+from tasks.reading.questions import asked_of
 from tasks.votes import VoteSettings
 
 __all__ = ["evaluate", "read_examples", "settings_of", "write_predictions"]

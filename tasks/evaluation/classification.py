@@ -51,48 +51,48 @@ def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, sp
     return sources.read_part(settings, data, reading.kind, labels, split=split, labelled=labelled, without_text=True)
 
 
-def evaluate(model: LoadedModel, found: Examples, *, batch_size: int = 32, resamples: int = 1000) -> Evaluation:
+def evaluate(model: LoadedModel, examples: Examples, *, batch_size: int = 32, resamples: int = 1000) -> Evaluation:
     """Scores of the model on labelled examples.
 
     Raises:
       InputError: there are no labels.
     """
-    if found.targets is None:
-        raise InputError(f"{found.report.source}: has no labels, so there is nothing to compare with; use predict")
+    if examples.targets is None:
+        raise InputError(f"{examples.report.source}: has no labels, so there is nothing to compare with; use predict")
     reading = reading_of(model.extra, model.labels, model.config)
-    predicted_NC = model.probabilities(found.texts, batch_size=batch_size)
+    predicted_NC = model.probabilities(examples.texts, batch_size=batch_size)
     scored = model.extra.get("scored") or {}
     names = tuple(scored.get("metrics") or ())
-    names += tuple(n for n in metrics.default_metrics(reading.kind, found.labels) if n not in names)
-    given, threshold = (found.targets, predicted_NC, reading.kind, found.labels), reading.threshold
-    positive = scored.get("positive") or metrics.rarer_label(found.targets, found.labels)
-    scores = metrics.score(names, *given, positive=positive, threshold=threshold)
-    intervals = metrics.bootstrap(names, *given, positive=positive, threshold=threshold, resamples=resamples)
-    worst = metrics.worst_rows(found.targets, predicted_NC, reading.kind)
-    losses_N = metrics.row_losses(found.targets, predicted_NC, reading.kind)
+    names += tuple(n for n in metrics.default_metrics(reading.kind, examples.labels) if n not in names)
+    arguments, threshold = (examples.targets, predicted_NC, reading.kind, examples.labels), reading.threshold
+    positive = scored.get("positive") or metrics.rarer_label(examples.targets, examples.labels)
+    scores = metrics.score(names, *arguments, positive=positive, threshold=threshold)
+    intervals = metrics.bootstrap(names, *arguments, positive=positive, threshold=threshold, resamples=resamples)
+    worst = metrics.worst_rows(examples.targets, predicted_NC, reading.kind)
+    losses_N = metrics.row_losses(examples.targets, predicted_NC, reading.kind)
     told = answers(predicted_NC, model.labels, reading)
     rows = [
-        {"place": found.places[i], "loss": float(losses_N[i]), "truth": _truth(found, i), "predicted": told[i]}
-        | {"text": list(found.texts[i])}
+        {"place": examples.places[i], "loss": float(losses_N[i]), "truth": _truth(examples, i), "predicted": told[i]}
+        | {"text": list(examples.texts[i])}
         for i in map(int, worst)
     ]
     values: dict[str, Any] = {
-        "source": found.report.source,
-        "rows": found.report.as_json(),
+        "source": examples.report.source,
+        "rows": examples.report.as_json(),
         "scores": metrics.as_json(scores, intervals, positive),
         "worst": rows,
     }
-    text = [str(found.report), "", metrics.report_table(scores, intervals, positive)]
-    constant = metrics.constant_answer(*given, threshold)
-    report.add_constant(text, values, constant_answers.noted(constant, len(found.texts)), model.task)
+    text = [str(examples.report), "", metrics.report_table(scores, intervals, positive)]
+    constant = metrics.constant_answer(*arguments, threshold)
+    report.add_constant(text, values, constant_answers.noted(constant, len(examples.texts)), model.task)
     if reading.kind != "number":
-        each, macro = class_table.of_classes(*given, threshold)
+        each, macro = class_table.of_classes(*arguments, threshold)
         values |= {"classes": class_table.as_json(each), "macro": metrics.as_json(macro)}
         text += ["", class_table.table(each, macro)]
     if reading.kind == "class":
-        counts_CC = metrics.confusion(found.targets, predicted_NC)
-        values["confusion"] = {"labels": list(found.labels), "counts": counts_CC.tolist()}
-        text += ["", confusion_table(counts_CC, found.labels)]
+        counts_CC = metrics.confusion(examples.targets, predicted_NC)
+        values["confusion"] = {"labels": list(examples.labels), "counts": counts_CC.tolist()}
+        text += ["", confusion_table(counts_CC, examples.labels)]
     text += ["", "worst rows:"] + [
         printable(
             f"{row['loss']:8.3f}  {row['place']}  truth {_shown(row['truth'])}, "

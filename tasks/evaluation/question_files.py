@@ -6,7 +6,8 @@ from typing import Any
 
 from bert.inference import LoadedModel
 from tasks.evaluation import report
-from tasks.reading.questions import Questions, QuestionSettings, for_scoring, read_questions
+from tasks.reading.question_rows import Questions, QuestionSettings
+from tasks.reading.questions import for_scoring, read_questions
 
 
 def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[str, Any]:
@@ -16,5 +17,5 @@ def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[s
 
 def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, split: str, labelled: str) -> Questions:
     """The questions of a file; where annotations are needed those that can be scored."""
-    found = read_questions(data, QuestionSettings(**settings), labelled=labelled)
-    return for_scoring(found) if labelled == "needed" else found
+    questions = read_questions(data, QuestionSettings(**settings), labelled=labelled)
+    return for_scoring(questions) if labelled == "needed" else questions

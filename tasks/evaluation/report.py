@@ -29,12 +29,8 @@ class Evaluation:
 
 
 def file_settings(model: LoadedModel, defaults: Mapping[str, Any], changes: Mapping[str, str | None]) -> dict[str, Any]:
-    """How the model's files are read: as in training, with what the command line changes.
-
-    Raises:
-      InputError: an option that this task does not have.
-    """
-    kept = model.extra.get("files")
+    """How the model's files are read: as in training, with what the command line changes."""
+    stored = model.extra.get("files")
     named = {name: value for name, value in changes.items() if value is not None}
     unknown = [name for name in named if name not in defaults]
     if unknown:
@@ -42,9 +38,9 @@ def file_settings(model: LoadedModel, defaults: Mapping[str, Any], changes: Mapp
             f"--{unknown[0]} does not apply to {model.source}, whose task is {model.task}; that takes "
             f"{', '.join('--' + name for name in changes if name in defaults)}"
         )
-    kept = {name: value for name, value in kept.items() if name in defaults} if isinstance(kept, Mapping) else {}
-    said = {name: _yes(name, value) if isinstance(defaults[name], bool) else value for name, value in named.items()}
-    return {**defaults, **kept, **said}
+    stored = {name: value for name, value in stored.items() if name in defaults} if isinstance(stored, Mapping) else {}
+    changed = {name: _yes(name, value) if isinstance(defaults[name], bool) else value for name, value in named.items()}
+    return {**defaults, **stored, **changed}
 
 
 def _yes(name: str, value: str) -> bool:
@@ -59,7 +55,7 @@ def annotators(scores: AnnotatorScores, of: str) -> tuple[list[str], dict[str, A
     Nothing for people where there is a single annotator.
     """
     each = scores["annotators"]
-    values = {name: one.f1._asdict() | {of: one.n_sentences} for name, one in each.items()}
+    values = {name: own.f1._asdict() | {of: own.n_sentences} for name, own in each.items()}
     if len(each) < 2:
         return [], values
     most = sorted(each, key=lambda name: -each[name].n_sentences)[:SHOWN_ANNOTATORS]
@@ -70,11 +66,7 @@ def annotators(scores: AnnotatorScores, of: str) -> tuple[list[str], dict[str, A
 
 
 def add_constant(text: list[str], values: dict[str, Any], scores: Metrics, task: str) -> None:
-    """Says of a model that gives one answer to everything that it does, for people, and for programs where it does not.
-
-    Args:
-      scores: with what `constant_answers.noted` made.
-    """
+    """Adds whether the model gives one answer to everything, by the note of `constant_answers.noted` in scores."""
     sentence = constant_answers.sentence(scores, task)
     values["constant_answer"] = sentence or None
     if sentence:
@@ -88,14 +80,7 @@ def check_format(format: str, formats: Iterable[str]) -> None:
 
 
 def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None:
-    """Writes a file that has its name only when it is complete.
-
-    Args:
-      option: of the command line, that names it.
-
-    Raises:
-      InputError: it cannot be written.
-    """
+    """Writes a file that has its name only when it is complete; ``option`` of the command line names it."""
     try:
         # Half characters, which JSON can hold and UTF-8 cannot, may stand in any cell, id or name of the input.
         files.write(path, without_halves(text))

@@ -16,7 +16,8 @@ from tasks.evaluation import report
 from tasks.evaluation.question_files import read_examples, settings_of
 from tasks.evaluation.report import Evaluation
 from tasks.metrics import Score
-from tasks.reading.questions import Questions, asked_of
+from tasks.reading.question_rows import Questions
+from tasks.reading.questions import asked_of
 
 __all__ = ["evaluate", "read_examples", "settings_of", "write_predictions"]
 
@@ -24,39 +25,42 @@ FORMATS = ("json", "jsonl")
 _CERTAIN = 1e9  # null odds where there is no span: the official script compares numbers, and JSON has no infinity
 
 
-def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> Evaluation:
+def evaluate(model: LoadedModel, questions: Questions, *, batch_size: int = 32) -> Evaluation:
     """The official scores, in percent, at the threshold that was chosen in training."""
-    rows, reading = found.rows, answer_spans.reading_of(model.extra, model.config)
-    told = answer_spans.read(model, asked_of(rows), reading, batch_size=batch_size)
+    rows, reading = questions.rows, answer_spans.reading_of(model.extra, model.config)
+    predictions = answer_spans.read(model, asked_of(rows), reading, batch_size=batch_size)
     answers = {row.id: task.golds(row) for row in rows}
-    said = {row.id: one["answer"] for row, one in zip(rows, told, strict=True)}
+    texts = {row.id: prediction["answer"] for row, prediction in zip(rows, predictions, strict=True)}
     version = task.version_of(answers.values(), reading)
     characters = span_metrics.by_characters({row.id: row.context for row in rows})
-    found_scores = span_metrics.squad_scores(answers, said, version=version, characters=characters)
+    official = span_metrics.squad_scores(answers, texts, version=version, characters=characters)
     scores = {
         name: Score(value, None if value is not None else "no such question")
-        for name, value in found_scores.items()
+        for name, value in official.items()
         if not name.startswith("best_") and (version == "2.0" or not name.startswith(("HasAns", "NoAns")))
     }
     if reading.no_answer:
         scores["threshold"] = Score(reading.threshold)
+    f1_N = [
+        100 * span_metrics.question_scores(texts[id], golds, version, characters=id in characters)[1]
+        for id, golds in answers.items()
+    ]
     worst: list[dict[str, Any]] = [
-        {"place": row.place, "id": row.id, "question": row.question, "answers": golds, "predicted": one} | {"f1": f1}
-        for row, one, golds in zip(rows, told, answers.values(), strict=True)
-        if (f1 := 100 * span_metrics.question_scores(one["answer"], golds, version, characters=row.id in characters)[1])
-        < 100
+        {"place": row.place, "id": row.id, "question": row.question, "answers": golds, "predicted": answer, "f1": f1}
+        for row, answer, golds, f1 in zip(rows, predictions, answers.values(), f1_N, strict=True)
+        if f1 < 100
     ]
     worst.sort(key=lambda row: (row["f1"], -(row["predicted"]["probability"])))  # surest of the wrong first
-    read = dataclasses.replace(found.report, notes=(*found.report.notes, *task.several_spans(rows)))
+    read = dataclasses.replace(questions.report, notes=(*questions.report.notes, *task.several_spans(rows)))
     values: dict[str, Any] = {
-        "source": found.report.source,
+        "source": questions.report.source,
         "rows": read.as_json(),
         "scores": metrics.as_json(scores),
         "worst": worst[: report.KEPT_WORST],
     }
     text = [str(read), "", metrics.report_table(scores)]
     threshold = reading.threshold if reading.no_answer else None
-    report.add_constant(text, values, task.constant(rows, told, threshold), model.task)
+    report.add_constant(text, values, task.constant(rows, predictions, threshold), model.task)
     text += ["", "worst, the surest first:"]
     text += [
         printable(f"{row['predicted']['probability']:8.3f}  {row['place']}  ")
@@ -71,7 +75,7 @@ def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> E
 def write_predictions(
     path: pathlib.Path,
     model: LoadedModel,
-    found: Questions,
+    questions: Questions,
     settings: Mapping[str, Any],
     format: str,
     batch_size: int,
@@ -86,20 +90,22 @@ def write_predictions(
     """
     report.check_format(format, FORMATS)
     reading = answer_spans.reading_of(model.extra, model.config)
-    told = answer_spans.read(model, asked_of(found.rows), reading, batch_size=batch_size)
-    by_id = dict(zip([row.id for row in found.rows], told, strict=True))
+    predictions = answer_spans.read(model, asked_of(questions.rows), reading, batch_size=batch_size)
+    by_id = dict(zip([row.id for row in questions.rows], predictions, strict=True))
     if format == "jsonl":
         dropped = () if details else ("candidates",)
-        rows = ({"id": id} | {k: v for k, v in one.items() if k not in dropped} for id, one in by_id.items())
+        rows = (
+            {"id": id} | {k: v for k, v in prediction.items() if k not in dropped} for id, prediction in by_id.items()
+        )
         report.write_whole(path, report.json_lines(rows))
         return [path]
-    values: dict[str, Any] = {"predictions": {id: one["answer"] for id, one in by_id.items()}}
+    values: dict[str, Any] = {"predictions": {id: prediction["answer"] for id, prediction in by_id.items()}}
     values["nbest_predictions"] = {
-        id: [{"text": c["answer"], "probability": c["probability"]} for c in one["candidates"]]
-        for id, one in by_id.items()
+        id: [{"text": c["answer"], "probability": c["probability"]} for c in prediction["candidates"]]
+        for id, prediction in by_id.items()
     }
     if reading.no_answer:
-        odds = {id: one["null_odds"] for id, one in by_id.items()}
+        odds = {id: prediction["null_odds"] for id, prediction in by_id.items()}
         values["null_odds"] = {id: _CERTAIN if value is None else value for id, value in odds.items()}
     if path.is_fifo() or path.is_char_device() or files.standard_stream(path):  # beside these nothing can stand
         values = {"predictions": values["predictions"]}
@@ -107,7 +113,7 @@ def write_predictions(
     for kind in values:
         other = path.name.replace("predictions", kind) if "predictions" in path.name else f"{kind}_{path.name}"
         targets[kind] = path if kind == "predictions" else path.with_name(other)
-        report.check_other_file("--output", targets[kind], found.report.source)
+        report.check_other_file("--output", targets[kind], questions.report.source)
     for kind, content in values.items():
         report.write_whole(targets[kind], json.dumps(content, ensure_ascii=False, indent=1) + "\n")
     return list(targets.values())

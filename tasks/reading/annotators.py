@@ -17,11 +17,7 @@ class Kept(NamedTuple):
 
 
 def kept(setting: str) -> Kept:
-    """What the setting says.
-
-    Raises:
-      InputError: some names have a - before them and some have not.
-    """
+    """What the setting says."""
     parts = comma_names(setting)
     without = {part.startswith("-") for part in parts}
     if len(without) > 1:

@@ -26,11 +26,7 @@ def read_parquet(path: str) -> Table:
 
 
 def read_saved(path: str) -> Table:
-    """The rows of a folder that `datasets` saved; of several splits one must be named.
-
-    Raises:
-      InputError: a folder that is none, or a damaged one.
-    """
+    """The rows of a folder that `datasets` saved; of several splits one must be named."""
     folder = pathlib.Path(path)
     if (folder / "dataset_dict.json").is_file():
         splits = sorted(inner.parent.name for inner in folder.glob("*/state.json"))

@@ -26,15 +26,7 @@ class _Sentence(NamedTuple):
 
 
 def read_columns(path: str, settings: TagSettings, labelled: str) -> TagFile:
-    """The sentences of a file; annotators are called by the number of their column.
-
-    Args:
-      labelled: as in read_tagged.
-
-    Raises:
-      InputError: what read_lines raises, a line with too few or too many fields, a column that is not there, an empty
-        word, or a tag that is none.
-    """
+    """The sentences of a file; annotators are called by the number of their column."""
     sentences, documents = _sentences(path, settings)
     notes = [f"{path}: {documents:,} {DOCUMENT_START} lines, each begins a document"] if documents else []
     if not sentences:

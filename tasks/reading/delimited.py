@@ -45,8 +45,8 @@ def read(path: str, ending: str, settings: TableSettings) -> Table:
     if separator:
         lines[0] = ""
     if not character and not settings.pattern:
-        given = DELIMITERS.get(separator[1], separator[1]) if separator else ""
-        character = given or _find_delimiter(path, lines, ending, settings, notes)
+        named = DELIMITERS.get(separator[1], separator[1]) if separator else ""
+        character = named or _find_delimiter(path, lines, ending, settings, notes)
     quoted = bool(character) and are_quoting(lines, character, settings, notes)
     records: Iterable[Record]
     if quoted:
@@ -55,20 +55,20 @@ def read(path: str, ending: str, settings: TableSettings) -> Table:
         records = _split_records(lines, settings.pattern, len(settings.columns))
     else:
         records = ((i, line.split(character) if character else [line]) for i, line in enumerate(lines, 1))
-    blank, found = -bool(separator), []
+    blank, filled = -bool(separator), []
     for number, fields in records:
         if not lines[number - 1].strip(" "):  # delimiters alone are a row of empty fields, not a blank line
             blank += 1
             continue
-        found.append((number, fields))
+        filled.append((number, fields))
     if blank:
         notes.append(f"{path}: {blank:,} blank {'line was' if blank == 1 else 'lines were'} skipped")
     columns = settings.columns
     if columns:
-        check_no_header(path, columns, found, notes)
+        check_no_header(path, columns, filled, notes)
     else:
-        columns, found = split_header(path, found, notes)
-    return _table(path, columns, found, settings, quoted, notes)
+        columns, filled = split_header(path, filled, notes)
+    return _table(path, columns, filled, settings, quoted, notes)
 
 
 def _table(

@@ -1,8 +1,8 @@
-"""Texts that stand in a file more than once: which rows share one, so that a split keeps them in one part.
+"""Finds rows with equal texts, so that a split keeps them in one part.
 
-Two texts are equal where they differ at most in letter case, in the number and kind of blanks, or in how an accented
-letter is composed; the texts of a pair may stand in either order. A text that is found in both parts of a split is
-scored as if it were new, though the model has seen it.
+A text in both parts of a split would be scored as new though the model was trained on it. Two texts are equal if they
+differ only in letter case, in the number and kind of blanks, or in the composition of accented letters. The two texts
+of a pair may be swapped.
 """
 
 import unicodedata
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def key_of(texts: Iterable[str]) -> Hashable:
-    """The same for equal texts: of one text, or of the two of a pair."""
+    """A key that is the same for equal texts, or pairs of texts."""
     return tuple(sorted(unicodedata.normalize("NFC", " ".join(text.split()).casefold()) for text in texts))
 
 
@@ -23,6 +23,6 @@ def first_of_equal(keys: Iterable[Hashable]) -> np.ndarray:
 
 
 def count_shared(train: Iterable[Hashable], validation: Sequence[Hashable]) -> int:
-    """How many of the validation part's keys the training part holds, too."""
+    """The number of validation keys that are also in the training part."""
     known = set(train)
     return sum(key in known for key in validation)

@@ -18,15 +18,10 @@ from bert.errors import InputError, printable
 from bert.prediction.classification import Kind
 from tasks.reading import held_out
 from tasks.reading.equal_texts import first_of_equal, key_of
-from tasks.reading.label_kinds import KINDS, ColumnSettings, find_labels
+from tasks.reading.label_kinds import ColumnSettings
 from tasks.reading.label_numbers import is_number, is_number_otherwise
 from tasks.reading.records import Table, cell, check_column, short, without_halves
 from tasks.reading.targets import has_labels, read_targets
-
-__all__ = [
-    "KINDS", "LABELLED", "ColumnSettings", "Examples", "Part", "ReadReport",
-    "check_labelled", "check_share", "find_labels", "make_examples", "parts_of", "split",
-]  # fmt: skip
 
 LABELLED = ("needed", "if there", "no")
 NUMBERS_AS_TEXT = 10  # rows from which on a text column of numbers alone is taken for a mistake
@@ -119,12 +114,12 @@ def make_examples(
     keep = np.ones(len(texts), bool)
     dropped = {}
     for reason in sorted(reasons, reverse=not without_text):  # a row that is dropped for its label is not told as kept
-        found = np.flatnonzero(keep & reasons[reason])
-        if labelled == "needed" and len(found) and not (without_text and reason == "no text"):
-            dropped[reason] = (len(found), table.places[found[0]])
-            keep[found] = False
-        elif len(found) and (reason == "no text" or has_target.any()):
-            notes.append(f"{len(found):,} rows have {reason} and are kept (first {table.places[found[0]]})")
+        rows = np.flatnonzero(keep & reasons[reason])
+        if labelled == "needed" and len(rows) and not (without_text and reason == "no text"):
+            dropped[reason] = (len(rows), table.places[rows[0]])
+            keep[rows] = False
+        elif len(rows) and (reason == "no text" or has_target.any()):
+            notes.append(f"{len(rows):,} rows have {reason} and are kept (first {table.places[rows[0]]})")
     kept = np.flatnonzero(keep).tolist()
     if not kept:
         why = ", ".join(f"{count:,} have {reason}" for reason, (count, _) in dropped.items())

@@ -14,8 +14,6 @@ from tasks.reading.glue_tasks import TASKS, Choice, GlueTask, Layout
 from tasks.reading.records import Table, TableSettings, listed, short
 from tasks.reading.text_lines import read_lines
 
-__all__ = ["TASKS", "GlueTask", "files_found", "read", "splits_found", "submission"]
-
 # MultiNLI's gold label where the annotators did not agree; and that of tests in the hub's form.
 NO_LABEL = ("", "-", "-1")
 ALIASES = {"validation_matched": "validation", "test_matched": "test", "dev": "validation"}
@@ -72,18 +70,6 @@ def files_found(task: str, folder: str, split: str) -> tuple[str, ...]:
         f"{folder}: no {split} of {task}: looked for {looked} (or .gz), there and in {known.folder}/; found "
         f"{listed(there) or 'no files'}"
     )
-
-
-def splits_found(task: str, folder: str) -> tuple[str, ...]:
-    """Names of the splits whose files are there."""
-    found = []
-    for split in _task(task).files:
-        try:
-            files_found(task, folder, split)
-        except InputError:
-            continue
-        found.append(split)
-    return tuple(found)
 
 
 def submission(task: str, predictions: Mapping[str, str | float] | list[tuple[str, str | float]]) -> Iterator[str]:

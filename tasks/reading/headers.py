@@ -1,8 +1,8 @@
-"""The names of the columns of a table in text: its first line, and what people's files have instead.
+"""Column names of a table in text: from its first line, with repairs of common faults.
 
-A column without a name is left out where it is empty, and called "column 3" by its place where it is not; the first one
-is called "index", as pandas writes the numbers of its rows. Where each row has an empty field more than the header (a
-comma at its end) the field is left out.
+A column without a name is left out if it is empty, else called by its place ("column 3"). A first column without a name
+is called "index", for pandas writes row numbers there. If each row has one empty field more than the header (a comma
+at the end of lines), that field is left out.
 """
 
 import re
@@ -13,15 +13,11 @@ from tasks.reading.records import listed, short
 
 Record = tuple[int, list[str]]  # (line where it begins, fields)
 
-FEW_ROWS = 10  # with fewer nothing can be said about what a column holds
+FEW_ROWS = 10  # with fewer rows a column's content is not judged
 
 
 def split_header(path: str, records: list[Record], notes: list[str]) -> tuple[tuple[str, ...], list[Record]]:
-    """(names of the columns, the records below the header, without columns that have neither name nor content).
-
-    Raises:
-      InputError: no header, or a name that stands twice.
-    """
+    """(names of the columns, the records below the header, without columns that have neither name nor content)."""
     if not records:
         raise InputError(f"{path}: no rows and no header; is it the right file?")
     number, fields = records[0]
@@ -57,12 +53,13 @@ def split_header(path: str, records: list[Record], notes: list[str]) -> tuple[tu
         notes.append(f"{path}: columns without a name are called by their place: {called}")
     if empty:
         notes.append(f"{path}: {len(empty):,} columns have neither name nor content and are left out")
-        rows = [(line, _without(row, empty) if len(row) == len(names) else row) for line, row in rows]
+        whole = len(names)
+        rows = [(line, [f for i, f in enumerate(row) if i not in empty or len(row) != whole]) for line, row in rows]
     return tuple(name for i, name in enumerate(names) if i not in empty), rows
 
 
 def check_no_header(path: str, columns: Sequence[str], records: list[Record], notes: list[str]) -> None:
-    """Refuses a first line that is the header though ``columns`` names them; notes one that may be another."""
+    """With ``columns`` set: refuses a first line that is a header of these names, and notes one that may be another."""
     if not records:
         return
     number, fields = records[0]
@@ -84,7 +81,7 @@ def check_no_header(path: str, columns: Sequence[str], records: list[Record], no
 
 
 def _is_new(value: str, others: list[str]) -> bool:
-    """Whether a value stands above a column of repeated values, or of numbers, without being one of them."""
+    """Whether a value differs in kind from those below it: the values repeat and it is none of them, or are numbers."""
     different = set(others)
     few = len(different) * 2 <= len(others) and value not in different
     numbers = all(other.strip().isdecimal() for other in others) and not value.strip().isdecimal()
@@ -93,7 +90,3 @@ def _is_new(value: str, others: list[str]) -> bool:
 
 def _is_empty(fields: Sequence[str]) -> bool:
     return not any(field.strip() for field in fields)
-
-
-def _without(row: list[str], positions: set[int]) -> list[str]:
-    return [field for i, field in enumerate(row) if i not in positions]

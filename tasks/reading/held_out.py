@@ -1,4 +1,4 @@
-"""Which rows of a table are held out for validation: a share of each class, groups of rows that belong together whole.
+"""Draws the rows to hold out for validation: a share of each class, without dividing groups of rows.
 
 Axes: N row, C class.
 """
@@ -19,8 +19,8 @@ def rows_by_class(sizes_C: np.ndarray, share: float) -> np.ndarray:
 def draw(class_N: np.ndarray, group_N: np.ndarray, take_C: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """bool [N]: rows drawn at random, ``take_C`` of each class, or as many as whole groups allow.
 
-    A group belongs to the class of its first row. One that would be too many is passed over; where rows are missing in
-    the end, the smallest one is taken if that is not further off.
+    A group belongs to the class of its first row. Groups with too many rows are passed over; if rows are missing at the
+    end, the smallest of these is taken, unless that would be further off.
 
     Args:
       class_N: int [N], from 0. group_N: int [N], the first row of each row's group.
@@ -33,7 +33,7 @@ def draw(class_N: np.ndarray, group_N: np.ndarray, take_C: np.ndarray, rng: np.r
     is_held_N = np.zeros(len(class_N), bool)
 
     def hold(rows: np.ndarray) -> bool:
-        """Holds rows out, if each of their classes keeps another one."""
+        """Holds out the rows if each of their classes keeps another row; returns whether it did."""
         rows_C = np.bincount(class_N[rows], minlength=len(left_C))
         if (left_C[rows_C > 0] <= rows_C[rows_C > 0]).any():
             return False

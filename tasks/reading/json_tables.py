@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bert.errors import InputError
+from bert.json_files import object_once
 from tasks.reading.records import Table, TableSettings, listed, short
 from tasks.reading.text_lines import read_lines
 
@@ -102,13 +103,3 @@ def _numbered(row: Mapping[str, Any]) -> bool:
 def _kind(value: Any) -> str:
     names = {list: "list", str: "text", int: "number", float: "number", bool: "true or false", type(None): "null"}
     return names.get(type(value), type(value).__name__)
-
-
-def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """For `json`: an object of these pairs. Raises ValueError where a name stands twice, which JSON would let pass."""
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"the name {short(name)} stands twice in one object")
-        found[name] = value
-    return found

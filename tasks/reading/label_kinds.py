@@ -109,8 +109,8 @@ def find_labels(table: Table, settings: ColumnSettings) -> tuple[Kind, tuple[str
     if settings.votes:
         label_lists.check_votes(column, filled, list(counts))
     _check(table, column, counts, kind)
-    given = table.names.get(column, ())
-    return kind, given if set(counts) <= set(given) else cells.ordered(set(counts))
+    ordered = table.names.get(column, ())
+    return kind, ordered if set(counts) <= set(ordered) else cells.ordered(set(counts))
 
 
 def _counts(filled: label_lists.Filled, kind: Kind, settings: ColumnSettings) -> dict[str, int]:
@@ -154,19 +154,29 @@ def is_text(table: Table, column: str) -> bool:
     return not any(isinstance(cell(row, column), Mapping) for row in table.rows)
 
 
-def read_cells(table: Table, column: str, settings: ColumnSettings, kind: str) -> label_lists.Filled:
+def read_cells(
+    table: Table, column: str, settings: ColumnSettings, kind: str, known: Sequence[str] = ()
+) -> label_lists.Filled:
     """(place, value) of each cell of a label column that is not blank; see `labels.read`.
 
-    Raises:
-      InputError: a list or an object that cannot be read; with kind "auto", a name in brackets that may be a list.
+    Args:
+      known: labels of a model; a text that is one of them is no list.
     """
     filled = [(f"{place}: {column}", cell(row, column)) for row, place in zip(table.rows, table.places, strict=True)]
     filled = [(where, value) for where, value in filled if not cells.is_missing(value)]
     bracketed = [] if settings.votes else [each for each in filled if printed.is_name_in_brackets(each[1])]
-    if kind == "class" and bracketed:
-        filled = [(w, v if printed.is_name_in_brackets(v) else cells.read(v, w)) for w, v in filled]
-    else:
-        filled = [(where, cells.read(value, where)) for where, value in filled]
+    are_intervals = any(printed.is_half_open(value) for _, value in filled)  # "[0, 5]" is one beside "(5, 10]"
+
+    def is_name(value: Any) -> bool:
+        if isinstance(value, str) and value.strip() in known:
+            return True
+        return (kind == "class" and printed.is_name_in_brackets(value)) or (
+            are_intervals and printed.is_interval(value)
+        )
+
+    filled = [(where, value if is_name(value) else cells.read(value, where)) for where, value in filled]
+    if not are_intervals and (kind != "class" or settings.votes):
+        label_lists.refuse_printed(filled)
     if kind == "auto" and bracketed and not any(isinstance(v, list) and len(v) > 1 for _, v in filled):
         where, value = bracketed[0]
         raise InputError(
@@ -242,9 +252,9 @@ def _check(table: Table, column: str, counts: Mapping[str, int], kind: Kind) -> 
             f"the right column? Name another,{numbers or ' or set separator if a cell holds several'}"
         )
     if len(counts) < 2 and kind == "class":
-        found = listed(short(name) for name in counts) or "none"
+        names = listed(short(name) for name in counts) or "none"
         raise InputError(
-            f"{table.path}: {column!r} holds one label in all rows ({found}); a model needs two to tell apart, so name "
+            f"{table.path}: {column!r} holds one label in all rows ({names}); a model needs two to tell apart, so name "
             "another column or add rows"
         )
     if not counts:

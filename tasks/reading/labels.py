@@ -187,21 +187,21 @@ class Known:
         folded: dict[str, list[int]] = {}
         for i, label in enumerate(labels):
             folded.setdefault(label.casefold(), []).append(i)
-        self.folded = {label: found[0] for label, found in folded.items() if len(found) == 1}
+        self.folded = {label: positions[0] for label, positions in folded.items() if len(positions) == 1}
         self.by_case: dict[str, str] = {}  # names that were matched whatever their case -> the known ones
 
     def index(self, label: str, where: str) -> int:
         """Number of a label. Raises InputError with the known ones where it is none of them."""
         if label in self.exact:
             return self.exact[label]
-        found = self.folded.get(label.casefold())
-        if found is None:
+        position = self.folded.get(label.casefold())
+        if position is None:
             twins = apart(label, self.labels)
             raise InputError(
                 f"{where}: unknown label {short(label)}; known: {listed(self.labels)}{twins}; mend it, or train with it"
             )
-        self.by_case[label] = self.labels[found]
-        return found
+        self.by_case[label] = self.labels[position]
+        return position
 
 
 def parts(value: Any, separator: str) -> Sequence[Any]:

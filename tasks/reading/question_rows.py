@@ -154,14 +154,10 @@ def id_of(value: Any, where: str) -> str:
 
 
 def list_of(value: Any, where: str, what: str) -> list[Any]:
-    """The value, which must be a list.
-
-    Args:
-      what: of which it is a list, for the message.
-    """
+    """The value, which must be a list of ``what``."""
     if not isinstance(value, list):
-        said = "is missing" if value is None else f"{short(value)} is no list"
-        raise InputError(f"{where} {said}; it must be a list of {what}")
+        fault = "is missing" if value is None else f"{short(value)} is no list"
+        raise InputError(f"{where} {fault}; it must be a list of {what}")
     return value
 
 

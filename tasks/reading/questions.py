@@ -23,17 +23,16 @@ from typing import Any
 import numpy as np
 
 from bert.errors import InputError
+from bert.json_files import object_once
 from bert.prediction.questions import Asked
 from tasks import span_metrics
 from tasks.reading import annotators
 from tasks.reading.equal_texts import key_of
 from tasks.reading.examples import ReadReport, check_labelled, check_share, parts_of
-from tasks.reading.json_tables import object_once, read_jsonl
+from tasks.reading.json_tables import read_jsonl
 from tasks.reading.question_rows import (
     NO_DOCUMENT,
     NO_PASSAGE,
-    Annotation,
-    Gold,
     Question,
     Questions,
     QuestionSettings,
@@ -45,11 +44,6 @@ from tasks.reading.span_files import read_multispanqa, read_pico, read_span_line
 from tasks.reading.squad_files import read_squad
 from tasks.reading.tables import OTHER_FORMATS
 from tasks.reading.text_lines import read_lines
-
-__all__ = [
-    "Annotation", "Gold", "Question", "QuestionSettings", "Questions",
-    "asked_of", "for_scoring", "for_training", "passage_keys", "placed", "read_questions", "split",
-]  # fmt: skip
 
 READERS = {"squad": read_squad, "multispanqa": read_multispanqa, "pico": read_pico, "lines": read_span_lines}
 _TABLES = (".csv", ".tsv", ".parquet")
@@ -73,13 +67,13 @@ def read_questions(path: str, settings: QuestionSettings, *, labelled: str) -> Q
             raise InputError(f"{path}: no questions in it; is it the right file?")
         chosen = settings.format if settings.format != "auto" else _format_of(table)
         tally = Tally()
-        found = list(READERS[chosen](table, settings, tally, labelled != "no"))
+        questions = list(READERS[chosen](table, settings, tally, labelled != "no"))
     except PermissionError as error:
         raise InputError(f"{error.filename}: may not be read by this user; change its permissions") from None
-    if not found:
+    if not questions:
         raise InputError(f"{path}: no questions in it; is it the right file?")
-    _check_ids(found)
-    return _choose(found, table, settings, labelled, tally)
+    _check_ids(questions)
+    return _choose(questions, table, settings, labelled, tally)
 
 
 def split(questions: Questions, share: float, seed: int, *, equal_apart: bool = False) -> tuple[Questions, Questions]:
@@ -133,11 +127,7 @@ def placed(questions: Questions) -> Questions:
 
 
 def for_training(questions: Questions) -> Questions:
-    """Those that can be trained on; the report counts the others as dropped.
-
-    Raises:
-      InputError: none is left.
-    """
+    """Those that can be trained on; the report counts the others as dropped."""
     report, rows = questions.report, placed(questions).rows
     dropped = dict(report.dropped)
     for row in questions.rows:
@@ -192,11 +182,11 @@ def passage_keys(questions: Questions) -> list[Hashable]:
 
 def _load(path: str, settings: QuestionSettings) -> Table:
     """The rows of a JSON file: a list of objects, that in the object's list `data`, or an object a line."""
-    found = check_path(path)
-    if found.is_dir():
-        inner = listed(sorted(file.name for file in found.iterdir()), 10)
+    file = check_path(path)
+    if file.is_dir():
+        inner = listed(sorted(entry.name for entry in file.iterdir()), 10)
         raise InputError(f"{path}: a folder with {inner}; name a file of questions")
-    ending = ending_of(found)
+    ending = ending_of(file)
     if ending in OTHER_FORMATS or ending in _TABLES:
         way_out = OTHER_FORMATS.get(ending, "write it as json lines with id, question, context and annotations")
         raise InputError(f"{path}: {ending} files are not read as questions; {way_out}")
@@ -210,10 +200,10 @@ def _load(path: str, settings: QuestionSettings) -> Table:
     try:
         value, end = json.JSONDecoder(object_pairs_hook=object_once).raw_decode(text, begin)
     except (ValueError, RecursionError) as error:
-        where = f"{path}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else path
-        raise InputError(
-            f"{where}: not JSON ({_said(error)}); questions are read from SQuAD json or json lines"
-        ) from None
+        where, fault = path, str(error)
+        if isinstance(error, json.JSONDecodeError):
+            where, fault = f"{path}:{error.lineno}", f"{error.msg}, column {error.colno}"
+        raise InputError(f"{where}: not JSON ({fault}); questions are read from SQuAD json or json lines") from None
     if text[end:].strip():
         return read_jsonl(path, lined)
     rows = _rows(path, value)
@@ -232,10 +222,6 @@ def _rows(path: str, value: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _said(error: Exception) -> str:
-    return f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
-
-
 def _format_of(table: Table) -> str:
     first = table.rows[0]
     if first.get("docid") is not None:
@@ -252,22 +238,24 @@ def _format_of(table: Table) -> str:
     )
 
 
-def _check_ids(found: Iterable[Question]) -> None:
+def _check_ids(questions: Iterable[Question]) -> None:
     places: dict[str, str] = {}
-    for question in found:
+    for question in questions:
         first = places.setdefault(question.id, question.place)
         if first != question.place:
             raise InputError(f"{question.place}: the id {short(question.id)} is also that of {first}; make ids unique")
 
 
-def _choose(found: list[Question], table: Table, settings: QuestionSettings, labelled: str, tally: Tally) -> Questions:
+def _choose(
+    questions: list[Question], table: Table, settings: QuestionSettings, labelled: str, tally: Tally
+) -> Questions:
     """The questions that are kept, with the annotators that are kept, and the report."""
     kept = annotators.kept(settings.annotators)
-    known = dict.fromkeys(gold.annotator for question in found for gold in question.golds)
+    known = dict.fromkeys(gold.annotator for question in questions for gold in question.golds)
     dropped, kept_with, rows = Tally(), Tally(), []
     groups: dict[str, str] = {}
     left_out = Tally()
-    for full in found:
+    for full in questions:
         question = _with_annotators(full, kept)
         if len(question.golds) < len(full.golds):
             left_out.add(f"questions of which annotators {settings.annotators} leaves golds out", question.place)
@@ -285,17 +273,17 @@ def _choose(found: list[Question], table: Table, settings: QuestionSettings, lab
     if unknown:
         notes.append(absent)
     if not rows:
-        raise _none_left(table.path, len(found), dropped.counts(), f"; {absent}" if unknown else "")
-    return Questions(rows, ReadReport(table.path, len(found), len(rows), dropped.counts(), tuple(notes)))
+        raise _none_left(table.path, len(questions), dropped.counts(), f"; {absent}" if unknown else "")
+    return Questions(rows, ReadReport(table.path, len(questions), len(rows), dropped.counts(), tuple(notes)))
 
 
 def _with_annotators(question: Question, kept: annotators.Kept) -> Question:
     """The question with the annotators that are kept, and why it cannot be trained on, if so."""
-    chosen = tuple(one for one in question.annotations if one.annotator in kept)
+    chosen = tuple(annotation for annotation in question.annotations if annotation.annotator in kept)
     golds = tuple(gold for gold in question.golds if gold.annotator in kept)
-    names = {one.annotator for one in chosen}
+    names = {annotation.annotator for annotation in chosen}
     lost = question.untrainable and any(any(gold.texts) and gold.annotator not in names for gold in golds)
-    if lost and not any(one.spans for one in chosen):
+    if lost and not any(annotation.spans for annotation in chosen):
         chosen = ()
     why = ""
     if _is_blank(question.context) and question.untrainable != NO_DOCUMENT:

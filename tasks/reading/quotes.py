@@ -1,11 +1,11 @@
 """Double quotes in tables: whether they quote, and the records of a table in which they do.
 
-Where quoting is "auto": with tabs quotes quote if at least one field begins with one, and each that does is whole on
-its line: it ends with one, and every quote inside is doubled. A single lone quote in the file (MRPC, STS-B, SMS) thus
-makes all of them characters of the text. But where lines have different numbers of tabs, and quotes make equally long
-records of them, fields have line breaks or tabs inside, and quotes quote. With any other character they always do.
+With quoting "auto", quotes always quote unless tabs delimit. In a file with tabs they quote if each field that begins
+with a quote also ends with one on its line and has only doubled quotes inside. A single lone quote in the file (MRPC,
+STS-B, SMS) thus makes all quotes characters of the text, unless lines have different numbers of tabs and quoting makes
+all records equally long: then fields hold tabs or line breaks.
 
-Blanks before a quote belong to the delimiter, where all such fields are whole then ('x, "a, b"').
+Blanks before a quote belong to the delimiter if the file can be read that way ('x, "a, b"').
 """
 
 import contextlib
@@ -62,9 +62,6 @@ def quoted_records(path: str, lines: list[str], ends: list[str], character: str,
 
     Args:
       ends: what ends each line, which is kept inside of quotes.
-
-    Raises:
-      InputError: a quote that is not closed, or that more than a delimiter follows.
     """
     spaced = re.compile(rf'(?:^|{re.escape(character)}) +"')
     if not any(spaced.search(line) for line in lines):
@@ -115,45 +112,18 @@ def _records(path: str, lines: list[str], ends: list[str], character: str, skip_
         except StopIteration:
             return
         except csv.Error:
-            opens = _opening_line(lines, begin, character)
             raise InputError(
-                f"{path}:{opens}: the double quote that opens a field here is not closed, or more than a delimiter "
-                "follows where it closes; double the quotes inside of fields, or set quoting to no"
+                f"{path}:{begin}: a double quote in the record that begins here is not closed, or text follows a "
+                "closing quote; double the quotes inside of fields, or set quoting to no"
             ) from None
         yield begin, fields
 
 
 @contextlib.contextmanager
 def _long_fields() -> Iterator[None]:
-    """csv refuses fields over 131,072 characters unless told otherwise, for the whole process."""
+    """Raises csv's limit of 131,072 characters a field, which holds for the whole process."""
     before = csv.field_size_limit(LINE_LIMIT)
     try:
         yield
     finally:
         csv.field_size_limit(before)
-
-
-def _opening_line(lines: list[str], begin: int, character: str) -> int:
-    """Line of the last quote that opens a field in the faulty record that begins at line `begin`."""
-    opens, inside = begin, False
-    for number, line in enumerate(itertools.islice(lines, begin - 1, None), begin):
-        if inside and '"' not in line:
-            continue
-        previous = character
-        position = 0
-        while position < len(line):
-            mark = line[position]
-            if inside and mark == '"':
-                if line[position + 1 : position + 2] == '"':
-                    position += 1
-                elif line[position + 1 : position + 2] in ("", character):
-                    inside = False
-                else:
-                    return opens
-            elif not inside and mark == '"' and previous == character:
-                opens, inside = number, True
-            previous = mark
-            position += 1
-        if not inside:
-            return opens
-    return opens

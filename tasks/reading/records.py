@@ -110,11 +110,7 @@ def has_column(table: Table, name: str) -> bool:
 
 
 def check_column(table: Table, name: str, role: str) -> None:
-    """Refuses a name that the table does not have.
-
-    Args:
-      role: the setting that names it, such as "text".
-    """
+    """Refuses a name that the table does not have; ``role``: the setting that names it, such as "text"."""
     if has_column(table, name):
         return
     known = list(dict.fromkeys([*table.columns, *_inner_names(table.rows)]))
@@ -142,15 +138,7 @@ def comma_names(text: str) -> tuple[str, ...]:
 
 
 def comma_numbers(setting: str, text: str, form: str, *, zero: bool) -> dict[str, float]:
-    """Name -> number in a setting like "anna=2,ben=0.5".
-
-    Args:
-      setting, form: its name, and "NAME=NUMBER" or the like, for messages.
-      zero: whether a number may be 0.
-
-    Raises:
-      InputError: a part that is no such pair, a number that is too small, or a name that stands twice.
-    """
+    """Name -> number in a setting like "anna=2,ben=0.5"; ``form``: "NAME=NUMBER" or the like, for messages."""
     numbers: dict[str, float] = {}
     for part in comma_names(text):
         name, _, value = (word.strip() for word in part.rpartition("="))
@@ -192,11 +180,11 @@ def ending_of(path: pathlib.Path) -> str:
 
 def check_path(path: str) -> pathlib.Path:
     """The path, or an InputError where nothing is there."""
-    found = pathlib.Path(path)
-    if not found.exists():
+    place = pathlib.Path(path)
+    if not place.exists():
         near = []
-        if found.parent.is_dir():
-            near = difflib.get_close_matches(found.name, [other.name for other in found.parent.iterdir()], 3, 0.6)
+        if place.parent.is_dir():
+            near = difflib.get_close_matches(place.name, [other.name for other in place.parent.iterdir()], 3, 0.6)
         hint = f"; beside it: {', '.join(near)}" if near else ""
         raise InputError(f"{path}: no such file or folder{hint}; name a file, or a folder saved by datasets")
-    return found
+    return place

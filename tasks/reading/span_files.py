@@ -50,14 +50,7 @@ Annotated = tuple[tuple[Annotation, ...], str]  # of a question; and why some ar
 
 
 def read_span_lines(table: Table, settings: QuestionSettings, tally: Tally, annotated: bool) -> Found:
-    """The questions of our own json lines.
-
-    Args:
-      annotated: whether annotations are read.
-
-    Raises:
-      InputError: a field that is missing or of another type, or an annotator who stands twice in a question.
-    """
+    """The questions of our own json lines; ``annotated``: whether annotations are read."""
     for number, (row, place) in enumerate(zip(table.rows, table.places, strict=True), 1):
         for name in row:
             if name not in _LINE_FIELDS and row[name] is not None:
@@ -90,11 +83,7 @@ def read_multispanqa(table: Table, settings: QuestionSettings, tally: Tally, ann
 
 
 def read_pico(table: Table, settings: QuestionSettings, tally: Tally, annotated: bool) -> Found:
-    """The questions of a PICO file, one for each key of a line (all keys of the file, where a line has none).
-
-    Raises:
-      InputError: as above, documents that are not set or cannot be read, or a question that is set for several keys.
-    """
+    """The questions of a PICO file, one for each key of a line (all keys of the file, where a line has none)."""
     if not settings.documents:
         raise InputError(f"{table.path}: pico files need their texts; set documents to the folder with DOCID.txt")
     ids = [id_of(row.get("docid"), f"{place}: docid") for row, place in zip(table.rows, table.places, strict=True)]
@@ -129,18 +118,18 @@ def _keys(row: Mapping[str, Any], place: str, tally: Tally) -> list[str]:
 
 def _by_annotator(value: Any, place: str) -> Iterator[tuple[str, Any]]:
     """(annotator, spans as they are) of each annotation of our own lines."""
-    for i, one in enumerate(list_of(value, f"{place}: annotations", f"objects like {_ANNOTATION}"), 1):
+    for i, annotation in enumerate(list_of(value, f"{place}: annotations", f"objects like {_ANNOTATION}"), 1):
         where = f"{place}: annotation {i}"
-        one = object_of(one, where, _ANNOTATION)
-        yield name_of(one.get("annotator"), f"{where}: annotator").strip() or str(i), one.get("spans")
+        annotation = object_of(annotation, where, _ANNOTATION)
+        yield name_of(annotation.get("annotator"), f"{where}: annotator").strip() or str(i), annotation.get("spans")
 
 
-def _annotations(found: Iterable[tuple[str, Any]], context: str, place: str, tally: Tally) -> Annotated:
+def _annotations(marked: Iterable[tuple[str, Any]], context: str, place: str, tally: Tally) -> Annotated:
     """The annotations of a question; found: (annotator, spans as they are), none where it is not annotated."""
-    kept: dict[str, Annotation] = {}
+    annotations: dict[str, Annotation] = {}
     lost = ""
     seen = set()
-    for annotator, value in found:
+    for annotator, value in marked:
         name = annotator.strip()
         where = f"{place}: annotator {name}"
         if name in seen:
@@ -152,8 +141,8 @@ def _annotations(found: Iterable[tuple[str, Any]], context: str, place: str, tal
             tally.add("annotators without a right span, left out", where)
             lost = NO_SPANS
         else:
-            kept[name] = Annotation(name, _merged(right, where, tally))
-    return tuple(kept.values()), lost
+            annotations[name] = Annotation(name, _merged(right, where, tally))
+    return tuple(annotations.values()), lost
 
 
 def _texts(annotations: Iterable[Annotation], context: str) -> tuple[Gold, ...]:
@@ -181,14 +170,14 @@ def _right_spans(values: list[Any], context: str, where: str, tally: Tally) -> l
 
 def _merged(spans: list[tuple[int, int]], where: str, tally: Tally) -> Spans:
     """Spans in ascending order; those that overlap are one, those that touch stay two."""
-    found: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
-        if found and start < found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
             tally.add("spans that overlap another of the same annotator, made one with it", where)
         else:
-            found.append((start, end))
-    return tuple(found)
+            merged.append((start, end))
+    return tuple(merged)
 
 
 def _words(value: Any, where: str, tally: Tally) -> list[str]:
@@ -248,5 +237,5 @@ def _contents(documents: pathlib.Path, wanted: set[str]) -> Iterator[tuple[pathl
                     assert content is not None
                     yield documents / name, content.read()
     except (tarfile.TarError, EOFError, zlib.error) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{documents}: cannot be read as a .tar.gz ({said}); name the folder of documents") from None
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{documents}: cannot be read as a .tar.gz ({reason}); name the folder of documents") from None

@@ -39,14 +39,7 @@ Paragraph = tuple[str, str, list[tuple[str, Any]]]  # group, context, (place, qu
 
 
 def read_squad(table: Table, settings: QuestionSettings, tally: Tally, annotated: bool) -> Found:
-    """The questions of all articles.
-
-    Args:
-      annotated: whether answers are read.
-
-    Raises:
-      InputError: a field that is missing or of another type.
-    """
+    """The questions of all articles; ``annotated``: whether answers are read."""
     for group, context, rows in _paragraphs(table, tally):
         for place, row in rows:
             row = object_of(row, place, "{'id': ..., 'question': ..., 'answers': [...]}")
@@ -89,7 +82,7 @@ def _annotations(
         return (), (), ""
     if not answers:
         return nothing, (Gold("1", ()),), ""
-    found, golds, lost = [], [], {}
+    annotations, golds, lost = [], [], {}
     for number, answer in enumerate(answers, 1):
         where = f"{place}: answer {number}"
         text, start = _answer(answer, where, tally)
@@ -101,11 +94,11 @@ def _annotations(
             tally.add(f"answers without a position for training ({reason})", where)
             lost[reason] = True
         else:
-            found.append(Annotation(str(number), spans))
+            annotations.append(Annotation(str(number), spans))
     if impossible:
         tally.add("is_impossible though there are answers: trained as without one, scored by the answers", place)
         return nothing, tuple(golds), ""
-    return tuple(found), tuple(golds), f"no position of an answer: {'; '.join(lost)}" if lost else ""
+    return tuple(annotations), tuple(golds), f"no position of an answer: {'; '.join(lost)}" if lost else ""
 
 
 def _answers(value: Any, where: str) -> list[Any] | None:
@@ -144,8 +137,8 @@ def _spans(text: str, start: int | None, context: str, where: str, tally: Tally)
     first = context.find(text)
     if first < 0:
         return None, "not in the passage"
-    told = "no answer_start" if start is None else "not at answer_start"
+    why = "no answer_start" if start is None else "not at answer_start"
     if context.find(text, first + 1) >= 0:
-        return None, f"more than once in the passage, {told}"
-    tally.add(f"answers whose position is the one place of their text in the passage ({told})", where)
+        return None, f"more than once in the passage, {why}"
+    tally.add(f"answers whose position is the one place of their text in the passage ({why})", where)
     return ((first, first + len(text)),), ""

@@ -14,8 +14,6 @@ from bert.errors import InputError
 from tasks.reading import delimited, json_tables
 from tasks.reading.records import Table, TableSettings, check_path, ending_of
 
-__all__ = ["Table", "TableSettings", "read_table"]
-
 TEXTS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
 OTHER_FORMATS = {
     **dict.fromkeys((".zip", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z"), "unpack it first"),
@@ -36,9 +34,9 @@ def read_table(path: str, settings: TableSettings | None = None) -> Table:
     """
     settings = settings or TableSettings()
     path = str(path)
-    found = check_path(path)
+    place = check_path(path)
     try:
-        table = _read_folder(path, found) if found.is_dir() else _read_file(path, found, settings)
+        table = _read_folder(path, place) if place.is_dir() else _read_file(path, place, settings)
     except PermissionError:
         raise InputError(f"{path}: may not be read by this user; change its permissions") from None
     if not table.rows:
@@ -46,12 +44,12 @@ def read_table(path: str, settings: TableSettings | None = None) -> Table:
     return _without_bytes(table)
 
 
-def _read_file(path: str, found: pathlib.Path, settings: TableSettings) -> Table:
-    ending = ending_of(found)
+def _read_file(path: str, file: pathlib.Path, settings: TableSettings) -> Table:
+    ending = ending_of(file)
     if ending in OTHER_FORMATS:
         raise InputError(f"{path}: {ending} files are not read; {OTHER_FORMATS[ending]}")
     if ending == ".parquet":
-        if found.suffix.lower() == ".gz":
+        if file.suffix.lower() == ".gz":
             raise InputError(f"{path}: parquet packs its own columns; unpack the .gz first")
         from tasks.reading import arrow_tables  # pyarrow, only where a table needs it
 
@@ -63,12 +61,12 @@ def _read_file(path: str, found: pathlib.Path, settings: TableSettings) -> Table
     return delimited.read(path, ending, settings)
 
 
-def _read_folder(path: str, found: pathlib.Path) -> Table:
-    if (found / "state.json").is_file() or (found / "dataset_dict.json").is_file():
+def _read_folder(path: str, folder: pathlib.Path) -> Table:
+    if (folder / "state.json").is_file() or (folder / "dataset_dict.json").is_file():
         from tasks.reading import arrow_tables
 
         return arrow_tables.read_saved(path)
-    tables = sorted(file.name for file in found.iterdir() if file.name.lower().endswith((*TEXTS, ".gz", ".parquet")))
+    tables = sorted(file.name for file in folder.iterdir() if file.name.lower().endswith((*TEXTS, ".gz", ".parquet")))
     if tables:
         raise InputError(f"{path}: a folder with {', '.join(tables[:10])}; name one of the files")
     raise InputError(f"{path}: a folder without data; name a file, or a folder saved by datasets (it has a state.json)")

@@ -26,11 +26,7 @@ SINGLE = "1"  # the annotator of tags that have no owner
 
 
 def read_tag_lines(path: str, settings: TagSettings, labelled: str) -> TagFile:
-    """The sentences of json lines, or of a json list of objects.
-
-    Raises:
-      InputError: what the readers of json raise; words or tags that are no list of texts, or not of one length.
-    """
+    """The sentences of json lines, or of a json list of objects."""
     read = json_tables.read_json if path.lower().removesuffix(".gz").endswith(".json") else json_tables.read_jsonl
     table = read(path, TableSettings(encoding=settings.encoding))
     if not table.rows:
@@ -128,9 +124,6 @@ def read_workers(path: str, settings: TagSettings, labelled: str) -> TagFile:
 
     Args:
       path: the folder of the workers' folders, or the one that holds it and ground_truth.
-
-    Raises:
-      InputError: no such folders, a fault in a file of the truth, or a tag that is none.
     """
     workers, truth = _folders(path)
     by_document: dict[str, dict[str, pathlib.Path]] = {name: {} for name in _names(truth)} if truth else {}

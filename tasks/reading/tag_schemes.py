@@ -85,14 +85,7 @@ class TagSettings:
 
 
 def check_tags(tags: Iterable[str | None], scheme: str, where: Callable[[int], str]) -> None:
-    """Refuses a tag that is none in its scheme.
-
-    Args:
-      where: index of a tag -> its place, for the message.
-
-    Raises:
-      InputError: with the accepted forms.
-    """
+    """Refuses a tag that is none in its scheme; ``where``: index of a tag -> its place, for the message."""
     for i, tag in enumerate(tags):
         if tag is None or (tag if scheme == "plain" else is_tag(tag)):
             if tag and not tag.isascii():
@@ -142,11 +135,7 @@ def to_iob2(tags: Sequence[str | None], scheme: str) -> tuple[tuple[str | None, 
 
 
 def check_types(rows: Iterable[Tagged]) -> None:
-    """Refuses tags of which some have a type and some have none.
-
-    Raises:
-      InputError: with the first sentence that has the other kind.
-    """
+    """Refuses tags of which some have a type and some have none."""
     seen: dict[bool, str] = {}
     for row in rows:
         for tag in {tag for _, tags in row.annotations for tag in tags if tag is not None and tag != "O"}:

@@ -21,8 +21,6 @@ from tasks.reading.tables import OTHER_FORMATS
 from tasks.reading.tag_files import read_tag_lines, read_workers
 from tasks.reading.tag_schemes import Tagged, TaggedRows, TagSettings, check_types, detect_scheme, to_iob2
 
-__all__ = ["TagSettings", "Tagged", "TaggedRows", "read_tagged", "split"]
-
 READERS = {"columns": read_columns, "lines": read_tag_lines, "workers": read_workers}
 
 
@@ -69,9 +67,6 @@ def split(rows: TaggedRows, share: float, seed: int, *, equal_apart: bool = Fals
 
     Args:
       equal_apart: see `tasks.job.as_begun`; equal ones may be in both parts then.
-
-    Raises:
-      InputError: a share outside (0, 1), or a single sentence.
     """
     check_share(share)
     documents = [row.document for row in rows.rows]

@@ -72,7 +72,7 @@ def _cell_targets(
 ) -> list[list[float] | None]:
     """Targets from one column."""
     column = settings.label[0]
-    filled = dict(label_kinds.read_cells(table, column, settings, kind))
+    filled = dict(label_kinds.read_cells(table, column, settings, kind, known.labels))
     commas = kind == "number" and label_kinds.decimal_commas(list(filled.items()), settings)
     by_place = False
     if kind != "number" and not settings.votes:
@@ -101,19 +101,19 @@ def _by_place(
     notes: list[str],
 ) -> bool:
     """Whether the cells are lists of numbers by place. Raises InputError where they do not fit the labels."""
-    found = label_lists.places(filled, kind, settings.normalize, settings.separator)
-    if not found:
+    by_place = label_lists.places(filled, kind, settings.normalize, settings.separator)
+    if not by_place:
         return False
-    if labels == label_lists.place_names(found[1]):
+    if labels == label_lists.place_names(by_place[1]):
         what = "shares of one label" if kind == "class" else "several labels"
         notes.append(
-            f"{column}: lists of {found[1]} numbers are {what} by place, called {listed(labels)}; if annotators gave a "
-            "label each, set votes to true"
+            f"{column}: lists of {by_place[1]} numbers are {what} by place, called {listed(labels)}; if "
+            "annotators gave a label each, set votes to true"
         )
         return True
     if kind == "class" or labels == label_lists.place_names(len(labels)):
         raise InputError(
-            f"{filled[0][0]}: lists of {found[1]} numbers are labels by place, but the labels are {listed(labels)}; "
+            f"{filled[0][0]}: lists of {by_place[1]} numbers are labels by place, but the labels are {listed(labels)}; "
             "write their names, or a column a class"
         )
     return False

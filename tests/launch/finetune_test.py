@@ -398,9 +398,3 @@ def test_training_stops_when_waiting_was_too_long(folder, table, tmp_path, capsy
     assert re.search(r"^seed 7: the model answers yes for all 60 rows$", shown, re.MULTILINE)
     assert re.search(r"^seed 8: the model answers no for all 60 rows$", shown, re.MULTILINE)
     assert re.search(r"^the model answers (yes|no) for all 60 rows: .*--config\.epochs", shown, re.MULTILINE)
-
-
-def test_one_run_that_learns_nothing_is_told_with_ways_out(folder, table, tmp_path, capsys):
-    run(*QUICK, *table, f"--config.validation={folder / 'held.csv'}", f"--workdir={tmp_path / 'run'}",
-        "--config.epochs=0.1", "--config.optimizer.learning_rate=1e-30", "--config.seed=1")  # fmt: skip
-    assert re.search(r"^the model answers no for all 60 rows: .*--config\.seeds", capsys.readouterr().out, re.MULTILINE)

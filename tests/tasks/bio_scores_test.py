@@ -11,7 +11,7 @@ from bert.text.alignment import Pieces
 from tasks import bio_scores
 from tasks.entity_metrics import entities
 from tasks.metrics import Score
-from tasks.reading.questions import Annotation, Gold, Question
+from tasks.reading.question_rows import Annotation, Gold, Question
 
 READING = BioReading()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks import metrics, row_sums
-from tests.tasks.metrics_test import NO_YES, column, one_hot
+from tests.tasks.targets import NO_YES, column, one_hot
 
 
 @pytest.fixture

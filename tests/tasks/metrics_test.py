@@ -10,18 +10,10 @@ import sklearn.metrics
 
 from bert.errors import InputError
 from tasks import metrics
+from tests.tasks.targets import NO_YES, column, one_hot
 
 ALL_CLASS = ("accuracy", "f1", "acc_and_f1", "macro_f1", "micro_f1", "weighted_f1", "matthews", "cross_entropy", "n")
 ALL_NUMBER = ("pearson", "spearman", "corr", "mse", "mae", "n")
-NO_YES = ("no", "yes")
-
-
-def one_hot(classes, count):
-    return np.eye(count, dtype=np.float32)[np.asarray(classes, int)]
-
-
-def column(numbers):
-    return np.asarray(numbers, np.float64)[:, None]
 
 
 def softmax(logits):

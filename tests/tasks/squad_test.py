@@ -24,7 +24,7 @@ from bert.training.task import with_counts
 from configs import squad as recipe
 from tasks import squad
 from tasks.reading.examples import ReadReport
-from tasks.reading.questions import Annotation, Gold, Question, Questions, QuestionSettings
+from tasks.reading.question_rows import Annotation, Gold, Question, Questions, QuestionSettings
 from tasks.squad import StartAndEnd, windows_with_answers
 from tests.bert.prediction.table_model import GOLDEN
 

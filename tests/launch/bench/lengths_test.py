@@ -4,7 +4,7 @@ import numpy as np
 
 from launch.bench import lengths
 from launch.bench.texts import Texts
-from tests.launch.export_test import TINY
+from tests.launch.review_table import TINY
 
 
 def test_lengths_are_counted_with_their_special_tokens(tmp_path):

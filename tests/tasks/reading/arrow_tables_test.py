@@ -12,7 +12,8 @@ import pytest
 
 from bert.errors import InputError
 from bert.text import arrow_tables
-from tasks.reading.examples import ColumnSettings, make_examples
+from tasks.reading.examples import make_examples
+from tasks.reading.label_kinds import ColumnSettings
 from tasks.reading.tables import read_table
 from tests.tasks.reading.one_line import message_of, says_so
 

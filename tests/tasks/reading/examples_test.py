@@ -5,7 +5,8 @@ import pytest
 
 from bert.errors import InputError
 from tasks.reading.equal_texts import key_of
-from tasks.reading.examples import ColumnSettings, find_labels, make_examples, split
+from tasks.reading.examples import make_examples, split
+from tasks.reading.label_kinds import ColumnSettings, find_labels
 from tasks.reading.tables import read_table
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tasks.reading.tables import TableSettings, read_table
+from tasks.reading.records import TableSettings
+from tasks.reading.tables import read_table
 
 ROWS = [{"label": "a", "text": "b"}, {"label": "c", "text": "d, e"}]
 

@@ -6,7 +6,6 @@ import time
 import pytest
 
 from tasks.reading import json_tables
-from tasks.reading.json_tables import object_once
 from tasks.reading.tables import read_table
 from tests.tasks.reading.one_line import message_of, says_so
 
@@ -27,11 +26,3 @@ def test_rows_may_leave_out_most_columns(write, monkeypatch):
     table = read_table(write("a.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
     assert len(table.columns) == 31
     assert table.rows[0]["name 7"] is None
-
-
-@pytest.mark.parametrize("names", [["a"] * 30_000, [*map(str, range(30_000)), "29999"]])
-def test_equal_names_are_told_at_once(names):
-    began = time.monotonic()
-    with pytest.raises(ValueError, match=f"'{names[-1]}' stands twice"):
-        object_once([(name, 1) for name in names])
-    assert time.monotonic() - began < 1

@@ -1,7 +1,7 @@
 import pytest
 
-from tasks.reading.examples import ColumnSettings, find_labels, make_examples
-from tasks.reading.label_kinds import label_notes
+from tasks.reading.examples import make_examples
+from tasks.reading.label_kinds import ColumnSettings, find_labels, label_notes
 from tasks.reading.look_alikes import apart, groups
 from tasks.reading.tables import read_table
 from tests.tasks.reading.one_line import message_of, says_so
@@ -9,7 +9,7 @@ from tests.tasks.reading.one_line import message_of, says_so
 PAIRS = [
     ("caf\u00e9", "cafe\u0301"), ("Pos", "pos"), ("a\u200b", "a"), ("b\u00a0c", "b c"), ("\uff46\uff55", "fu"),
     ("\u0441\u043e\u0440", "cop"), ("not_hate", "not hate"), ("non-toxic", "non\u2013toxic"), ('"a"', "a"),
-    ("don't", "don\u2019t"),
+    ("don't", "don\u2019t"), ("\u2764", "\u2764\ufe0f"),
 ]  # fmt: skip
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
-from tasks.reading.examples import ColumnSettings, find_labels, make_examples, split
+from tasks.reading.examples import make_examples, split
+from tasks.reading.label_kinds import ColumnSettings, find_labels
 from tasks.reading.tables import read_table
 from tests.tasks.reading.one_line import message_of, says_so
 

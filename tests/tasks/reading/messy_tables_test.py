@@ -7,7 +7,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from tasks.reading.tables import TableSettings, read_table
+from tasks.reading.records import TableSettings
+from tasks.reading.tables import read_table
 from tests.tasks.reading.one_line import message_of, says_so
 
 CUT_SHORT = gzip.compress(b"text\tlabel\n" + bytes(range(32, 127)) * 50)[:-30]
@@ -18,14 +19,11 @@ FAULTS = [
     ("many.csv", "text,label\na,1\nb, c,2\n", {}, r"many\.csv:3: 3 fields where 2 are wanted"),
     ("lone.csv", 'text,label\na"b,1\nc"d,e,2\n', {}, r"lone\.csv:3: 3 fields .* quoting is on, set it if"),
     ("pattern.txt", "A:b c\nword\n", {"columns": "xyz", "delimiter": "[: ]"}, r"pattern\.txt:2: 1 field where 3"),
-    ("open.csv", 'text,label\n"a\nb",1\n"c,2\nd,3\n', {}, r"open\.csv:4: the double quote that opens a field here"),
-    ("later.csv", 'text,label\n"a\nb","c\nd\n', {}, r"later\.csv:3: the double quote that opens a field here"),
-    ("after.csv", 'text,label\na,1\n"b" c,2\n', {}, r"after\.csv:3: the double quote .* set quoting to no"),
-    ("swallowed.csv", 'text,label\n"a,1\n"b",2\n', {}, r"swallowed\.csv:2: the double quote"),
+    ("open.csv", 'text,label\n"a\nb",1\n"c,2\nd,3\n', {}, r"open\.csv:4: a double quote .* not closed"),
+    ("after.csv", 'text,label\na,1\n"b" c,2\n', {}, r"after\.csv:3: a double quote .* set quoting to no"),
     ("twice.csv", "text,label,text\na,1,b\n", {}, r"twice\.csv:1: the header has 'text' twice \(columns 1 and 3\)"),
     ("remark.csv", "# by J., 2024\ntext,label,x\na,b,1\n", {}, r"remark\.csv:2: 3 fields .* line 1 .* comment"),
     ("end.csv", "text,label\na,1,\nb,2\n", {}, r"end\.csv:2: 3 fields where 2 are wanted"),
-    ("long.csv", "id,text\n1,a,b\n2,c,d\n", {}, r"long\.csv:2: 3 fields where 2 are wanted"),
     ("comma.csv", "text\na,\nb,\n", {}, r"comma\.csv:2: 2 fields where 1 are wanted"),
     ("both.csv", "0,25;a\n0,5;b\n", {"columns": ("n", "text")}, r"both\.csv: ',' and ';' both split .* set delimiter"),
     ("blank.csv", 'text,label\na, "b"\nc, "d" e\n', {}, r"blank\.csv:2: .* blank before its quote"),
@@ -54,7 +52,6 @@ FAULTS = [
     ("sheet.xlsx", b"PK\x03\x04", {}, r"sheet\.xlsx: \.xlsx files are not read; save it as csv first"),
     ("columns.csv", b"PAR1\x15\x04", {}, r"columns\.csv: is a parquet file; let its name end in \.parquet"),
     ("bad.parquet", b"PAR1" + bytes(50) + b"PAR1", {}, r"bad\.parquet: cannot be read \(.*\); write the file again"),
-    ("no.parquet", "text\na\n", {}, r"no\.parquet: cannot be read"),
     ("list.jsonl", '{"a": 1}\n[1, 2]\n', {}, r"list\.jsonl:2: a list, not an object"),
     ("text.jsonl", '{"a": 1}\n\n{"a": \n', {}, r"text\.jsonl:3: not JSON \(.*\); each line must hold one object"),
     ("key.jsonl", '{"a": 1, "a": 2}\n', {}, r"key\.jsonl:1: not JSON \(the name 'a' stands twice in one object\)"),

@@ -2,33 +2,17 @@
 
 import gzip
 import json
-import re
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from tasks.reading.questions import (
-    Annotation,
-    Gold,
-    QuestionSettings,
-    for_scoring,
-    for_training,
-    passage_keys,
-    read_questions,
-    split,
-)
+from tasks.reading.question_rows import Annotation, Gold
+from tasks.reading.questions import for_scoring, for_training, passage_keys, split
 from tests.tasks.reading.one_line import message_of, says_so
+from tests.tasks.reading.read_questions import fault, notes_of, read, texts
 
 CONTEXT = "café 🤗 in Paris,\r\n\r\nnot in  London. Paris is big. 𝒳!"
-
-
-def read(path, labelled="needed", **settings):
-    return read_questions(str(path), QuestionSettings(**settings), labelled=labelled)
-
-
-def fault(path, labelled="needed", **settings):
-    return message_of(lambda: read(path, labelled, **settings))
 
 
 def squad(*questions, context=CONTEXT, title="Cities"):
@@ -39,15 +23,6 @@ def squad(*questions, context=CONTEXT, title="Cities"):
 
 def answer(text, start):
     return {"text": text, "answer_start": start}
-
-
-def texts(question):
-    return [tuple(question.context[start:end] for start, end in one.spans) for one in question.annotations]
-
-
-def notes_of(questions):
-    """What was noted -> how often."""
-    return {what: int(count) for what, count in re.findall(r"^(.*?): (\d+) \(first", str(questions.report), re.M)}
 
 
 # What SQuAD files say

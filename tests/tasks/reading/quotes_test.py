@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from tasks.reading.examples import ColumnSettings, make_examples
+from tasks.reading.examples import make_examples
+from tasks.reading.label_kinds import ColumnSettings
 from tasks.reading.tables import read_table
 
 ODD = [

@@ -5,8 +5,10 @@ import zipfile
 import numpy as np
 import pytest
 
-from tasks.reading.examples import ColumnSettings, find_labels, make_examples
-from tasks.reading.tables import TableSettings, read_table
+from tasks.reading.examples import make_examples
+from tasks.reading.label_kinds import ColumnSettings, find_labels
+from tasks.reading.records import TableSettings
+from tasks.reading.tables import read_table
 
 
 def examples_of(path, wanted, **settings):

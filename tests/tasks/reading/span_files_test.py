@@ -12,7 +12,7 @@ import pytest
 
 from tasks.reading.questions import for_training, split
 from tests.tasks.reading.one_line import says_so
-from tests.tasks.reading.questions_test import fault, notes_of, read, texts
+from tests.tasks.reading.read_questions import fault, notes_of, read, texts
 
 CONTEXT = "Ann 🤗 and Bo.\r\n  Zoë!"
 

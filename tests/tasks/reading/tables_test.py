@@ -12,7 +12,8 @@ import pytest
 from bert.errors import InputError
 from bert.text import files
 from tasks.reading import text_lines
-from tasks.reading.tables import TableSettings, read_table
+from tasks.reading.records import TableSettings
+from tasks.reading.tables import read_table
 
 ROWS = [{"text": "One, two", "label": "a"}, {"text": 'She said "hi"', "label": "b"}]
 

@@ -1,0 +1,67 @@
+"""The tables that fine-tuning prints at its end: scores of the best evaluation, and of several seeds."""
+
+import statistics
+
+import jax
+from ml_collections import ConfigDict
+
+from bert.errors import printable
+from bert.training.evaluate import Metrics
+from tasks import constant_answers
+from tasks.job import Job
+from tasks.metrics import is_count, title
+
+
+def show_seeds(runs: dict[int, Metrics], best: int, task: str, job: Job) -> None:
+    """A table: a row a metric, a column a seed; then mean, standard deviation and the best; and how it was chosen."""
+    titles = titles_of(runs[best], job)
+    width = max(map(len, titles)) + 2
+    seeds = "".join(f"{f'seed {seed}':>10}" for seed in runs)
+    print("\n" + " " * width + seeds + f"{'mean':>10}{'sd':>10}{'best':>10}")
+    for shown, name in titles.items():
+        values = [scores.get(name) for scores in runs.values()]
+        known = [value for value in values if value is not None]
+        mean = f"{statistics.fmean(known):10.4f}" if known else f"{'':>10}"
+        deviation = f"{statistics.stdev(known):10.4f}" if len(known) > 1 else f"{'':>10}"
+        columns = "".join(_shown(name, value) for value in values)
+        print(f"{printable(shown):<{width}}" + columns + mean + deviation + _shown(name, runs[best].get(name)))
+    choice = job.choice
+    assert choice is not None
+    equal = [str(seed) for seed, scores in runs.items() if scores[choice.metric] == runs[best][choice.metric]]
+    by = f", by the lowest {choice.loss} of those with equal {title(choice.metric, job.positive)}"
+    print(f"best: seed {best}" + (f"{by} (seeds {', '.join(equal)})" if len(equal) > 1 else ""))
+    for seed, scores in runs.items():
+        if sentence := constant_answers.sentence(scores, task):
+            print(f"seed {seed}: {sentence}")
+
+
+def show_scores(best: Metrics, config: ConfigDict, job: Job) -> None:
+    """The best evaluation, beside it the baseline where one was asked for, and a model that gives one answer only."""
+    if jax.process_index() != 0 or not best:
+        return
+    baseline = job.baseline()
+    titles = titles_of(best, job)
+    width = max(map(len, titles)) + 2
+    print("\n" + f"{'validation':<{width}}{'model':>10}" + (f"{'baseline':>10}" if baseline else ""))
+    for shown, name in titles.items():
+        beside = _shown(name, baseline.get(name)) if baseline else ""
+        print(f"{printable(shown):<{width}}{_shown(name, best[name])}{beside}")
+    if baseline:
+        print("baseline: TF-IDF and a linear model")
+    if sentence := constant_answers.sentence(best, config.task):
+        print(f"\n{sentence}: {constant_answers.ADVICE}")
+
+
+def titles_of(scores: Metrics, job: Job) -> dict[str, str]:
+    """How a table shows each metric -> its name; f1 and f1:LABEL may be the same, constant answers are no metric."""
+    titles: dict[str, str] = {}
+    for name in scores:
+        if not constant_answers.is_note(name):
+            titles.setdefault(title(name, job.positive), name)
+    return titles
+
+
+def _shown(name: str, value: float | None) -> str:
+    if value is None:
+        return f"{'undefined':>10}"
+    return f"{value:10,.0f}" if is_count(name) else f"{value:10.4f}"
