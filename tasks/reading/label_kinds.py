@@ -163,10 +163,16 @@ def read_cells(table: Table, column: str, settings: ColumnSettings, kind: str) -
     filled = [(f"{place}: {column}", cell(row, column)) for row, place in zip(table.rows, table.places, strict=True)]
     filled = [(where, value) for where, value in filled if not cells.is_missing(value)]
     bracketed = [] if settings.votes else [each for each in filled if printed.is_name_in_brackets(each[1])]
-    if kind == "class" and bracketed:
-        filled = [(w, v if printed.is_name_in_brackets(v) else cells.read(v, w)) for w, v in filled]
-    else:
-        filled = [(where, cells.read(value, where)) for where, value in filled]
+    are_intervals = any(printed.is_half_open(value) for _, value in filled)  # "[0, 5]" is one beside "(5, 10]"
+
+    def is_name(value: Any) -> bool:
+        return (kind == "class" and printed.is_name_in_brackets(value)) or (
+            are_intervals and printed.is_interval(value)
+        )
+
+    filled = [(where, value if is_name(value) else cells.read(value, where)) for where, value in filled]
+    if not are_intervals and (kind != "class" or settings.votes):
+        label_lists.refuse_printed(filled)
     if kind == "auto" and bracketed and not any(isinstance(v, list) and len(v) > 1 for _, v in filled):
         where, value = bracketed[0]
         raise InputError(

@@ -18,7 +18,7 @@ from bert.errors import InputError
 from bert.prediction.classification import Kind
 from tasks.reading import labels as cells
 from tasks.reading import printed
-from tasks.reading.label_numbers import is_number
+from tasks.reading.label_numbers import is_number, is_number_otherwise
 from tasks.reading.records import listed, short
 
 _ANNOTATOR = re.compile(
@@ -121,6 +121,12 @@ def refuse_decimals(filled: Filled) -> None:
 def refuse_mixture(filled: Filled) -> None:
     """Refuses lists of numbers beside names, which is mostly a fault."""
     parts = [(where, part) for where, value in filled for part in (value if isinstance(value, list) else [value])]
+    for where, part in parts:
+        if is_number_otherwise(part):
+            raise InputError(
+                f"{where}: {short(part)} in a list may be a number or a name; write numbers with a decimal point, or "
+                "set kind to classes if it is a name"
+            )
     numbers = [each for each in parts if is_number(each[1])]
     others = [each for each in parts if not is_number(each[1]) and not isinstance(each[1], bool | None)]
     if numbers and others:
@@ -130,6 +136,16 @@ def refuse_mixture(filled: Filled) -> None:
             f"{where}: {short(part)} is a name, but {numbers[0][0]} holds the number {short(numbers[0][1])}; mend one, "
             "or set kind to classes if all are names"
         )
+
+
+def refuse_printed(filled: Filled) -> None:
+    """Refuses texts that look like lists of a language that is not read."""
+    for where, value in filled:
+        if isinstance(value, str) and printed.looks_printed(value):
+            raise InputError(
+                f"{where}: {short(value)} looks like a list or an object; write it as JSON, or set kind to class if it "
+                "is a name"
+            )
 
 
 def refuse_unbracketed(filled: Filled, separator: str) -> None:

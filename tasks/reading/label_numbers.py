@@ -7,6 +7,7 @@ What marks thousands is never taken for a decimal mark: "1,250" alone is refused
 import decimal
 import math
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,6 +22,7 @@ _GROUPED = "|".join([r"\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?", r"\d{1,3}(\.\d{3})+,\d
 _OTHERWISE = re.compile(
     rf"[+\u2212-]?[$\u20ac\xa3]?\s?({_GROUPED}|\d*,\d+|\u2212?\d+\.\d+|\u2212\d+)\s?[%$\u20ac\xa3]?"
 )
+_MARKS = str.maketrans({"\u066b": ".", "\u00b7": ".", "\u066c": ",", "\u060c": ","})  # Arabic marks, and 0\u00b75
 _BETWEEN = re.compile(r"[,;|\s]+")
 
 
@@ -35,8 +37,13 @@ def is_number(value: Any) -> bool:
 
 
 def is_number_otherwise(value: Any) -> bool:
-    """A text that people read as a number, but that is none here: "0,25", "1,250.5", "1 250", "12,5 %"."""
-    return isinstance(value, str) and not is_number(value) and bool(_OTHERWISE.fullmatch(value.strip()))
+    """A text that people read as a number, but that is none here: "0,25", "1,250.5", "1 250", "12,5 %".
+
+    In any digits and marks: "\u0660\u066b\u0662\u0665" is 0.25 in Arabic."""
+    if not isinstance(value, str) or is_number(value):
+        return False
+    plain = unicodedata.normalize("NFKC", value.translate(_MARKS)).strip()
+    return bool(_OTHERWISE.fullmatch(plain)) or (plain != value.strip() and is_number(plain))
 
 
 def are_several(value: Any) -> bool:

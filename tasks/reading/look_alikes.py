@@ -16,7 +16,8 @@ _QUOTES = "\"'`=\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb"
 def folded(name: str) -> str:
     """What is left of a name without case, width, ways to write accents, invisible characters, quotes around it."""
     plain = unicodedata.normalize("NFKC", name.translate(_TWINS)).casefold()
-    plain = "".join(c for c in unicodedata.normalize("NFKC", plain) if unicodedata.category(c) not in ("Cf", "Cc"))
+    plain = unicodedata.normalize("NFKC", plain)
+    plain = "".join(c for c in plain if unicodedata.category(c) not in ("Cf", "Cc") and not "\ufe00" <= c <= "\ufe0f")
     plain = re.sub(r"(?<=[^\W_])[-_]+(?=[^\W_])", " ", plain)
     words = " ".join(plain.split()).strip(_QUOTES).strip()
     return words or name

@@ -1,8 +1,9 @@
 """Lists and objects that stand in a cell as text, as JSON has them or as another language prints them.
 
 Read are JSON; Python's lists, tuples, sets and dicts; arrays of NumPy, torch, MATLAB, Julia, R (``c(1, 0)``), Java,
-Scala and Postgres (``{0,1}``); maps with ``:``, ``=``, ``=>`` or ``->``. Texts in other forms are names: so is a word
-in round brackets, "(other)", and "f(x)" of a function that makes no list.
+Scala and Postgres (``{0,1}``); maps with ``:``, ``=``, ``=>`` or ``->``. Texts in other forms are names: so are a word
+in round brackets, "(other)", "f(x)" of a function that makes no list, and intervals, "(0, 5]". What looks like a list
+of a language that is not known here (`looks_printed`) is for the caller to refuse.
 """
 
 import contextlib
@@ -15,6 +16,7 @@ from bert.errors import InputError
 from tasks.reading.records import short
 
 MOST_DEEP = 8  # lists inside of lists; no label is that deep
+MOST_LOOKED_AT = 1000  # characters of a name
 
 _MAKERS = "|".join([
     r"(?:np\.|numpy\.|torch\.|tf\.)?(?:array|tensor|matrix)", "c|list|tuple|set|frozenset|dict|vector",
@@ -28,9 +30,19 @@ _QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
 _TOKEN = re.compile(rf"(?P<quoted>(?<![^\s\[({{,;:=>]){_QUOTED})|(?P<open>[\[({{])|(?P<close>[\])}}])|.", re.DOTALL)
 _PAIR = re.compile(rf"\s*({_QUOTED}|:?[^\"'\[({{:=>]+?)\s*(?::|=>|->|=)\s*(.*)", re.DOTALL)
 _OPTION = re.compile(r"(dtype|device|grad_fn|requires_grad|shape)\s*=|<class ")  # of arrays, and defaultdict
-_SHARE = re.compile(r"[^:=]*[^:=\s]\s*[:=]\s*\d*\.?\d+")
-_BETWEEN_PAIRS = re.compile(r"[,;|]\s*|\s(?=[^\s:=]+[:=])")
+_SHARE = re.compile(r"[^:=]*[^:=\s]\s*(?:[:=]|=>|->)\s*\"?\d*\.?\d+\"?")
+_BETWEEN_PAIRS = re.compile(r"[,;|&]\s*|\s(?=[^\s:=]+[:=])")
 _NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_PAIRED = {"[": "]", "(": ")", "{": "}"}
+_INTERVAL = re.compile(r"[\[(][^\[\](){},;]+[,;][^\[\](){},;]+[\])]")
+# Of a list without quotes: a number with a mark of its own (1L, 0.5f0, 50%), other commas, brackets and quotes.
+_ODD = re.compile(r"[+-]?\.?\d.*\D.*|.*[|\\\"\x00-\x1f\uff0c\u3001\u060c\uff1b;].*|:\S+\s.*", re.DOTALL)
+_ITEM = rf"(?:(?:{_QUOTED}|[\w.-]+)\s*(?:=>|->|[:=])\s*)?(?:{_QUOTED}|[+-]?\.?\d[\w.]*)|:\w+"
+_ITEMS = rf"\|?\s*(?:{_ITEM})(?:[,;\s]+(?:{_ITEM}))+[,;\s]*\|?"
+_LISTED = re.compile(
+    rf"\[{_ITEMS}\]|\{{{_ITEMS}\}}|<{_ITEMS}>|\u3010{_ITEMS}\u3011|(?<=\w)\({_ITEMS}\)|\bdtype[:=]|<(\w+)>.*</\1>",
+    re.DOTALL,
+)
 _WORDS = {
     **dict.fromkeys(("true", "True", "TRUE", "np.True_"), True),
     **dict.fromkeys(("false", "False", "FALSE", "np.False_"), False),
@@ -64,7 +76,8 @@ def structure(text: str, where: str) -> list[Any] | tuple[Any, ...] | dict[str, 
     if text[:1] == '"' and text[1:2] in ("[", "{"):  # JSON twice
         with contextlib.suppress(ValueError):
             text = json.loads(text)
-    if not _STRUCTURE.fullmatch(text) and not _LOST.fullmatch(text):
+    found = _STRUCTURE.fullmatch(text)
+    if not (found and _PAIRED[found["opened"]] == text[-1]) and not _LOST.fullmatch(text):
         return None
     with contextlib.suppress(ValueError, RecursionError):
         return json.loads(text)
@@ -83,6 +96,22 @@ def structure(text: str, where: str) -> list[Any] | tuple[Any, ...] | dict[str, 
 def is_name_in_brackets(value: Any) -> bool:
     """Whether it is a text like "[other]": a list of one name, or a name itself."""
     return isinstance(value, str) and bool(re.fullmatch(r"[\[{]\s*[^\W\d][^\[\](){},;:=\"']*[\]}]", value.strip()))
+
+
+def is_interval(value: Any) -> bool:
+    """Whether it is a text like "(0, 5]" or "[0, 5]", as programs name ranges of numbers."""
+    return isinstance(value, str) and bool(_INTERVAL.fullmatch(value.strip()))
+
+
+def is_half_open(value: Any) -> bool:
+    """Whether it is an interval that is no list: "(0, 5]", "[0, 5)"."""
+    return is_interval(value) and _PAIRED[value.strip()[0]] != value.strip()[-1]
+
+
+def looks_printed(text: str) -> bool:
+    """Whether a text that `structure` takes for a name has several numbers, pairs or quoted words in brackets, as in
+    "Seq(1, 0)", or is a series with its dtype or an XML element."""
+    return bool(_LISTED.search(text[:MOST_LOOKED_AT]))
 
 
 def is_unbracketed(text: str) -> bool:
@@ -112,9 +141,9 @@ def _value(text: str, depth: int) -> Any:
     pairs = [_PAIR.fullmatch(part) for part in parts]
     if len(parts) > is_tuple and all(pairs):
         return {str(_plain(pair[1])): _value(pair[2], depth + 1) for pair in pairs if pair}
-    values = [_value(part, depth + 1) for part in parts]
     if is_tuple and (len(text.split(",")) == 1 == len(parts) or any(map(_is_bare, parts))):
         raise _Name  # (other), (1), (a, b): as people write names, and no language a list
+    values = [_value(part, depth + 1) for part in parts]
     return tuple(values) if is_tuple else values
 
 
@@ -168,4 +197,6 @@ def _plain(text: str) -> Any:
         return _WORDS[text]
     if _NUMBER.fullmatch(text):
         return int(text) if text.lstrip("+-").isdecimal() else float(text)
+    if _ODD.fullmatch(text) or (text.isdecimal() and not text.isascii()):
+        raise _Unreadable(f"{short(text)} in it is neither a number nor a word")
     return text.removeprefix(":")  # a symbol of Julia or Ruby

@@ -137,6 +137,26 @@ def test_a_name_in_brackets_needs_a_kind(read):
     assert read(["(other)", "(news)"])[1] == ("(news)", "(other)")
 
 
+def test_intervals_are_names(read):
+    """As pandas.cut and R's cut write them; the lowest may be closed."""
+    for cells in (["(0, 5]", "(5, 10]"], ["[0,5]", "(5,10]"], ["[18.0, 25.0)", "[25.0, inf)"]):
+        for kind in ("auto", "class"):
+            assert read(cells, kind=kind)[:2] == ("class", tuple(sorted(cells)))
+
+
+def test_lists_of_other_languages_are_refused(read):
+    cells = ["Seq(1, 0)", "Seq(0, 1)"]
+    for settings in ({}, {"kind": "classes"}, {"votes": True}):
+        assert says_so(r":1: label: 'Seq.* JSON, or set kind to class", message_of(lambda s=settings: read(cells, **s)))
+    assert read(cells, kind="class")[1] == ("Seq(0, 1)", "Seq(1, 0)")
+
+
+def test_numbers_with_commas_in_lists_are_refused(read):
+    cells = [["0,25", "0,75"], ["0,5", "0,5"]]
+    assert says_so(":1: label: '0,25' .* decimal point, or set kind to classes", message_of(read, cells))
+    assert read(cells, kind="classes")[1] == ("0,25", "0,5", "0,75")
+
+
 @pytest.mark.parametrize("form", [lambda value: value, json.dumps, repr])
 def test_objects_are_shares_or_several_labels_by_name(read, form):
     shares = [{"x": 0.5, "y": 0.5}, {"x": 1}]
@@ -196,7 +216,14 @@ def test_votes_the_other_way_round_are_refused(read):
 
 
 def test_lists_and_objects_without_brackets_are_refused(read):
-    for cells in (["x: 0.5, y: 0.5", "x: 1"], ["1:0.5 2:0.5", "1:1"], ["x=1;y=0", "y=1"], ["- a\n- b", "- a"]):
+    for cells in (
+        ["x: 0.5, y: 0.5", "x: 1"],
+        ["1:0.5 2:0.5", "1:1"],
+        ["x=1;y=0", "y=1"],
+        ['"x"=>"1", "y"=>"0"', "y"],
+        ["x=1&y=0", "y=1"],
+        ["- a\n- b", "- a"],
+    ):
         assert says_so(r"a\.jsonl:1: label: .* kind to class", message_of(read, cells))
         assert len(read(cells, kind="class")[1]) == 2
     assert read(["Mark 1:12", "10:30"])[0] == "class"

@@ -36,6 +36,12 @@ def test_thousands_are_never_decimals():
             assert says_so("^here: .* decimal point", message_of(number, text, "here", commas))
 
 
+@pytest.mark.parametrize("text", ["\u0660\u066b\u0662\u0665", "0\u00b725", "0\uff0c25", "\uff10.\uff12%", "1\u066c250"])
+def test_numbers_in_other_digits_and_marks_are_no_names(text):
+    assert is_number_otherwise(text)
+    assert says_so("^here: .* decimal point", message_of(number, text, "here"))
+
+
 def test_what_float64_cannot_hold_is_no_number():
     assert not any(map(is_number, ["1e999", 10**400, float("inf"), float("nan"), True, None, "1_0"]))
     assert all(map(is_number, ["1e5", ".5", "-3.", 10**300, 0.5]))

@@ -9,7 +9,7 @@ from tests.tasks.reading.one_line import message_of, says_so
 PAIRS = [
     ("caf\u00e9", "cafe\u0301"), ("Pos", "pos"), ("a\u200b", "a"), ("b\u00a0c", "b c"), ("\uff46\uff55", "fu"),
     ("\u0441\u043e\u0440", "cop"), ("not_hate", "not hate"), ("non-toxic", "non\u2013toxic"), ('"a"', "a"),
-    ("don't", "don\u2019t"),
+    ("don't", "don\u2019t"), ("\u2764", "\u2764\ufe0f"),
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
-from tasks.reading.printed import MOST_DEEP, is_name_in_brackets, structure
+from tasks.reading.printed import MOST_DEEP, is_half_open, is_interval, is_name_in_brackets, looks_printed, structure
 from tests.tasks.reading.one_line import message_of, says_so
 
 
@@ -71,6 +71,50 @@ def test_names_are_no_structures(text):
     assert structure(text, "here") is None
 
 
+@pytest.mark.parametrize("text", ["(0, 5]", "[0, 5)", "(-inf, 0.5]", "[18;25)", "(3rd person)", "(2, b)"])
+def test_intervals_and_words_in_brackets_are_no_structures(text):
+    assert structure(text, "here") is None
+    assert is_half_open(text) == (text[0] + text[-1] in ("(]", "[)"))
+    assert is_interval("[0, 5]")
+    assert not is_half_open("[0, 5]")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Seq(1, 0)", "vec![0, 1]", "[]int{0, 1}", "new[] { 1, 0 }", "Row(a=0.5, b=0.5)", "%{a: 0.5, b: 0.5}"),
+        *(
+            "#{:a :b}",
+            "<1, 0, 1>",
+            "\u30101, 0\u3011",
+            "'[1, 0]'",
+            "[1, 0];",
+            'x = ["a", "b"]',
+            "tf.Tensor([1. 0.], x)",
+        ),
+        *('<|"a" -> 0.5, "b" -> 0.5|>', "0    1\ndtype: int64", "<l><a>1</a></l>", "SparseVector(3, {0: 1.0, 2: 1.0})"),
+    ],
+)
+def test_lists_of_other_languages_are_known_from_names(text):
+    assert structure(text, "here") is None
+    assert looks_printed(text)
+
+
+def test_names_with_brackets_do_not_look_printed():
+    names = [
+        "f(x, y)",
+        "Smith (2001, 2002)",
+        "a (b)",
+        "C++",
+        "x < 1, y > 2",
+        "Rev 3:16",
+        "[x] and [y]",
+        "(1, 2)",
+        "a[0]",
+    ]
+    assert not any(map(looks_printed, names))
+
+
 def test_a_name_in_brackets_may_be_a_list_of_one():
     assert all(map(is_name_in_brackets, ["[other]", " {a b}"]))
     assert not any(map(is_name_in_brackets, ["[a, b]", "['a']", "[1]", "(a)", "a", ["a"], None]))
@@ -85,6 +129,11 @@ def test_a_name_in_brackets_may_be_a_list_of_one():
         ("[1,, 0]", "empty"),
         ("[object Object]", "content"),
         ("[Ljava.lang.String;@1b6d3586", "content"),
+        *(
+            (f"[{part}, x]", "neither")
+            for part in ("1L", "0.5f0", "50%", "0\uff0c1", "\u0661", '\\\\"a', "|1", "a\x020")
+        ),
+        ("{:a 0.5, :b 1}", "neither"),
         ("['a', " + "[" * MOST_DEEP + "(1, 0)" + "]" * MOST_DEEP + "]", "deeper"),
         ("{'a': " + "[" * 100_000 + "]" * 100_000 + "}", "deeper"),
     ],
@@ -93,10 +142,13 @@ def test_what_cannot_be_read_is_refused(text, word):
     assert says_so(f"^here: .*{word}", message_of(structure, text, "here"))
 
 
-@pytest.mark.parametrize("piece", ["[(", "\\'", '"a', "x:", "a =", ",'", " ", "1 ", "{a="])
+@pytest.mark.parametrize(
+    "piece", ["<a>", "[1 1", "<1", "(1, ", "{a=1 ", "x=>", "[(", "\\'", '"a', "x:", "a =", ",'", " ", "1 ", "{a="]
+)
 def test_hostile_text_takes_no_time(piece):
     began = time.monotonic()
     for end in ("", "]"):
         with contextlib.suppress(InputError):
             structure("[" + piece * 30_000 + end, "here")
+        looks_printed("[" + piece * 30_000 + end)
     assert time.monotonic() - began < 2
