@@ -181,7 +181,7 @@ def _config_path(argv: Sequence[str], default: str | None) -> str | None:
 
 def _check_config_file(argv: Sequence[str], default: str | None) -> None:
     path = _config_path(argv, default)
-    if path is None or any(re.fullmatch(r"--?config", word) for word in argv[1:]):
+    if path is None or any(re.fullmatch(r"--?config(=(:.*)?)?", word) for word in argv[1:]):
         raise InputError("--config=FILE is missing: name a file such as configs/quickstart.py; see --help")
     if path and not pathlib.Path(path).is_file():
         near = sorted(str(p) for p in pathlib.Path(path).parent.glob("*.py")) or ["no .py file in that folder"]

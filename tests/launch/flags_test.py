@@ -92,7 +92,10 @@ def test_settings_that_may_be_left_open(parse, words, cased):
         (["--help_me=x"], r"unknown option --help_me; "),
         (["--out"], "Missing value for flag --out"),
         (["there"], "'there' belongs to no option"),
-        (["--config", "--config.steps=3"], "--config=FILE is missing"),
+        *(
+            ([word, "--config.steps=3"], "--config=FILE is missing")
+            for word in ("--config", "--config=", "--config=:x")
+        ),
     ],
 )
 def test_what_is_mistyped_is_told_in_one_line_with_the_nearest_name(parse, words, message):
