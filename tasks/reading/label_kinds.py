@@ -154,8 +154,13 @@ def is_text(table: Table, column: str) -> bool:
     return not any(isinstance(cell(row, column), Mapping) for row in table.rows)
 
 
-def read_cells(table: Table, column: str, settings: ColumnSettings, kind: str) -> label_lists.Filled:
+def read_cells(
+    table: Table, column: str, settings: ColumnSettings, kind: str, known: Sequence[str] = ()
+) -> label_lists.Filled:
     """(place, value) of each cell of a label column that is not blank; see `labels.read`.
+
+    Args:
+      known: labels of a model; a text that is one of them is no list.
 
     Raises:
       InputError: a list or an object that cannot be read; with kind "auto", a name in brackets that may be a list.
@@ -166,6 +171,8 @@ def read_cells(table: Table, column: str, settings: ColumnSettings, kind: str) -
     are_intervals = any(printed.is_half_open(value) for _, value in filled)  # "[0, 5]" is one beside "(5, 10]"
 
     def is_name(value: Any) -> bool:
+        if isinstance(value, str) and value.strip() in known:
+            return True
         return (kind == "class" and printed.is_name_in_brackets(value)) or (
             are_intervals and printed.is_interval(value)
         )

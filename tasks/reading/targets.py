@@ -72,7 +72,7 @@ def _cell_targets(
 ) -> list[list[float] | None]:
     """Targets from one column."""
     column = settings.label[0]
-    filled = dict(label_kinds.read_cells(table, column, settings, kind))
+    filled = dict(label_kinds.read_cells(table, column, settings, kind, known.labels))
     commas = kind == "number" and label_kinds.decimal_commas(list(filled.items()), settings)
     by_place = False
     if kind != "number" and not settings.votes:

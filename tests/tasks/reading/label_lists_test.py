@@ -142,6 +142,7 @@ def test_intervals_are_names(read):
     for cells in (["(0, 5]", "(5, 10]"], ["[0,5]", "(5,10]"], ["[18.0, 25.0)", "[25.0, inf)"]):
         for kind in ("auto", "class"):
             assert read(cells, kind=kind)[:2] == ("class", tuple(sorted(cells)))
+        assert read(cells[:1], ("class", tuple(cells)))[2].tolist() == [[1, 0]]
 
 
 def test_lists_of_other_languages_are_refused(read):
