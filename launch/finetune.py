@@ -41,10 +41,10 @@ from launch import best_model, flags, runtime, score_tables
 from tasks.job import Job, as_begun
 from tasks.metrics import title
 
-# Settings that do not change what is trained.
+# Settings that do not change what is trained. What `kind` decides is compared by itself (targets, labels, "extra").
 MAY_CHANGE = (
-    "data", "validation", "init_from", "log_every", "keep_checkpoints", "stop_after_skips", "allocator", "baseline",
-    "mesh.", "model.layer_loop", "model.remat", "model.attention",
+    "data", "validation", "kind", "init_from", "log_every", "keep_checkpoints", "stop_after_skips", "allocator",
+    "baseline", "mesh.", "model.layer_loop", "model.remat", "model.attention",
 )  # fmt: skip
 
 

@@ -129,7 +129,7 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
         if "task" in named:
             shown = {"task"}
         raise InputError(
-            f"{path}: this run was started with other settings: {listed(shown or named)}; "
+            f"{path}: this run was started with other settings: {listed(shown or free or named)}; "
             "give the same ones, or choose another folder"
         )
     if free:

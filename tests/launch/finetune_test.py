@@ -135,6 +135,9 @@ def test_the_same_command_again_is_finished_and_says_the_same(trained, folder, t
     assert (trained / "model" / "model.safetensors").read_bytes() == before
     with pytest.raises(InputError, match=r"this run was started with other settings: batch_size was 16, is 8"):
         run(*QUICK, *table, *words, "--config.batch_size=8")
+    run(*QUICK, *table, *words, "--config.kind=class")  # what auto was: a later version may ask for it
+    with pytest.raises(InputError, match="other settings: kind was 'class', is 'classes'"):
+        run(*QUICK, *table, *words, "--config.kind=classes")
 
 
 def test_several_seeds_are_compared(folder, table, tmp_path, capsys):
