@@ -1,9 +1,14 @@
-"""The two exceptions that reach a person as one line instead of a traceback; texts of others in them; failed writes."""
+"""The two exceptions that a person sees as one line instead of a traceback; texts of others in them; failed writes."""
 
 import errno
 import os
+import reprlib
 import unicodedata
+from collections.abc import Iterable
+from typing import Any
 
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel = 1  # what is nested deeper could make a line of any length
 _JOINERS = "\u200c\u200d"  # within words of Persian and Hindi, and within emoji
 
 
@@ -36,6 +41,17 @@ def printable(text: str, *, lines: bool = False) -> str:
 def _steers(character: str) -> bool:
     """Whether it is a control or format character, half a character, or the end of a line or paragraph."""
     return not character.isprintable() and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def short_repr(value: Any) -> str:
+    """The `repr` of a value from a file: a line without control characters, cut where long."""
+    return _SHORT.repr(value)
+
+
+def listed(names: Iterable[str], most: int = 20) -> str:
+    """The first ``most`` names with commas between them, long ones cut, and how many more there are."""
+    short = [name if len(name) <= 100 else f"{name[:100]}..." for name in names]
+    return ", ".join(short[:most]) + (f" and {len(short) - most:,} more" if len(short) > most else "")
 
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -10,18 +10,14 @@ import json
 import math
 import pathlib
 import re
-import reprlib
 import stat
 import sys
 from typing import Any
 
-from bert.errors import InputError
+from bert.errors import InputError, short_repr
 
 LIMIT = 1 << 25  # bytes; half a million vocabulary entries at some 25 bytes each take 12 MB
 DEPTH = 64  # settings and tokenizers need less than 10
-
-_SHORT = reprlib.Repr()
-_SHORT.maxlevel = 1  # what is nested deeper could make a line of any length
 
 
 def read_text(path: pathlib.Path, *, limit: int = LIMIT) -> str:
@@ -84,11 +80,6 @@ def read_object(
     if half and re.search("[\ud800-\udfff]", json.dumps(value, ensure_ascii=False)):
         raise InputError(f"{path}: a text holds half a surrogate pair ({half[0]}..), which is no character; correct it")
     return value
-
-
-def short_repr(value: Any) -> str:
-    """The `repr` of a value from a file as messages show it: a line without control characters, cut where long."""
-    return _SHORT.repr(value)
 
 
 def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

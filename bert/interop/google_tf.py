@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from absl import logging
 
 from bert.config import BertConfig
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.interop import accounting
 from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_json
-from bert.interop.report import Report, printable
+from bert.interop.report import Report
 from bert.interop.tensor_bundle import is_v1, open_bundle
 from bert.interop.tensors import Selected
 from bert.text.tokenizer import Tokenizer

@@ -21,8 +21,7 @@ import numpy as np
 from bert.config import BertConfig
 from bert.errors import InputError
 from bert.extras import check_installed
-from bert.interop.parameters import Params
-from bert.interop.programs import check_size
+from bert.interop.parameters import Params, check_size
 from bert.model import forward
 
 # The first opset with LayerNormalization, and the file format of its time. onnxruntime 1.15 (2023) reads both.

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from bert import config_keys
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.interop import weight_names
-from bert.interop.report import Report, printable
+from bert.interop.report import Report
 from bert.interop.tensors import Tensors
 from bert.interop.weight_names import Column
 

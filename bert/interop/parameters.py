@@ -4,6 +4,7 @@ Tensors come from any mapping name -> array (read when asked for) and go to any 
 """
 
 import difflib
+import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from bert.interop.weight_names import NEEDS, PARTS, WITH_CLASSES, Column, Weight
 Params = dict[str, Any]  # nested; leaves are arrays
 
 _BLOCK = 128  # rows and columns of a kernel that are turned at a time: such a piece stays in the cache
+_LARGEST = 2**31 - 2**22  # bytes of weights in a flatbuffer or protobuf message of 2 GiB; 4 MiB are left for the graph
 
 
 def to_params(
@@ -203,3 +205,13 @@ def put(tree: Params, path: str, value: Any) -> None:
     for folder in folders:
         tree = tree.setdefault(folder, {})
     tree[last] = value
+
+
+def check_size(path: pathlib.Path, params: Params, kind: str) -> None:
+    """Raises InputError for weights that one file cannot hold, of a kind that messages call "an ONNX file", say."""
+    size = sum(leaf.nbytes for _, leaf in flatten(params))
+    if size > _LARGEST:
+        raise InputError(
+            f"{path}: the weights take {size / 1e9:.1f} GB and {kind} holds at most 2; export safetensors, or a "
+            "smaller model"
+        )

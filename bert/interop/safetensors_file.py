@@ -18,8 +18,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from bert.errors import InputError
-from bert.interop.report import printable
+from bert.errors import InputError, printable
 from bert.interop.tensors import Tensors, map_file
 from bert.json_files import object_once
 

@@ -19,8 +19,7 @@ import jax.numpy as jnp
 from jax import export
 
 from bert.config import BertConfig
-from bert.interop.parameters import Params
-from bert.interop.programs import check_size
+from bert.interop.parameters import Params, check_size
 from bert.model import forward
 from bert.model.layers import Array
 

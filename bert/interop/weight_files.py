@@ -12,10 +12,9 @@ from typing import Any
 import google_crc32c
 import numpy as np
 
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.interop import safetensors_file
 from bert.interop.model_directory import read_json
-from bert.interop.report import printable
 from bert.interop.safetensors_file import CHECKSUMS, SafetensorsFile, open_safetensors
 from bert.interop.tensors import Selected, Tensors
 from bert.interop.torch_file import open_torch

@@ -10,8 +10,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from bert.errors import InputError
-from bert.json_files import short_repr
+from bert.errors import InputError, short_repr
 
 _RULES = ("special", "normalized", "single_word", "lstrip", "rstrip")
 

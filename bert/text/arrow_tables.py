@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
-from bert.errors import InputError
-from bert.text.files import listed
+from bert.errors import InputError, listed
 
 BATCH_ROWS = 1000
 # A parquet file of more rows than this, and than so many a byte, holds one row over and over.

@@ -1,7 +1,7 @@
 """A corpus: files of text -> documents -> sentences, read as a stream.
 
-Files and encodings are files.py, line layouts and sentences layout.py, installed packages installed_docs.py. Long
-documents come in several sections, so nothing has to fit into memory.
+Files are found in corpus_files.py and decoded in text_files.py; line layouts and sentences are in layout.py, installed
+packages in installed_docs.py. Long documents come in several sections, so nothing has to fit into memory.
 """
 
 import dataclasses
@@ -11,10 +11,9 @@ import pathlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from bert.errors import InputError
-from bert.interop.report import printable
-from bert.text import files, installed_docs
-from bert.text.files import INSTALLED_DOCS, Source
+from bert.errors import InputError, printable
+from bert.text import corpus_files, installed_docs, text_files
+from bert.text.corpus_files import INSTALLED_DOCS, Source
 from bert.text.layout import (
     LAYOUTS,
     SAMPLE_CHARS,
@@ -65,7 +64,7 @@ class Corpus:
     def __init__(self, spec: str | Iterable[str], settings: CorpusSettings | None = None, *, workers: int = 1):
         """`workers`: processes that read installed documentation; files are always read by one."""
         self.settings = settings or CorpusSettings()
-        self.sources = files.find_sources(spec)
+        self.sources = corpus_files.find_sources(spec)
         self.workers = workers
         self.notes: dict[str, dict[str, Any]] = {}  # path -> bytes, encoding, layout, documents; filled while reading
         self._installed: list[tuple[str, str]] | None = None
@@ -104,12 +103,12 @@ class Corpus:
                 yield Section(name, text, WRAPPED, True)
             self._installed = kept  # for the second reading: the vocabulary and the tokens both need it
             return
-        encoding = files.encoding_of(source.path, self.settings.encoding)
+        encoding = text_files.encoding_of(source.path, self.settings.encoding)
         note["encoding"] = encoding.removesuffix("-sig")
         read = self._text_sections if source.kind == "text" else self._row_sections
         try:
             yield from read(source, encoding, note)
-        except files.NotInEncoding as error:
+        except text_files.NotInEncoding as error:
             raise error.with_others(self._wrongly_encoded()) from None
 
     def _text_sections(self, source: Source, encoding: str, note: dict[str, Any]) -> Iterator[Section]:
@@ -118,7 +117,7 @@ class Corpus:
         wanted = self.settings.documents
         blank_lines = wanted == "blank_lines" or (wanted == "auto" and layout == SENTENCES)
         note["one document is"] = "a block between blank lines" if blank_lines else "the file"
-        lines = files.read_lines(source.path, encoding)
+        lines = text_files.read_lines(source.path, encoding)
         if not blank_lines:
             for index, text in enumerate(cut_sections(lines, layout)):
                 yield Section(str(source.path), text, layout, index == 0)
@@ -138,7 +137,7 @@ class Corpus:
         column, language = self.settings.text_column, self.settings.language
         unjoined: list[str] = []
         sampled = 0
-        for name, value in files.read_rows(source, encoding, column):
+        for name, value in corpus_files.read_rows(source, encoding, column):
             if isinstance(value, list) and all(isinstance(one, str) for one in value):
                 text, layout = "\n".join(" ".join(one.split()) for one in value), SENTENCES
             elif value is None or isinstance(value, str):
@@ -158,7 +157,7 @@ class Corpus:
                 yield Section(name, text, layout, True)
                 continue
             layout = resolve_layout(layout, text, language)
-            for index, part in enumerate(cut_sections(files.lines_of(text), layout)):
+            for index, part in enumerate(cut_sections(text_files.lines_of(text), layout)):
                 yield Section(name, part, layout, index == 0)
         note["inside sentences"] = share_inside_sentences("\n\n".join(unjoined))
 
@@ -190,7 +189,7 @@ class Corpus:
         heads: list[str] = []
         for source in self.sources:
             if source.kind == "text" and (source.path.parent, source.path.suffix) == group:
-                encoding = files.encoding_of(source.path, self.settings.encoding)
+                encoding = text_files.encoding_of(source.path, self.settings.encoding)
                 head = _head(source.path, encoding, OWN_LAYOUT_CHARS)
                 if len(head) < OWN_LAYOUT_CHARS:
                     heads.append(head)
@@ -201,13 +200,15 @@ class Corpus:
     def _wrongly_encoded(self) -> list[pathlib.Path]:
         """Files whose beginning is not of the encoding that they would be read with."""
         texts = [source.path for source in self.sources if source.kind in ("text", "jsonl")]
-        return [path for path in texts if not files.decodes(path, files.encoding_of(path, self.settings.encoding))]
+        return [
+            path for path in texts if not text_files.decodes(path, text_files.encoding_of(path, self.settings.encoding))
+        ]
 
 
 def _head(path: pathlib.Path, encoding: str, chars: int) -> str:
     """At least `chars` characters from the beginning of a file, or all of it."""
     pieces, size = [], 0
-    for piece in files.read_lines(path, encoding):
+    for piece in text_files.read_lines(path, encoding):
         pieces.append(piece)
         size += len(piece)
         if size >= chars:

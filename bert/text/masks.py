@@ -7,8 +7,7 @@ import dataclasses
 
 import numpy as np
 
-from bert.errors import InputError
-from bert.json_files import short_repr
+from bert.errors import InputError, short_repr
 from bert.text.tokenizer import Encoding, Tokenizer
 
 

@@ -18,8 +18,7 @@ import numpy as np
 from absl import logging
 
 from bert import files
-from bert.errors import InputError, printable
-from bert.json_files import short_repr
+from bert.errors import InputError, printable, short_repr
 from bert.text import tokenizer_files, wordpiece
 from bert.text.added_words import AddedWord, sort_out
 from bert.text.vocabulary import SPECIAL_TOKENS, check_vocab, read_vocab_file, upper_case_entries

@@ -10,8 +10,8 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from bert.errors import InputError
-from bert.json_files import read_object, short_repr
+from bert.errors import InputError, short_repr
+from bert.json_files import read_object
 from bert.text.added_words import AddedWord, read_added_word, special_word
 from bert.text.tokenizer_rules import BERT_CLASSES, GENERAL_CLASSES, check_frame, decide, decide_case, read_rules
 from bert.text.vocabulary import SPECIAL_TOKENS, read_vocab_file

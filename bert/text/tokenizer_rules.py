@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from absl import logging
 
-from bert.errors import InputError
-from bert.json_files import short_repr
+from bert.errors import InputError, short_repr
 from bert.text.vocabulary import SPECIAL_TOKENS, upper_case_entries
 from bert.text.wordpiece import MAX_WORD_CHARS, PREFIX, letter_rules, read_field
 

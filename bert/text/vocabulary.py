@@ -9,8 +9,8 @@ import pathlib
 import re
 from collections.abc import Mapping, Sequence
 
-from bert.errors import InputError
-from bert.json_files import read_text, short_repr
+from bert.errors import InputError, short_repr
+from bert.json_files import read_text
 
 # The names in the released vocabularies, in the order in which a vocabulary trained here starts.
 SPECIAL_TOKENS = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}

@@ -17,8 +17,7 @@ from absl import logging
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import Tokenizer as Backend
 
-from bert.errors import InputError
-from bert.json_files import short_repr
+from bert.errors import InputError, short_repr
 from bert.text.added_words import AddedWord, protected_word, special_word
 from bert.text.vocabulary import SPECIAL_TOKENS
 

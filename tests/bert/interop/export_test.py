@@ -12,7 +12,7 @@ import safetensors
 import safetensors.numpy
 
 from bert.errors import InputError, RunError
-from bert.interop import programs, sources
+from bert.interop import parameters, sources
 from bert.interop.export import save_model_directory
 from bert.interop.hugging_face import load_model_directory
 from tests.bert.interop.every_head import assert_same_params
@@ -153,7 +153,7 @@ def test_a_setting_with_half_a_character_is_carried_along(tiny, tmp_path):
 @pytest.mark.parametrize("format", ["stablehlo", "onnx"])
 def test_weights_above_two_gigabytes_are_told_by_the_name_that_was_given(tiny, tmp_path, monkeypatch, format):
     """Not by that of the directory that is written first."""
-    monkeypatch.setattr(programs, "_LARGEST", 1000)
+    monkeypatch.setattr(parameters, "_LARGEST", 1000)
     with pytest.raises(InputError, match=rf"^{tmp_path}/out/model\.{format}: the weights take"):
         save(tiny, tmp_path / "out", format=format)
 
