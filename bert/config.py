@@ -55,11 +55,7 @@ _JSON_NAMES = {
 
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
-    """An encoder's sizes and its way of computing; checked when it is made.
-
-    Raises:
-      InputError: for a value out of range, naming it, the rule and the way out.
-    """
+    """An encoder's sizes and its way of computing. Raises InputError for a value out of range."""
 
     vocab_size: int  # rows of the token table
     hidden_size: int = 768
@@ -155,7 +151,7 @@ class BertConfig:
 
     @classmethod
     def json_notes(cls, values: Mapping[str, Any], *, source: str = "config.json") -> list[str]:
-        """What a person should know who relies on such a file: keys and classes that nothing here reads."""
+        """One line each for keys and for classes that nothing here reads."""
         return config_keys.notes(values, _JSON_NAMES.values(), source)
 
     def to_json(self) -> dict[str, Any]:

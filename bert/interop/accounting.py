@@ -36,8 +36,7 @@ _BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
 def canonical_tensors(file: Tensors, report: Report) -> Selected:
     """The file's tensors under the table's spelling of their names; buffers are left to the report.
 
-    Raises:
-      InputError: two tensors of the file mean the same parameter and differ.
+    Raises InputError where two tensors are the same parameter and differ.
     """
     names: dict[str, str] = {}
     for name in file:
@@ -74,11 +73,9 @@ def classifier_kind(
 
 
 def settle_decoder(tensors: Selected, values: Mapping[str, Any], report: Report) -> None:
-    """Takes the masked-word head's copy of the token table out, and leaves its bias under one name.
+    """Drops the masked-word head's copy of the token table, and leaves its bias under one name.
 
-    Raises:
-      InputError: the copy differs from the table (the head is not tied to it), or the two biases differ; the
-        configuration says that the head has a table of its own, and the file has none.
+    Raises InputError where a copy differs, or where the configuration promises a table of its own and none is there.
     """
     if values.get("tie_word_embeddings") is False and _DECODER_WEIGHT not in tensors and _TRANSFORM in tensors:
         raise InputError(
@@ -122,9 +119,8 @@ def read_parts(
       reason: why a tensor that is in no part is ignored; None where the format has no reason of its own.
 
     Raises:
-      InputError: the weights are another model's, or have an adapter beside them; a weight that is missing, of another
-        shape, or not finite; a block beyond the config's number of
-        layers; names of classes that are not those of the weights.
+      InputError: the weights are another model's; one is missing, of another shape, not finite, or of a block beyond
+        the config's number of layers; names of classes that are not those of the weights.
     """
     file = pathlib.PurePath(config_file).name
     other_models.refuse(tensors, values, report, file, column)

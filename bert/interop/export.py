@@ -56,11 +56,8 @@ def save_model_directory(
       largest_file: bytes of weights beyond which they are split into several files with an index.
 
     Raises:
-      InputError: an unknown format or dtype; a directory that may not be replaced (`check_replaceable`), or cannot be
-        made or written; a weight that is not finite, or too large for the dtype; a parameter without a Hugging Face
-        name; a part without the one that it reads; another number of labels than classes, one name for two classes, or
-        one that is no text; of "onnx", the package onnx missing or a model of one position; of both programs, weights
-        above 2 GB.
+      InputError: an unknown format or dtype, or a directory that cannot be written or replaced; weights or labels that
+        the format cannot hold; the package onnx is missing.
     """
     check_choices(format, dtype)
     target = pathlib.Path(os.path.realpath(directory))
@@ -88,11 +85,7 @@ def save_model_directory(
 
 
 def check_choices(format: str, dtype: str) -> None:
-    """Refuses a format or dtype that there is not, and a dtype that the format cannot hold.
-
-    Raises:
-      InputError: naming the value and those that may be chosen.
-    """
+    """Raises InputError for an unknown format or dtype, and for a dtype that the format cannot hold."""
     for name, value, allowed in (("format", format, FORMATS), ("dtype", dtype, tuple(DTYPES))):
         if value not in allowed:
             raise InputError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}")

@@ -72,13 +72,9 @@ def _name(given: Any, said: str) -> str:
 
 
 def write(labels: Sequence[str], source: str) -> dict[str, Any]:
-    """What config.json says of these names; nothing where there are none.
+    """What config.json says of these names; nothing where there are none. ``source``: the directory, for messages.
 
-    Args:
-      source: the directory that is written, for messages.
-
-    Raises:
-      InputError: two classes have one name, of which label2id would keep one; a name is no text.
+    Raises InputError where two classes have one name, of which label2id would keep one, or where a name is no text.
     """
     for i, name in enumerate(labels):
         _name(name, f"{source}: class {i} is called")

@@ -38,11 +38,7 @@ class ModelDirectory(NamedTuple):
 
 
 def read_json(path: pathlib.Path) -> dict[str, Any]:
-    """The object in a file of a model directory.
-
-    Raises:
-      InputError: there is none, it may not be read, or it is not an object (see `json_files.read_object`).
-    """
+    """The object in a file of a model directory. Raises InputError where there is none, or as `read_object` does."""
     folder = path.parent
     try:
         if not folder.is_dir():
@@ -56,11 +52,7 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
 
 
 def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.Path, report: Report) -> None:
-    """Refuses a vocabulary larger than the model's table; the report says where it is smaller.
-
-    Raises:
-      InputError: an entry has no row.
-    """
+    """Raises InputError for a vocabulary larger than the model's table; the report says where it is smaller."""
     entries, rows = tokenizer.vocab_size, config.vocab_size
     if entries > rows:
         raise InputError(
@@ -75,11 +67,7 @@ def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.P
 
 
 def check_fresh(parts: Sequence[str]) -> None:
-    """Refuses what `with_fresh` cannot make; ask it before a large file is read.
-
-    Raises:
-      InputError: an unknown part, or two classifiers, of which a head has one.
-    """
+    """Raises InputError for an unknown part and for two classifiers; ask it before a large file is read."""
     known = [part for part in PARTS if part != "encoder"]
     for part in parts:
         if part not in known:

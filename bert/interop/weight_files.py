@@ -27,8 +27,7 @@ _OPEN: dict[str, Callable[[pathlib.Path], Tensors]] = {SAFETENSORS: open_safeten
 def find(folder: pathlib.Path) -> pathlib.Path | None:
     """The weights file, or the index of several; None where there is neither.
 
-    Raises:
-      InputError: what has the name of one is no file; another kind of weights is not taken in its stead.
+    Raises InputError where what has the name of one is no file: no other kind of weights takes its place.
     """
     for name in (f"{name}{suffix}" for name in _OPEN for suffix in ("", ".index.json")):
         if (folder / name).is_file():

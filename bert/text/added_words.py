@@ -52,15 +52,12 @@ def sort_out(words: Iterable[AddedWord], special: Collection[str]) -> tuple[tupl
 
 
 def read_added_word(value: Any, source: str, *, special: bool = False) -> AddedWord:
-    """The word that a file describes: its plain text, or an object with "content" and rules.
+    """The word that a value of JSON describes: its plain text, or an object with "content" and rules.
 
     Args:
-      value: what JSON holds.
-      source: the file, for messages.
       special: whether a plain text is a special token; an object says so itself.
 
-    Raises:
-      InputError: no text, or a rule that is neither true nor false.
+    Raises InputError, with the file ``source``, for anything else.
     """
     content = value.get("content") if isinstance(value, Mapping) else value
     if not isinstance(content, str) or not content:

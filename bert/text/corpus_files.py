@@ -110,8 +110,7 @@ def _kind(path: pathlib.Path) -> str:
 def read_rows(source: Source, encoding: str, column: str) -> Iterator[tuple[str, Any]]:
     """("file:row", value of the text column) of each row; rows and lines count from 1.
 
-    Raises:
-      InputError: a row that cannot be read, or a column that is not there (with those that are).
+    Raises InputError for a row that cannot be read, or a column that is not there (with those that are).
     """
     if source.kind == "jsonl":
         yield from _json_rows(source.path, encoding, column)

@@ -14,11 +14,7 @@ from bert.text.tokenizer import Encoding, Tokenizer
 def find_masks(encoding: Encoding, tokenizer: Tokenizer, limit: int) -> list[int]:
     """Indices of the mask token in an encoded text (which has no [CLS] yet).
 
-    Args:
-      limit: the model's positions.
-
-    Raises:
-      InputError: there is none, or one is beyond the positions.
+    Raises InputError where there is none, or where one is beyond the model's positions, ``limit``.
     """
     token = short_repr(tokenizer.vocab[tokenizer.mask_id])[1:-1]
     found = [i for i, piece in enumerate(encoding.ids) if piece == tokenizer.mask_id]

@@ -143,8 +143,7 @@ class Tokenizer:
         The trainer of `tokenizers` breaks ties in the order of a hash table, so two runs on one text differ in a few
         pieces: train once and keep the file.
 
-        Raises:
-          InputError: no room for the special tokens, or no text.
+        Raises InputError where there is no room for the special tokens, or no text.
         """
         accents = lower_case if strip_accents is None else strip_accents
         settings = TokenizerSettings(lower_case, accents, split_chinese, max_word_chars)
@@ -157,8 +156,7 @@ class Tokenizer:
         The rules of tokenizer.json give the ids of the `tokenizers` library. Where the files disagree, the one counts
         that counts in transformers, or a line is logged.
 
-        Raises:
-          InputError: neither file is there, one is damaged, or a rule cannot be followed.
+        Raises InputError where neither file is there, one is damaged, or a rule cannot be followed.
         """
         return cls.from_vocab(**tokenizer_files.read_tokenizer_folder(pathlib.Path(directory)))
 
@@ -179,8 +177,7 @@ class Tokenizer:
 
         The longest match wins. Letter case is treated as in all other text: with lower-casing, "Graft" is "graft".
 
-        Raises:
-          InputError: two words that are one after lower-casing.
+        Raises InputError where two words are one after lower-casing.
         """
         new = {word for word in words if word not in dict(self.settings.special_tokens).values()}
         if not new:

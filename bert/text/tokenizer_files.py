@@ -182,8 +182,7 @@ def _add(added: _Added, word: AddedWord, index: Any, source: str) -> None:
 def _with_ids(vocab: Mapping[str, int] | list[str], added: _Added, source: str) -> tuple[list[str], list[AddedWord]]:
     """Entries that words are cut into, and added words, both in the order of their ids.
 
-    Raises:
-      InputError: an id that no entry has, below one that is taken.
+    Raises InputError where ids have a gap.
     """
     if isinstance(vocab, list) and len(set(vocab)) < len(vocab):  # from_vocab says which is there twice
         return vocab, []

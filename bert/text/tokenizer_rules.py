@@ -65,11 +65,7 @@ class Rules(NamedTuple):
 
 
 def read_rules(content: Mapping[str, Any], source: str) -> Rules:
-    """The rules of a tokenizer.json.
-
-    Raises:
-      InputError: a field that the library refuses, or a rule that a BERT of ours cannot follow.
-    """
+    """The rules of a tokenizer.json. Raises InputError where the library, or a BERT of ours, cannot follow them."""
     model = {**_filled(content.get("model"), "model", source), "vocab": {}}
     fields = {
         name: _read(name, content.get(name), source)
@@ -169,13 +165,10 @@ def decide_case(entries: Sequence[str], source: str) -> bool:
 
 
 def check_frame(rules: Rules, special: Mapping[str, str], entries: Sequence[str], source: str) -> None:
-    """Refuses a post_processor that puts other tokens around texts than [CLS] A [SEP] B [SEP]; says so of none.
+    """Raises InputError for a post_processor that makes other texts than [CLS] A [SEP] B [SEP]; warns where none is.
 
     Args:
       special: special tokens by role, where they are not the usual ones.
-
-    Raises:
-      InputError: other tokens, other ids, or other segments.
     """
     cls, sep = (special.get(name, SPECIAL_TOKENS[name]) for name in ("cls", "sep"))
     if rules.post_processor is None:
@@ -198,11 +191,7 @@ def _effective(found: Mapping[str, Any], name: str) -> Any:
 
 
 def _frames_as_bert(post_processor: Any, cls: tuple[str, int], sep: tuple[str, int]) -> bool:
-    """Whether a post_processor makes [CLS] A [SEP] and [CLS] A [SEP] B [SEP], B and what follows being segment 1.
-
-    Args:
-      cls, sep: these tokens with their ids.
-    """
+    """Whether it makes [CLS] A [SEP] and [CLS] A [SEP] B [SEP], B and what follows being segment 1."""
     if post_processor["type"] == "BertProcessing":
         return post_processor["cls"] == [*cls] and post_processor["sep"] == [*sep]
     ids = {name: token["ids"] for name, token in post_processor["special_tokens"].items()}

@@ -81,10 +81,9 @@ def build(vocab: Sequence[str], settings: TokenizerSettings, *, split_special: b
 
 
 def check_added_words(settings: TokenizerSettings, source: str) -> None:
-    """Refuses added words that are one word after normalization: the library gives it one of their ids by chance.
+    """Raises InputError for added words, of ``source``, that are one word after normalization.
 
-    Raises:
-      InputError: two such words, by name; ``source`` is where they are from.
+    The library would give it one of their ids by chance.
     """
     normalized = [word.content for word in settings.added_words().values() if word.normalized]
     if len(normalized) < 2:
@@ -126,11 +125,7 @@ def _bare(ids: dict[str, int], settings: TokenizerSettings) -> Backend:
 
 
 def read_field(field: str, value: Any) -> Any:
-    """A field of a tokenizer.json as the library understands it: what the file leaves out is filled in.
-
-    Raises:
-      InputError: the library refuses it; the message is the library's alone.
-    """
+    """A field of a tokenizer.json, with what the file leaves out; InputError with the library's message alone."""
     with library_errors("{}"):
         return json.loads(_of_field(field, value).to_str())[field]
 
@@ -181,8 +176,7 @@ def fingerprint(vocab: Sequence[str], settings: TokenizerSettings) -> str:
 def learn(texts: Iterable[str], settings: TokenizerSettings, vocab_size: int, source: str) -> list[str]:
     """Entries of a vocabulary for these texts, special tokens first. The texts are read twice.
 
-    Raises:
-      InputError: no room beside the special tokens, or no word in the texts, which messages call `source`.
+    Raises InputError where there is no room beside the special tokens, or no word in the texts (of ``source``).
     """
     if vocab_size <= len(SPECIAL_TOKENS):
         raise InputError(f"vocab_size {vocab_size} must be above {len(SPECIAL_TOKENS)}, the special tokens")
