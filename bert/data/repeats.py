@@ -8,7 +8,7 @@ sides are found its tokens are compared.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -85,13 +85,7 @@ def follows_elsewhere(
 
 
 def _find_repeats(store: Store) -> _Repeats:
-    def with_last(block: _Block) -> tuple[np.ndarray, np.ndarray]:
-        return block.bounds[1:], _hash(block.read, block.bounds[1:], block.lengths, block.bounds[1:], 0, _HASHED)
-
-    def with_first(block: _Block) -> tuple[np.ndarray, np.ndarray]:
-        return block.bounds[:-1], _hash(block.read, block.bounds[:-1], 0, block.bounds[:-1], block.lengths, _HASHED)
-
-    (ends, end_keys), (starts, start_keys) = _repeated(store, with_last), _repeated(store, with_first)
+    (ends, end_keys), (starts, start_keys) = _repeated(store, at_end=True), _repeated(store, at_end=False)
     both = ends[_are_among(ends, starts)]
     keys = _keys_at(ends, end_keys, both) * _FACTOR + _keys_at(starts, start_keys, both)
     order = np.argsort(keys)
@@ -106,28 +100,19 @@ def _keys_at(positions: np.ndarray, keys: np.ndarray, wanted_K: np.ndarray) -> n
     return np.where(positions[place_K] == wanted_K, keys[place_K], np.uint64(0))
 
 
-class _Block(NamedTuple):
-    """Some sentences of a shard that follow each other."""
-
-    read: Read
-    bounds: np.ndarray  # int64 [sentences + 1], positions in the store
-    lengths: np.ndarray  # int64 [sentences]
-
-
-def _blocks(store: Store) -> Iterator[_Block]:
+def _repeated(store: Store, *, at_end: bool) -> tuple[np.ndarray, np.ndarray]:
+    """int64, uint64: ascending ends (or beginnings) of sentences whose hash another one has, too, and the hashes."""
+    positions, hashes = [np.zeros(0, np.int64)], [np.zeros(0, np.uint64)]
     for shard in store.shards:
         for start in range(0, len(shard.sentence_ends), _BLOCK):
             ends = np.asarray(shard.sentence_ends[start : start + _BLOCK])
             bounds = np.concatenate([shard.sentence_ends[start - 1 : start] if start else [0], ends])
-            yield _Block(_reader_of_shard(shard), shard.token_start + bounds, np.diff(bounds))
-
-
-def _repeated(store: Store, hashes: Callable[[_Block], tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """(positions, ascending, whose hash another has, too; their hashes), int64 and uint64."""
-    found = [hashes(block) for block in _blocks(store)]
-    if not found:
-        return np.zeros(0, np.int64), np.zeros(0, np.uint64)
-    position_N, hash_N = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+            lengths = np.diff(bounds)
+            position = shard.token_start + (bounds[1:] if at_end else bounds[:-1])
+            before, behind = (lengths, 0) if at_end else (0, lengths)
+            positions.append(position)
+            hashes.append(_hash(_reader_of_shard(shard), position, before, position, behind, _HASHED))
+    position_N, hash_N = np.concatenate(positions), np.concatenate(hashes)
     ordered = np.sort(hash_N)
     several = _are_among(hash_N, np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
     return position_N[several], hash_N[several]

@@ -45,7 +45,7 @@ def read_tokenizer_folder(folder: pathlib.Path) -> dict[str, Any]:
     content, source = _object_in(folder / "tokenizer.json"), str(folder / "tokenizer.json")
     kind = _tokenizer_class(folder, config)
     switches = {
-        ours: _checked(config[theirs], theirs, str(folder / CONFIG), _is(bool), _SWITCH)
+        ours: _checked(config[theirs], theirs, str(folder / CONFIG), _is(bool), "true or false")
         for ours, theirs in _SWITCHES.items()
         if config.get(theirs) is not None
     }
@@ -68,9 +68,11 @@ def read_tokenizer_folder(folder: pathlib.Path) -> dict[str, Any]:
     if content is not None and kind not in BERT_CLASSES:  # transformers gives BERT's classes BERT's frame
         check_frame(rules, special, entries, source)
     limit = config.get("model_max_length")
-    limit = 512 if limit is None else _checked(limit, "model_max_length", str(folder / CONFIG), _counts, _COUNT)
+    if limit is not None:
+        _checked(limit, "model_max_length", str(folder / CONFIG), _counts, "a number of at least 1")
     found |= {"vocab": entries, "added": words, "source": source, "special_tokens": special}
-    return {**found, "model_max_length": int(min(limit, 1 << 30))}  # transformers writes 1e30 for "no limit"
+    # transformers writes 1e30 for "no limit".
+    return {**found, "model_max_length": 512 if limit is None else int(min(limit, 1 << 30))}
 
 
 def config_text(settings: TokenizerSettings, model_max_length: int, more_special: list[str]) -> str:
@@ -149,7 +151,8 @@ def _read_special_tokens(
     more = []
     for name in _LISTS:
         tokens = _checked(named.get(name) or [], name, source, _is(list, dict), "a list")
-        more += [read_added_word(token, source, special=True) for token in _values(tokens)]
+        tokens = tokens.values() if isinstance(tokens, dict) else tokens
+        more += [read_added_word(token, source, special=True) for token in tokens]
     if decoder is None:
         special = {word.content for word in (*words.values(), *more)}
         for content, index in (_object_in(folder / "added_tokens.json") or {}).items():
@@ -162,10 +165,6 @@ def _read_special_tokens(
     for word in more:
         added.words.setdefault(word.content, word)
     return {name: word.content for name, word in words.items() if name in SPECIAL_TOKENS}
-
-
-def _values(tokens: list[Any] | dict[str, Any]) -> list[Any]:
-    return list(tokens.values()) if isinstance(tokens, dict) else tokens
 
 
 def _add(added: _Added, word: AddedWord, index: Any, source: str) -> None:
@@ -202,9 +201,6 @@ def _with_ids(vocab: Mapping[str, int] | list[str], added: _Added, source: str) 
     known = set(vocab)
     kept = entries[:cut] if all(entry in known for entry in entries[:cut]) else entries
     return kept, words
-
-
-_SWITCH, _COUNT = "true or false", "a number of at least 1"
 
 
 def _is(*kinds: type) -> Callable[[Any], bool]:
