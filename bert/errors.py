@@ -13,14 +13,14 @@ _JOINERS = "\u200c\u200d"  # within words of Persian and Hindi, and within emoji
 
 
 class InputError(ValueError):
-    """Bad input, told in one line: where, which value, which rule, and the way out.
+    """Bad input, in one line: where, which value, which rule, and the way out.
 
     Commands print it as ``error: ...`` and exit with code 2.
     """
 
 
 class RunError(RuntimeError):
-    """A run that cannot go on (such as a loss that stays non-finite), told in one line with the way out.
+    """A run that cannot go on (such as a loss that stays non-finite), in one line with the way out.
 
     Commands print it as ``error: ...`` and exit with code 1.
     """
@@ -34,12 +34,12 @@ def printable(text: str, *, lines: bool = False) -> str:
     Args:
       lines: it is several lines, whose ends (and tabs) stay.
     """
-    kept = _JOINERS + "\n\t" * lines
-    return "".join(c if c in kept or not _steers(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+    harmless = _JOINERS + "\n\t" * lines
+    return "".join(c if c in harmless or not _steers(c) else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def _steers(character: str) -> bool:
-    """Whether it is a control or format character, half a character, or the end of a line or paragraph."""
+    """Whether it is a control or format character, an unpaired surrogate, or the end of a line or paragraph."""
     return not character.isprintable() and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 

@@ -1,4 +1,4 @@
-"""A trained model at work: load any model directory, fill masks, embed texts, look inside, save again.
+"""Inference with a trained model: load any model directory, fill masks, embed texts, look inside, save again.
 
 Everything runs through two compiled functions (bert/model/forward.py) whose shapes come from a short list of lengths
 and row counts, so a new text compiles nothing once its length bucket has been seen.
@@ -173,12 +173,7 @@ class LoadedModel:
         return vectors_ND
 
     def outputs(
-        self,
-        token_ids: Any,
-        type_ids: Any = None,
-        mask: Any = None,
-        *,
-        look_inside: bool = False,
+        self, token_ids: Any, type_ids: Any = None, mask: Any = None, *, look_inside: bool = False
     ) -> dict[str, np.ndarray]:
         """What the encoder and the heads that are there give for token ids, as float32 arrays.
 
@@ -207,8 +202,8 @@ class LoadedModel:
         arrays = {"token_ids": token_ids_BT, "type_ids": type_ids_BT, "example_ids": mask_BT}
         batch = rows.padded(arrays, bucket_length(T, limit), rows.power_of_two(B))
         inside = ("hidden_states", "attentions") if look_inside else ()
-        found = self._forward(batch, (*self._output_names(), *inside))
-        return {name: forward.without_padding(name, value, B, T) for name, value in found.items()}
+        wanted = ("sequence_output", *forward.head_outputs(self.parts), *inside)
+        return {name: forward.without_padding(name, v, B, T) for name, v in self._forward(batch, wanted).items()}
 
     def attention(self, text: str, layer: int = 0, *, pair: str | None = None) -> Attention:
         """Pieces, scores and weights of one layer (0 = the first) for a text, or for a text and its ``pair``."""
@@ -296,11 +291,10 @@ class LoadedModel:
         """One line on what was loaded: where from, sizes, heads, vocabulary and letter case."""
         config, tokenizer = self.config, self.tokenizer
         sizes = f"{config.num_layers} layers of width {config.hidden_size}, {config.max_position_embeddings} positions"
-        vocabulary = "vocabulary: none"
+        vocabulary = "none"
         if tokenizer is not None:
-            lower_case = "yes" if tokenizer.lower_case else "no"
-            vocabulary = f"vocabulary: {tokenizer.vocab_size:,} entries, lower-case: {lower_case}"
-        return f"{printable(str(self.source))}: {sizes}; parts: {', '.join(self.parts)}; {vocabulary}"
+            vocabulary = f"{tokenizer.vocab_size:,} entries, lower-case: {'yes' if tokenizer.lower_case else 'no'}"
+        return f"{printable(self.source)}: {sizes}; parts: {', '.join(self.parts)}; vocabulary: {vocabulary}"
 
     def __repr__(self) -> str:
         return f"<LoadedModel {self.summary()}>"
@@ -323,9 +317,6 @@ class LoadedModel:
 
     def _forward(self, batch: Batch, wanted: tuple[str, ...]) -> dict[str, Array]:
         return forward.outputs(self._on_device, batch, config=self.config, wanted=wanted)
-
-    def _output_names(self) -> tuple[str, ...]:
-        return ("sequence_output", *forward.head_outputs(self.parts))
 
     def _need(self, part: str, way_out: str) -> None:
         if part not in self.parts:
@@ -351,6 +342,6 @@ class LoadedModel:
 
     def _class_names(self) -> tuple[str, str]:
         """Of the next-sentence head, in the order of its logits; what others trained is next sentence."""
-        told = self.extra.get("pretraining")
-        objective = told.get("objective") if isinstance(told, dict) else "nsp"
+        pretraining = self.extra.get("pretraining")
+        objective = pretraining.get("objective") if isinstance(pretraining, dict) else "nsp"
         return CLASS_NAMES.get(str(objective), CLASS_NAMES["nsp"])

@@ -84,12 +84,12 @@ def read_object(
 
 def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """For `json`: an object of these pairs. Raises ValueError where a name stands twice, which JSON would let pass."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         names: set[str] = set()
         twice = next(name for name, _ in pairs if name in names or names.add(name))  # type: ignore[func-returns-value]
         raise ValueError(f"the name {short_repr(twice)} stands twice in one object")
-    return found
+    return value
 
 
 def _finite(digits: str) -> float:
@@ -110,9 +110,7 @@ def _check_inside(value: dict[str, Any], path: pathlib.Path, finite: bool) -> No
         integers = [item for item in inner if type(item) is int] if finite else []
         if integers and max(max(integers), -min(integers)).bit_length() >= sys.float_info.max_exp:
             raise InputError(f"{path}: holds an integer larger than any float; correct the file")
-        level = (
-            [item for item in inner if isinstance(item, dict | list)] if {dict, list} & set(map(type, inner)) else []
-        )
-        if not level:
+        if not {dict, list} & set(map(type, inner)):
             return
+        level = [item for item in inner if isinstance(item, dict | list)]
     raise InputError(f"{path}: nested deeper than {DEPTH} levels; the file is damaged")

@@ -144,15 +144,15 @@ def _leave_incomplete(
     """The parts without those that are to be made new and of which a tensor is absent; what they left is reported."""
     # A new classifier takes the place of one of the other kind, too.
     fresh = {*fresh, *(WITH_CLASSES if set(WITH_CLASSES) & set(fresh) else ())} - {"encoder"}
-    kept = []
+    whole = []
     for part in parts:
         names = [weight.outside(column).name for weight in PARTS[part]]
         if part not in fresh or all(name in tensors for name in names):
-            kept.append(part)
+            whole.append(part)
             continue
         left = [tensors.own_name(name) for name in names if name in tensors]
         report.replaced |= dict.fromkeys(left, f"a piece of {part}, which is made new")
-    return tuple(kept)
+    return tuple(whole)
 
 
 def _account_for_rest(

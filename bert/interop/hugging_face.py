@@ -76,18 +76,18 @@ def _weights(folder: pathlib.Path) -> pathlib.Path:
                 f"{folder}: holds {program}, which is an export to run, not to load; name what it was made from"
             )
     others = sorted(p.name for pattern in ("*.bin", "*.safetensors*", "*.ckpt*", "*.h5") for p in folder.glob(pattern))
-    found = f"; found {', '.join(others[:3])}, which is no name of theirs or cannot be read" if others else ""
+    remark = f"; found {', '.join(others[:3])}, which is no name of theirs or cannot be read" if others else ""
     raise InputError(
-        f"{folder}: holds neither {weight_files.SAFETENSORS} nor {weight_files.TORCH} nor an index of shards{found}"
+        f"{folder}: holds neither {weight_files.SAFETENSORS} nor {weight_files.TORCH} nor an index of shards{remark}"
     )
 
 
 def _refuse_adapters(folder: pathlib.Path) -> None:
     """Refuses a directory with an adapter of peft, alone or beside the weights that it was trained on."""
-    found = next((name for name in ADAPTER_FILES if (folder / name).exists()), None)
-    if found:
+    adapter = next((name for name in ADAPTER_FILES if (folder / name).exists()), None)
+    if adapter:
         raise InputError(
-            f"{folder / found}: an adapter that is not merged into weights; {other_models.MERGE}, or move the "
+            f"{folder / adapter}: an adapter that is not merged into weights; {other_models.MERGE}, or move the "
             "adapter_* files away to load the weights beside it, if there are any, without it"
         )
 

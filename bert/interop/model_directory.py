@@ -123,18 +123,18 @@ def _drop_other_classifier(
 
     Returns the file's names of its tensors, with the reason and their shapes there.
     """
-    given = next((part for part in WITH_CLASSES if part in head), None)
-    if given is None or (given == wanted and (labels is None or sorted(labels) == sorted(found.labels))):
+    present = next((part for part in WITH_CLASSES if part in head), None)
+    if present is None or (present == wanted and (labels is None or sorted(labels) == sorted(found.labels))):
         return {}
-    leaves, shapes = head.pop(given), {}
-    for weight in PARTS[given]:
+    leaves, shapes = head.pop(present), {}
+    for weight in PARTS[present]:
         shape = list(np.shape(leaves[weight.path.rpartition("/")[2]]))
         shapes[weight.path] = shape
         for name in map(weight.outside, COLUMNS):
             shapes[name.name] = shape[::-1] if name.transposed else shape
-    told = {name: shapes.get(canonical(name)) for name in found.report.used}
+    used = {name: shapes.get(canonical(name)) for name in found.report.used}
     classes = f"{len(labels)} classes ({', '.join(labels)})" if labels else "its classes"
-    return {name: f"shape {shape}; {wanted} is made new for {classes}" for name, shape in told.items() if shape}
+    return {name: f"shape {shape}; {wanted} is made new for {classes}" for name, shape in used.items() if shape}
 
 
 def _fresh(part: str, config: BertConfig, classes: int, seed: int) -> Params:
@@ -145,5 +145,5 @@ def _fresh(part: str, config: BertConfig, classes: int, seed: int) -> Params:
     hidden_BTD = np.zeros((1, 1, config.hidden_size), np.float32)
     inputs = [hidden_BTD, np.zeros((config.vocab_size, config.hidden_size), np.float32)]
     init = jax.jit(heads.part(part, config, classes).init)  # one program instead of one for each small operation
-    made = init(key, *inputs[: 2 if part == "mlm" else 1])
-    return jax.tree.map(np.asarray, made["params"])
+    variables = init(key, *inputs[: 2 if part == "mlm" else 1])
+    return jax.tree.map(np.asarray, variables["params"])

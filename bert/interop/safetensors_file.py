@@ -49,9 +49,8 @@ class SafetensorsFile(Tensors):
         view, stored_as = self._views[name], self._stored_as[name]
         if stored_as in self._stored:
             if self._stored[stored_as] != checksum(view):
-                raise InputError(
-                    f"{self.path}: {printable(name)} does not have the checksum it was saved with; {DAMAGED}"
-                )
+                shown = printable(name)
+                raise InputError(f"{self.path}: {shown} does not have the checksum it was saved with; {DAMAGED}")
             del self._stored[stored_as]
         return view
 
@@ -87,8 +86,8 @@ def open_safetensors(path: pathlib.Path) -> SafetensorsFile:
     except (safetensors.SafetensorError, OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read ({printable(str(error)[:300])}); {DAMAGED}") from None
     views = {}
-    for name, told in header.items():
-        kind, shape, (start, end) = told["dtype"], told["shape"], told["data_offsets"]
+    for name, entry in header.items():
+        kind, shape, (start, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
         if kind not in _DTYPES:
             raise InputError(
                 f"{path}: {printable(name)} holds {kind}; a weight must be a float of 16, 32 or 64 bits: save the "

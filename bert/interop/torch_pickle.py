@@ -146,13 +146,13 @@ class _Unpickler(pickle._Unpickler):
 
     def dictionary(self, pairs: Any = ()) -> _Dictionary:
         """Of a list of pairs, of which a pickle may say that it is to be used again and again."""
-        found = _Dictionary()
+        dictionary = _Dictionary()
         self.pairs += len(pairs)
         if self.pairs > MOST_PAIRS:
             raise Refusal(f"makes dictionaries of more than {MOST_PAIRS} pairs", SAVE_AGAIN)
         for name, value in pairs:
-            found[name] = value
-        return found
+            dictionary[name] = value
+        return dictionary
 
     def find_class(self, module: str, name: str) -> _Global:
         if module == "torch" and name in _DTYPES:

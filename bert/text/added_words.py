@@ -43,7 +43,9 @@ def protected_word(content: str) -> AddedWord:
     return AddedWord(content, single_word=content.isalnum())
 
 
-def sort_out(words: Iterable[AddedWord], special: Collection[str]) -> tuple[tuple[str, ...], tuple[AddedWord, ...]]:
+def split_protected(
+    words: Iterable[AddedWord], special: Collection[str]
+) -> tuple[tuple[str, ...], tuple[AddedWord, ...]]:
     """(texts of words with the rules of `protected_word`, other words) but for special tokens with the usual rules."""
     known = [dataclasses.replace(word, special=True) if word.content in special else word for word in words]
     protected = tuple(word.content for word in known if word == protected_word(word.content))

@@ -96,12 +96,12 @@ class Corpus:
     def _sections_of(self, source: Source, note: dict[str, Any]) -> Iterator[Section]:
         if source.kind == INSTALLED_DOCS:
             note["layout"], note["one document is"] = WRAPPED, "a docstring"
-            kept: list[tuple[str, str]] = []
+            documents: list[tuple[str, str]] = []
             for name, text in self._installed or installed_docs.documents(self.workers):
                 note["bytes"] += len(text.encode("utf-8", "surrogatepass"))
-                kept.append((name, text))
+                documents.append((name, text))
                 yield Section(name, text, WRAPPED, True)
-            self._installed = kept  # for the second reading: the vocabulary and the tokens both need it
+            self._installed = documents  # for the second reading: the vocabulary and the tokens both need it
             return
         encoding = text_files.encoding_of(source.path, self.settings.encoding)
         note["encoding"] = encoding.removesuffix("-sig")
@@ -138,8 +138,8 @@ class Corpus:
         unjoined: list[str] = []
         sampled = 0
         for name, value in corpus_files.read_rows(source, encoding, column):
-            if isinstance(value, list) and all(isinstance(one, str) for one in value):
-                text, layout = "\n".join(" ".join(one.split()) for one in value), SENTENCES
+            if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
+                text, layout = "\n".join(" ".join(sentence.split()) for sentence in value), SENTENCES
             elif value is None or isinstance(value, str):
                 text = (value or "").replace("\r\n", "\n").replace("\r", "\n")
                 layout = self._wanted_layout()
@@ -147,9 +147,9 @@ class Corpus:
                 raise InputError(
                     f"{name}: column {column!r} holds a {type(value).__name__}; a text or a list of texts is needed"
                 )
-            whole = clean(text)  # JSON can hold half characters (lone surrogates)
-            note["half characters"] = note.get("half characters", 0) + (whole is not text and whole != text)
-            text = whole
+            cleaned = clean(text)  # JSON can hold unpaired surrogates
+            note["half characters"] = note.get("half characters", 0) + (cleaned != text)
+            text = cleaned
             if layout not in LAYOUTS and sampled < SAMPLE_CHARS:
                 sampled += len(text)
                 unjoined += [text] * (self._layout_of(text)[0] != WRAPPED)

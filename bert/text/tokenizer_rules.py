@@ -36,7 +36,6 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     },
 }
 
-
 # Classes of transformers 5 that have BERT's own rules and their switches, and those that take all from tokenizer.json
 # ("": no file names one).
 BERT_CLASSES = tuple(
@@ -110,19 +109,19 @@ def decide(
       switches: what tokenizer_config.json says, by our names.
       kind: the class of the tokenizer.
     """
-    found = dict(rules.arguments)
+    arguments = dict(rules.arguments)
     if rules.unused:
         logging.info(
             "%s: %s not applied, as in transformers; the settings and the model's positions decide where texts are cut",
             *(source, " and ".join(rules.unused)),
         )
     if kind in BERT_CLASSES:
-        if "normalizer" not in dict(found["components"]):
-            found |= switches
+        if "normalizer" not in dict(arguments["components"]):
+            arguments |= switches
         usual: dict[str, Any] = {"lower_case": True, "strip_accents": None, "split_chinese": True, **switches}
         usual |= {"clean_text": True, "max_word_chars": MAX_WORD_CHARS, "prefix": PREFIX}
-        differ = [name for name in usual if name in found and _effective(found, name) != _effective(usual, name)]
-        differ = [*map(_NAMES.__getitem__, differ), *(name for name, _ in found["components"])]
+        differ = [_NAMES[name] for name in usual if name in arguments and not _agree(arguments, usual, name)]
+        differ += [name for name, _ in arguments["components"]]
         if "unk" not in special and rules.unknown != SPECIAL_TOKENS["unk"]:
             differ.append("unk_token")
         special.setdefault("unk", rules.unknown)
@@ -132,8 +131,8 @@ def decide(
                 "PreTrainedTokenizerFast as tokenizer_class in tokenizer_config.json",
                 *(source, ", ".join(differ), kind),
             )
-        return found
-    unused = [_NAMES[name] for name, value in switches.items() if _effective(found, name) != value]
+        return arguments
+    unused = [_NAMES[name] for name in switches if not _agree(arguments, switches, name)]
     if special.setdefault("unk", rules.unknown) != rules.unknown:
         unused.append("unk_token")
     special["unk"] = rules.unknown
@@ -146,10 +145,9 @@ def decide(
     if kind not in GENERAL_CLASSES:
         logging.warning(
             "%s counts: tokenizer_class is %s, and what else that class does is not known here",
-            source,
-            short_repr(kind),
+            *(source, short_repr(kind)),
         )
-    return found
+    return arguments
 
 
 def decide_case(entries: Sequence[str], source: str) -> bool:
@@ -184,10 +182,13 @@ def check_frame(rules: Rules, special: Mapping[str, str], entries: Sequence[str]
         )
 
 
-def _effective(found: Mapping[str, Any], name: str) -> Any:
-    """The value of an argument; accents that nothing is said of go with the letter case."""
-    value = found.get(name)
-    return found["lower_case"] if name == "strip_accents" and value is None else value
+def _agree(arguments: Mapping[str, Any], others: Mapping[str, Any], name: str) -> bool:
+    """Whether both have one value of an argument. Where nothing is said of accents, they go with the letter case."""
+    value, other = (
+        each["lower_case"] if name == "strip_accents" and each.get(name) is None else each.get(name)
+        for each in (arguments, others)
+    )
+    return value == other
 
 
 def _frames_as_bert(post_processor: Any, cls: tuple[str, int], sep: tuple[str, int]) -> bool:
@@ -221,7 +222,7 @@ def _read(name: str, value: Any, source: str) -> Any:
 
 
 def _filled(value: Any, name: str, source: str) -> dict[str, Any]:
-    """The value with what it may leave out, its type and those of its parts checked."""
+    """The value with what it may leave out; its type and the types of its parts are checked."""
     if not isinstance(value, dict):
         raise InputError(f"{source}: {name} is {short_repr(value)}; it must be an object")
     kind = value.get("type", "WordPiece" if name == "model" else None)
