@@ -128,12 +128,8 @@ class BertConfig:
     def from_json(cls, values: Mapping[str, Any], *, source: str = "config.json") -> BertConfig:
         """The encoder that a Hugging Face ``config.json`` or Google's ``bert_config.json`` describes.
 
-        Args:
-          values: the file's parsed object; keys that say nothing about the encoder's sizes are left alone.
-          source: the file's name, for messages.
-
-        Raises:
-          InputError: for another kind of model, a missing size, or a value out of range.
+        Keys that say nothing about the encoder's sizes are left alone. Raises InputError, naming ``source``, for
+        another kind of model, a missing size, or a value out of range.
         """
         config_keys.refuse_other_models(values, source)
         needed = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")

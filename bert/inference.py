@@ -50,10 +50,7 @@ class Attention(NamedTuple):
 def load(path: str | os.PathLike) -> "LoadedModel":
     """The model in a model directory, in a run directory, or in Google's TensorFlow 1 checkpoint; see `sources.read`.
 
-    What became of each tensor is in the model's ``report``, and goes to the log.
-
-    Raises:
-      InputError: nothing to load there, or a file in it is broken.
+    The model's ``report``, which goes to the log, accounts for every tensor.
     """
     return LoadedModel(sources.read(path))
 
@@ -250,11 +247,7 @@ class LoadedModel:
 
     @property
     def task(self) -> str:
-        """What the head was trained for, a key of `TASKS`; of a model that others trained by the head's kind.
-
-        Raises:
-          InputError: there is no such head.
-        """
+        """What the head was trained for, a key of `TASKS`; of a model that others trained by the head's kind."""
         for key in TASKS:
             if key in self.extra:
                 return key

@@ -74,16 +74,13 @@ def take(examples: Encoded, chosen: Sequence[int]) -> Encoded:
 
 @dataclasses.dataclass(frozen=True)
 class ExampleSettings:
-    """How examples become batches.
+    """How examples become batches. Raises InputError for a value below 1.
 
     Attributes:
       batch_size: examples in a batch of training; rows in one of prediction.
       max_length: tokens in a row at most.
       packed: several examples in a row.
       row_unit: rows of a batch are a multiple of it (devices that share them, times micro-batches).
-
-    Raises:
-      InputError: for a value below 1.
     """
 
     batch_size: int

@@ -59,12 +59,12 @@ def follows_elsewhere(
     start_K = _keys_at(repeats.starts, repeats.start_keys, b_start_K)
     # The text may stand where this B stands, where this A stands, or at a third place.
     key_K, known = end_K * _FACTOR + start_K, np.zeros(len(a_end_K), bool)
-    for own_K, positions, keys, other_K in (
+    for hash_K, positions, keys, other_K in (
         (end_K, repeats.ends, repeats.end_keys, b_start_K),
         (start_K, repeats.starts, repeats.start_keys, a_end_K),
     ):
-        several = np.flatnonzero(own_K)
-        known[several] |= own_K[several] == _keys_at(positions, keys, other_K[several])
+        several = np.flatnonzero(hash_K)
+        known[several] |= hash_K[several] == _keys_at(positions, keys, other_K[several])
     several = np.flatnonzero((end_K != 0) & (start_K != 0))
     known[several] |= _are_among(key_K[several], repeats.both_keys)
     maybe = np.flatnonzero(known)
@@ -72,10 +72,12 @@ def follows_elsewhere(
     if not len(maybe):
         return found_K
     read, a_end, b_start = _reader(store), a_end_K[maybe], b_start_K[maybe]
-    before = np.minimum(np.maximum(a_length_K[maybe], a_end - _sentences(store, a_end - 1)[0]), COMPARED[0])
-    behind = np.minimum(np.maximum(b_length_K[maybe], _sentences(store, b_start)[1] - b_start), COMPARED[1])
+    sentence_start, _ = _bounds(store, a_end - 1, "sentence_ends")
+    _, sentence_end = _bounds(store, b_start, "sentence_ends")
+    before = np.minimum(np.maximum(a_length_K[maybe], a_end - sentence_start), COMPARED[0])
+    behind = np.minimum(np.maximum(b_length_K[maybe], sentence_end - b_start), COMPARED[1])
     places = np.concatenate([repeats.both[_are_among(repeats.both_keys, np.sort(key_K[maybe]))], a_end, b_start])
-    first, last = _documents(store, places)
+    first, last = _bounds(store, places, "document_ends")
     for a, b in sorted(set(zip(before.tolist(), behind.tolist(), strict=True))):
         inside = places[(places - first >= a) & (last - places >= b)]
         chosen = (before == a) & (behind == b)
@@ -152,20 +154,11 @@ def _are_among(values: np.ndarray, ordered: np.ndarray) -> np.ndarray:
     return ordered[np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)] == values
 
 
-def _sentences(store: Store, position_N: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """int64 [N] each: where the sentences with these tokens begin and end."""
-    return _bounds(store, position_N, lambda shard: shard.sentence_ends)
-
-
-def _documents(store: Store, position_N: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """int64 [N] each: where the documents with these tokens begin and end."""
-    return _bounds(store, position_N, lambda shard: shard.document_ends)
-
-
-def _bounds(store, position_N, ends_of: Callable[[Shard], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _bounds(store: Store, position_N: np.ndarray, ends_name: str) -> tuple[np.ndarray, np.ndarray]:
+    """int64 [N] each: where the sentences or documents with these tokens begin and end."""
     first_N, last_N = np.zeros_like(position_N), np.zeros_like(position_N)
     for shard in store.shards:
-        ends, local_N = ends_of(shard), position_N - shard.token_start
+        ends, local_N = getattr(shard, ends_name), position_N - shard.token_start
         here = np.flatnonzero((local_N >= 0) & (local_N < len(shard.tokens)))
         number = np.searchsorted(ends, local_N[here], side="right")
         first_N[here] = shard.token_start + np.where(number > 0, ends[np.maximum(number - 1, 0)], 0)

@@ -29,8 +29,7 @@ def read(values: Mapping[str, Any], classes: int | None, source: str) -> tuple[s
         that would be refused are left out.
       source: the config file's name, for messages.
 
-    Raises:
-      InputError: the keys are no names and numbers, contradict each other, or are not those of the weights.
+    Raises InputError where the keys are no names and numbers, contradict each other, or are not the weights'.
     """
     try:
         return _read(values, classes, source)

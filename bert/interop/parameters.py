@@ -38,8 +38,7 @@ def to_params(
       report: names used and missing are added to it.
       classes: C of the classifier among the parts.
 
-    Raises:
-      InputError: naming every missing tensor, or the first one of the wrong shape, kind or value.
+    Raises InputError, naming every missing tensor, or the first one of the wrong shape, kind or value.
     """
     weights = [weight for part in parts for weight in PARTS[part]]
     # A configuration may speak of a billion layers: one more than there are tensors is enough to miss some.
@@ -115,9 +114,7 @@ def from_params(
 ) -> Iterator[tuple[str, np.ndarray]]:
     """(outside name, contiguous float32 array) for every parameter of the tree.
 
-    Raises:
-      InputError: a parameter without a name in the table, a part that is incomplete, has another shape or lacks what it
-        reads, or two classifiers, which have one name outside.
+    Raises InputError for parameters that the table does not have, or not in this shape, and for incomplete parts.
     """
     left = dict(flatten(params))
     check_needs(params)
@@ -135,11 +132,7 @@ def from_params(
 
 
 def check_needs(params: Params) -> None:
-    """Refuses a part of the head without the one that it reads: elsewhere it would be taken for something else.
-
-    Raises:
-      InputError: naming both.
-    """
+    """Raises InputError for a part of the head without the one that it reads: others would misunderstand the file."""
     head = params.get("head", {})
     for part in head:
         for needed in NEEDS.get(part, ()):

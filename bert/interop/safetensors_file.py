@@ -69,9 +69,7 @@ def open_safetensors(path: pathlib.Path) -> SafetensorsFile:
 
     A tensor that its writer stored once for two names (metadata ``second name -> stored name``) is there under both.
 
-    Raises:
-      InputError: the file cannot be read, is cut short or is not safetensors; a tensor has a type or a shape that NumPy
-        lacks.
+    Raises InputError for what is not a whole safetensors file, and for types and shapes that NumPy lacks.
     """
     # First, for the library calls everything damage: a file that may not be read, and one that is not there yet.
     data = np.frombuffer(map_file(path), np.uint8)

@@ -11,7 +11,7 @@ import dataclasses
 import io
 import pickle
 import pickletools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import ml_dtypes
@@ -208,14 +208,11 @@ def tensors_by_name(held: object) -> dict[str, PickledTensor]:
     others = {name: value for name, value in held.items() if not isinstance(value, PickledTensor)} or held
     shown = [f"{name if type(name) is str else _kind(name)} ({_kind(others[name])})" for name in list(others)[:4]]
     # A look at the first value only: each of many names may be for the same enormous dictionary.
-    inner = [name for name in others if _kind(next(iter(_values(others[name])), None)) == "tensor"]
+    dictionaries = {name: value for name, value in others.items() if isinstance(value, dict)}
+    inner = [n for n, value in dictionaries.items() if isinstance(next(iter(value.values()), None), PickledTensor)]
     way_out = f"save what is under {inner[0]} alone, best as safetensors" if inner else SAVE_AGAIN
     more = f" and {len(held) - len(shown)} more" if len(held) > len(shown) else ""
     raise Refusal(f"holds {', '.join(shown)}{more}, not a model's tensors by name", way_out)
-
-
-def _values(value: object) -> Iterable[object]:
-    return value.values() if isinstance(value, dict) else ()
 
 
 def _kind(value: object) -> str:

@@ -43,9 +43,7 @@ def find(folder: pathlib.Path) -> pathlib.Path | None:
 def open_weights(path: pathlib.Path) -> Tensors:
     """The tensors of a file that `find` found.
 
-    Raises:
-      InputError: a file is absent, damaged, or not the one that the index was written with; it lacks a tensor that the
-        index promises, or has another version of it.
+    Raises InputError for a file that is absent, damaged, or does not hold the tensors that the index promises.
     """
     if path.name in _OPEN:
         return _OPEN[path.name](path)

@@ -124,8 +124,7 @@ def given_of(rows: Sequence[Any], tokenizer: Tokenizer) -> list[Given]:
       rows: lists of words, mappings with "tokens", or texts (also under "text"), which are cut at blanks and around
         punctuation marks.
 
-    Raises:
-      InputError: a row that is none of these, or something else than a word, by numbers from 0.
+    Raises InputError for any other row or word, by numbers from 0.
     """
     if isinstance(rows, str | Mapping):
         raise InputError("rows is one text or one row; give a list of them, [row] for one")

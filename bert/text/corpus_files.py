@@ -43,8 +43,7 @@ def find_sources(spec: str | Iterable[str]) -> list[Source]:
       spec: a folder (read with all below it), a file, a glob ("**" goes through folders), a folder saved by
         `datasets`, or "installed-docs"; or several of these, as a list or separated by commas.
 
-    Raises:
-      InputError: a part that matches nothing, or a format that is not read.
+    Raises InputError for a part that matches nothing, or a format that is not read.
     """
     parts = _parts(spec)
     if not parts:

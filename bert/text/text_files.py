@@ -34,8 +34,7 @@ def encoding_of(path: pathlib.Path, encoding: str | None) -> str:
       encoding: None or "" for UTF-8; a name ("latin-1") for all files; or "GLOB=NAME" parts separated by commas, the
         first match wins, a part without "=" is for the rest. A glob is held against the file's name and its path.
 
-    Raises:
-      InputError: a name that Python does not know.
+    Raises InputError for a name that Python does not know.
     """
     chosen = "utf-8"
     names = {name.removesuffix(ending) for name in (path.name, str(path)) for ending in ("", ".gz")}
@@ -73,9 +72,8 @@ def read_lines(path: pathlib.Path, encoding: str, translate: bool = True) -> Ite
     Args:
       translate: False: lines keep the ends that they have, LF, CRLF or CR.
 
-    Raises:
-      InputError: bytes that are not of this encoding (by position in the unpacked file), zero bytes as UTF-16 and
-        UTF-32 have them, a damaged .gz file, or a file of another format, by its first bytes.
+    Raises InputError for bytes of another encoding (by position in the unpacked file), a damaged .gz file, and a file
+    of another format.
     """
     _refuse_other_formats(path)
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate)

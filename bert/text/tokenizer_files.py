@@ -38,8 +38,7 @@ def read_tokenizer_folder(folder: pathlib.Path) -> dict[str, Any]:
     another, as in transformers; what else transformers does otherwise is logged. In a folder of Google's
     (bert_config.json and vocab.txt), words are split up to Google's 200 characters.
 
-    Raises:
-      InputError: neither tokenizer.json nor vocab.txt is there, or a file holds what it must not.
+    Raises InputError where neither tokenizer.json nor vocab.txt is there, or a file holds what it must not.
     """
     config, added = _object_in(folder / CONFIG) or {}, _Added({}, {})
     content, source = _object_in(folder / "tokenizer.json"), str(folder / "tokenizer.json")
