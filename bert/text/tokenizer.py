@@ -18,7 +18,7 @@ import numpy as np
 from absl import logging
 
 from bert import files
-from bert.errors import InputError, printable, short_repr
+from bert.errors import InputError, short_repr
 from bert.text import tokenizer_files, wordpiece
 from bert.text.added_words import AddedWord, split_protected
 from bert.text.vocabulary import SPECIAL_TOKENS, check_vocab, read_vocab_file, upper_case_entries
@@ -211,7 +211,7 @@ class Tokenizer:
         return (
             f"vocabulary of {self.vocab_size:,}; lower-case: {words[self.lower_case]}; accents removed: "
             f"{words[self.strip_accents]}; words longer than {self.settings.max_word_chars} characters are "
-            f"{printable(self.vocab[self.unk_id])}{others}"
+            f"{short_repr(self.vocab[self.unk_id])[1:-1]}{others}"
         )
 
     @functools.cached_property

@@ -13,14 +13,8 @@ import safetensors.numpy
 
 from bert.errors import InputError, RunError
 from bert.interop import parameters, sources
-from bert.interop.export import save_model_directory
 from bert.interop.hugging_face import load_model_directory
-from tests.bert.interop.every_head import assert_same_params
-
-
-def save(tiny, folder, **changes):
-    arguments = {"params": tiny.params, "tokenizer": tiny.tokenizer, "extra": tiny.extra, **changes}
-    return save_model_directory(folder, tiny.config, **arguments)
+from tests.bert.interop.every_head import assert_same_params, save
 
 
 def test_export_then_import_is_equal_bit_by_bit(tiny, tiny_tensors, tmp_path):
