@@ -13,26 +13,18 @@ _JOINERS = "\u200c\u200d"  # within words of Persian and Hindi, and within emoji
 
 
 class InputError(ValueError):
-    """Bad input, in one line: where, which value, which rule, and the way out.
-
-    Commands print it as ``error: ...`` and exit with code 2.
-    """
+    """Bad input, in one line: where, which value, which rule, and the way out. Commands exit with code 2."""
 
 
 class RunError(RuntimeError):
-    """A run that cannot go on (such as a loss that stays non-finite), in one line with the way out.
-
-    Commands print it as ``error: ...`` and exit with code 1.
-    """
+    """A run that cannot go on, in one line with the way out. Commands exit with code 1."""
 
 
 def printable(text: str, *, lines: bool = False) -> str:
     """The text as one line that a terminal shows as it is: line ends, escape codes and the like are spelled out.
 
-    Names come from whoever made a file: one with a line end in it could pass for a line of ours.
-
-    Args:
-      lines: it is several lines, whose ends (and tabs) stay.
+    Names come from whoever made a file: one with a line end in it could pass for a line of ours. ``lines``: the text
+    is several lines, whose ends (and tabs) stay.
     """
     harmless = _JOINERS + "\n\t" * lines
     return "".join(c if c in harmless or not _steers(c) else c.encode("unicode_escape").decode("ascii") for c in text)

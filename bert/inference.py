@@ -111,11 +111,9 @@ class LoadedModel:
         self.tokenizer: Tokenizer | None = found.tokenizer
 
     def fill_mask(self, text: str, top: int = 5) -> list[list[tuple[str, float]]]:
-        """The likeliest tokens for every [MASK] in the text, in order: ``[[(token, probability), ...], ...]``.
+        """The ``top`` likeliest tokens for every [MASK] in the text, in order: ``[[(token, probability), ...], ...]``.
 
-        Args:
-          text: holds the mask token at least once; "[SEP]" and the other special tokens may be written, too.
-          top: tokens for each mask; more than the vocabulary has gives all of them.
+        "[SEP]" and the other special tokens may be written in the text, too.
         """
         return self.masks(text).ranked(top)
 
@@ -124,7 +122,7 @@ class LoadedModel:
         return self.masks(text).filled()
 
     def masks(self, text: str) -> FilledMasks:
-        """What `fill_mask` and `fill` say of a text, from one run of the model: ``.ranked(top)`` and ``.filled()``."""
+        """The masks of a text filled by one run of the model: ``.ranked(top)`` and ``.filled()``."""
         self._need("mlm", "only a model with a masked-word head can fill masks")
         tokenizer = self.vocabulary
         encoding = tokenizer.encode(text, special_in_text=True)
@@ -231,10 +229,9 @@ class LoadedModel:
     def predict(
         self, rows: Sequence[Any], *, batch_size: int = 32, packed: bool = True, details: bool = False
     ) -> list[dict[str, Any]]:
-        """What the task's head says of each row, in order, by the task that the model was trained on.
+        """The prediction for each row, in order, by the task that the model was trained on.
 
-        A classifier of texts: see `classification.answers`. Spans by B/I/O tags: `bio_spans.predict`. Start and end of
-        an answer: `answer_spans.predict`. Tags of words: `tagging.predict`.
+        See `classification.answers`, `bio_spans.predict`, `answer_spans.predict` and `tagging.predict`.
 
         Args:
           rows: mappings with the columns that the model was trained on (others are not looked at), or texts, or pairs;

@@ -23,9 +23,8 @@ DEPTH = 64  # settings and tokenizers need less than 10
 def read_text(path: pathlib.Path, *, limit: int = LIMIT) -> str:
     """The text of a UTF-8 file, without a byte order mark.
 
-    Raises:
-      FileNotFoundError: no such file.
-      InputError: no regular file (a folder, a pipe, a device), more than ``limit`` bytes, no permission, not UTF-8.
+    Raises FileNotFoundError where there is none, InputError for what is no regular file, may not be read, has more than
+    ``limit`` bytes, or is not UTF-8.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
@@ -53,15 +52,11 @@ def read_object(
     """The JSON object in a file.
 
     Args:
-      path: a regular file in UTF-8, with or without a byte order mark.
-      limit: the most bytes it may have.
       finite: refuse NaN, Infinity and numbers too large for a float, which Python's `json` reads and writes.
-      half_characters: let halves of surrogate pairs pass.
+      half_characters: let halves of surrogate pairs pass, which no file and no terminal takes.
 
-    Raises:
-      FileNotFoundError: no such file.
-      InputError: what `read_text` refuses, not JSON, no object, nested deeper than `DEPTH`, a name that stands twice in
-        an object, half a surrogate pair (which no file and no terminal takes), or a number that is not finite.
+    Raises as `read_text` does, and InputError for what is not JSON or no object, for nesting deeper than `DEPTH`, and
+    for a name that stands twice in an object.
     """
     text = read_text(path, limit=limit)
     constant, number = (_refused, _finite) if finite else (None, None)

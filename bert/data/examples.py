@@ -151,10 +151,7 @@ class TrainingBatches:
             return [chosen[i : i + 1] for i in range(len(chosen))], length
         length = rows.bucket_length(int(length_N.max()), settings.max_length)
         packed = packing.pack(
-            length_N[chosen],
-            capacity=length,
-            max_examples=settings.examples_in_row,
-            seed=(settings.seed, epoch, place),
+            length_N[chosen], capacity=length, max_examples=settings.examples_in_row, seed=(settings.seed, epoch, place)
         )
         bounds = zip(packed.row_starts, packed.row_starts[1:], strict=False)
         return [chosen[packed.order[a:b]] for a, b in bounds], length

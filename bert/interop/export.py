@@ -164,13 +164,10 @@ def architecture(parts: Mapping[str, Any] | Sequence[str]) -> str:
 
 
 def check_replaceable(directory: str | os.PathLike, format: str = "huggingface", dtype: str = "float32") -> None:
-    """Refuses a directory that `save_model_directory` would not write to: nobody's files are deleted.
+    """Raises InputError for a directory that `save_model_directory` would not write to: nobody's files are deleted.
 
-    A long run asks this before it starts.
-
-    Raises:
-      InputError: it is a file, holds other files than a model directory's, was not written here, or cannot be made; or
-        it holds weights, and what is to be written is no model to load, or a rounded one.
+    It holds other files, was not written here, or cannot be made; or it holds weights, and what is to be written is no
+    model to load, or a rounded one. A long run asks this before it starts.
     """
     target = pathlib.Path(os.path.realpath(directory))
     try:

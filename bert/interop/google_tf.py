@@ -72,9 +72,7 @@ def _newest(folder: pathlib.Path) -> str:
     if name and _index(folder / name).is_file():
         return name
     logging.warning(
-        "%s: %s; it is ignored",
-        state,
-        f"names {printable(named[1])}, which is not there" if named else "names nothing",
+        "%s: %s; it is ignored", state, f"names {printable(named[1])}, which is not there" if named else "names nothing"
     )
     return ""
 

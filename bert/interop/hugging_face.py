@@ -42,9 +42,8 @@ def load_model_directory(directory: str | os.PathLike, fresh: Sequence[str] = ()
       directory: holds config.json and the weights, and usually tokenizer.json or vocab.txt.
       fresh: parts that `with_fresh` is to make new where they are not there as a whole.
 
-    Raises:
-      InputError: a file that is absent or broken; a weight that is missing, of another shape, or not finite; a
-        vocabulary with more entries than the model has rows; names of classes that are not those of the weights.
+    Raises InputError for a file that is absent or broken, for a vocabulary with more entries than the model has rows,
+    and as `accounting.read_parts` does.
     """
     folder = pathlib.Path(directory)
     restore(folder)

@@ -134,12 +134,7 @@ def answers(predicted_NC: np.ndarray, labels: Sequence[str], reading: Reading) -
 def predict(
     model: Any, rows: Sequence[Any], *, details: bool = False, batch_size: int = 32, packed: bool = True
 ) -> list[dict[str, Any]]:
-    """See `answers`; there are no further details.
-
-    Args:
-      model: a `LoadedModel` with a classifier.
-      rows: mappings with the columns that the model was trained on, or texts, or pairs.
-    """
+    """See `answers`; there are no further details. ``model``: a `LoadedModel`. ``rows``: see `texts_of`."""
     del details
     reading = reading_of(model.extra, model.labels, model.config)
     texts = texts_of(rows, reading.text)

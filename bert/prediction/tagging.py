@@ -193,11 +193,9 @@ def _entity(given: Given, kind: str, first: int, stop: int) -> dict[str, Any]:
 
 
 def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how: Any) -> list[dict[str, Any]]:
-    """See `answers`; with ``details`` also "shares": for each word the probability of each tag.
+    """See `answers`; with ``details`` also "shares": for each word the probability of each tag. ``rows``: `given_of`.
 
-    Args:
-      rows: see `given_of`.
-      how: batch_size and packed, see `LoadedModel.predict`.
+    ``how``: batch_size and packed, see `LoadedModel.predict`.
     """
     given = given_of(rows, model.vocabulary)
     reading = reading_of(model.extra, model.config)

@@ -50,10 +50,8 @@ class CorpusSettings:
     language: str = "en"
 
     def __post_init__(self):
-        for name, allowed in (
-            ("documents", ("auto", "blank_lines", "file")),
-            ("sentences", ("auto", "lines", "split", "wrapped")),
-        ):
+        choices = {"documents": ("auto", "blank_lines", "file"), "sentences": ("auto", "lines", "split", "wrapped")}
+        for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise InputError(f"{name} {getattr(self, name)!r} must be one of {', '.join(allowed)}")
 
@@ -73,11 +71,8 @@ class Corpus:
     def sections(self) -> Iterator[Section]:
         """All sections, in the order of the sources and of their lines."""
         for source in self.sources:
-            note = self.notes[printable(str(source.path))] = {
-                "bytes": source.bytes,
-                "encoding": "utf-8",
-                "documents": 0,
-            }
+            note: dict[str, Any] = {"bytes": source.bytes, "encoding": "utf-8", "documents": 0}
+            self.notes[printable(str(source.path))] = note
             for section in self._sections_of(source, note):
                 note["documents"] += section.first
                 yield section

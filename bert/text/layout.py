@@ -46,11 +46,8 @@ LONGEST_SENTENCE = 10  # lines a sentence, on average; prose has one to five, wh
 
 
 def layout_of(text: str, language: str = "en") -> str:
-    """Layout of a text, decided on its first 262,144 characters.
-
-    "wrapped": see `_is_wrapped`. Else "paragraphs": more than half of the text is in lines that hold two sentences or
-    more. Else "sentences".
-    """
+    """Layout of a text, decided on its first 262,144 characters: "wrapped" (see `_is_wrapped`), else "paragraphs" where
+    more than half of the text is in lines of two sentences or more, else "sentences"."""
     lines = [line.expandtabs().rstrip() for line in text[:SAMPLE_CHARS].split("\n")]
     if _is_wrapped(lines):
         return WRAPPED

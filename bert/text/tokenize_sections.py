@@ -148,8 +148,9 @@ def _lost(sentences: Sequence[str], tokens: np.ndarray, lengths: np.ndarray) -> 
         for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
             if token == unknown_id:
                 word = sentence[start:end]
-                normal = unicodedata.normalize("NFD", word) if settings.strip_accents else word
-                size = sum(not unicodedata.combining(c) for c in normal) if settings.strip_accents else len(word)
+                size = len(word)
+                if settings.strip_accents:
+                    size = sum(not unicodedata.combining(c) for c in unicodedata.normalize("NFD", word))
                 in_words += end - start
                 in_long_words += (end - start) * (size > settings.max_word_chars)
                 longest = max(longest, size)

@@ -200,17 +200,13 @@ class Tokenizer:
     def lower_case(self) -> bool:
         return self.settings.lower_case
 
-    @property
-    def strip_accents(self) -> bool:
-        return self.settings.strip_accents
-
     def summary(self) -> str:
         """One line for people: the vocabulary's size and what is done to text before it is looked up."""
         words = {True: "yes", False: "no"}
         others = "".join(f"; {name} {short_repr(rule)}" for name, rule in self.settings.components)
         return (
             f"vocabulary of {self.vocab_size:,}; lower-case: {words[self.lower_case]}; accents removed: "
-            f"{words[self.strip_accents]}; words longer than {self.settings.max_word_chars} characters are "
+            f"{words[self.settings.strip_accents]}; words longer than {self.settings.max_word_chars} characters are "
             f"{short_repr(self.vocab[self.unk_id])[1:-1]}{others}"
         )
 

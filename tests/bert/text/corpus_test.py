@@ -119,12 +119,7 @@ def test_json_lines(write):
     rows = [{"text": "One. Two."}, {"text": ["One. Two.", "Three\nfour."]}, {"text": None}, {"text": "a\r\nb"}]
     path = write("a.jsonl", "\n\n".join(json.dumps(row) for row in rows))
     found = read(str(path))
-    assert [sentences for _, sentences in found] == [
-        ["One.", "Two."],
-        ["One. Two.", "Three four."],
-        [],
-        ["a", "b"],
-    ]
+    assert [sentences for _, sentences in found] == [["One.", "Two."], ["One. Two.", "Three four."], [], ["a", "b"]]
     assert [name for name, _ in found] == [f"{path}:{line}" for line in (1, 3, 5, 7)]
 
 
@@ -161,10 +156,7 @@ def test_packed_files_under_another_name_are_no_text(write, data, what):
     [
         ("{'text': 1}", "line 2: not JSON"),
         ('["x"]', "line 2: has a list, not an object"),
-        (
-            '{"body": "x", "id": 1}',
-            r"line 2: has the columns body, id; set text_column to .* \(now 'text'\)",
-        ),
+        ('{"body": "x", "id": 1}', r"line 2: has the columns body, id; set text_column to .* \(now 'text'\)"),
         pytest.param('{"text": ' + "[" * 100_000 + "]" * 100_000 + "}", "line 2: not JSON", id="deep"),
         ('{"text": 5}', "2: column 'text' holds a int; a text or a list of texts is needed"),
     ],
