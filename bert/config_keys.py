@@ -1,4 +1,4 @@
-"""Keys of other people's config.json that say what `BertConfig` does not hold: another model, nothing, or who knows.
+"""Keys of a config.json that `BertConfig` does not hold: refused, harmless, or reported as unknown.
 
 The keys that BertConfig holds are in config.py. What the names and shapes of tensors say is interop/other_models.py.
 

@@ -1,4 +1,4 @@
-"""Packages that only one feature needs, and that are therefore optional (`[project.optional-dependencies]`)."""
+"""Optional packages, each for one feature (`[project.optional-dependencies]`)."""
 
 import importlib.util
 

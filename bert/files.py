@@ -1,4 +1,4 @@
-"""Files and folders that get their names only when they are complete, and one writer at a time.
+"""Atomic replacement of files and folders, which get their names only when they are complete; locks.
 
 What is being written stands beside its place in a workspace, a new folder .NAME.unfinished-RANDOM that holds
 

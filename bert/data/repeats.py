@@ -1,8 +1,7 @@
-"""Whether a text that is put behind another stands behind the same text somewhere in the store, so is no random one.
+"""Whether segment B follows segment A somewhere in the store, so that the pair is no random one.
 
-Copies, templates, logs and editions of one text have the same sentences in many documents. Where sentences repeat is
-found out once for a store, by hashes; in most corpora these are few. A pair is looked up there, and only where both its
-sides are found its tokens are compared.
+Copies, templates, logs and editions of a text repeat its sentences in many documents. Repeated sentences are found once
+for a store, by hashes; in most corpora they are few. The tokens of a pair are compared only where both sides repeat.
 """
 
 from __future__ import annotations
@@ -68,9 +67,9 @@ def follows_elsewhere(
     several = np.flatnonzero((end_K != 0) & (start_K != 0))
     known[several] |= _are_among(key_K[several], repeats.both_keys)
     maybe = np.flatnonzero(known)
-    found_K = np.zeros(len(a_end_K), bool)
+    follows_K = np.zeros(len(a_end_K), bool)
     if not len(maybe):
-        return found_K
+        return follows_K
     read, a_end, b_start = _reader(store), a_end_K[maybe], b_start_K[maybe]
     sentence_start, _ = _bounds(store, a_end - 1, "sentence_ends")
     _, sentence_end = _bounds(store, b_start, "sentence_ends")
@@ -82,8 +81,8 @@ def follows_elsewhere(
         inside = places[(places - first >= a) & (last - places >= b)]
         chosen = (before == a) & (behind == b)
         here = _hash(read, a_end[chosen], a, b_start[chosen], b, (a, b))
-        found_K[maybe[chosen]] = _are_among(here, np.sort(_hash(read, inside, a, inside, b, (a, b))))
-    return found_K
+        follows_K[maybe[chosen]] = _are_among(here, np.sort(_hash(read, inside, a, inside, b, (a, b))))
+    return follows_K
 
 
 def _find_repeats(store: Store) -> _Repeats:

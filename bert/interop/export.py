@@ -166,8 +166,8 @@ def architecture(parts: Mapping[str, Any] | Sequence[str]) -> str:
 def check_replaceable(directory: str | os.PathLike, format: str = "huggingface", dtype: str = "float32") -> None:
     """Raises InputError for a directory that `save_model_directory` would not write to: nobody's files are deleted.
 
-    It holds other files, was not written here, or cannot be made; or it holds weights, and what is to be written is no
-    model to load, or a rounded one. A long run asks this before it starts.
+    That is one with other files in it, one that was not written here or cannot be made, and one whose weights a program
+    or rounded weights would replace. A long run calls this before it starts.
     """
     target = pathlib.Path(os.path.realpath(directory))
     try:

@@ -1,6 +1,6 @@
-"""What the names and shapes of tensors say against a BERT: adapters, quantized weights, other kinds of models.
+"""Refuses weights that are no plain BERT's, by tensor names and shapes: adapters, quantized weights, other models.
 
-What config.json says is in bert/config_keys.py. Names of transformers and of Google's code are looked at alike.
+config.json is checked in bert/config_keys.py. Names of transformers and of Google's code are looked at alike.
 
 Source: peft ``tuners/``, adapters, bitsandbytes and torch.ao for what they leave in a file; transformers ``models/``.
 """

@@ -48,11 +48,11 @@ def find_sources(spec: str | Iterable[str]) -> list[Source]:
     parts = _parts(spec)
     if not parts:
         raise InputError("corpus is empty; name a folder, files such as 'texts/*.txt', or installed-docs")
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for part in parts:
         for source in _sources_of(part):
-            found.setdefault(os.path.realpath(source.path), source)
-    return list(found.values())
+            sources.setdefault(os.path.realpath(source.path), source)
+    return list(sources.values())
 
 
 def _parts(spec: str | Iterable[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What `prepare` found and kept: counts, a table for people, and notices about what will hurt later."""
+"""The counts of a `prepare` run, their table, and notices of what would hurt training."""
 
 import dataclasses
 import math
@@ -107,7 +107,7 @@ class Report:
         return [("characters", self.characters, "without blanks"), ("  lost", self.unknown_characters, lost)]
 
     def notices(self, settings: PrepareSettings) -> list[str]:
-        """One line for each thing that somebody should know before training on this."""
+        """One line for each problem to know of before training on this."""
         lines = [*self.remarks]
         if self.one_sentence >= 0.1 * self.kept:
             lines.append(
