@@ -118,9 +118,8 @@ def read_parts(
       fresh: parts of which the file may hold a piece or nothing, for they are then made new.
       reason: why a tensor that is in no part is ignored; None where the format has no reason of its own.
 
-    Raises:
-      InputError: the weights are another model's; one is missing, of another shape, not finite, or of a block beyond
-        the config's number of layers; names of classes that are not those of the weights.
+    Raises InputError for another model's weights, for one that is missing, of another shape, not finite or of a block
+    beyond the config's number of layers, and for names of classes that are not those of the weights.
     """
     file = pathlib.PurePath(config_file).name
     other_models.refuse(tensors, values, report, file, column)

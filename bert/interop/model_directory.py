@@ -88,8 +88,7 @@ def with_fresh(
       labels: names of the classes, needed for a new classifier; in another order they are the same classes.
       seed: of the new parts.
 
-    Raises:
-      InputError: an unknown part, one without the part that it reads, or a classifier without names for its classes.
+    Raises InputError for an unknown part, one without the part that it reads, or a classifier without labels.
     """
     check_fresh(parts)
     head, replaced = dict(found.params["head"]), dict(found.report.replaced)
