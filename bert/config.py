@@ -55,11 +55,7 @@ _JSON_NAMES = {
 
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
-    """An encoder's sizes and its way of computing; checked when it is made.
-
-    Raises:
-      InputError: for a value out of range, naming it, the rule and the way out.
-    """
+    """An encoder's sizes and its way of computing. Raises InputError for a value out of range."""
 
     vocab_size: int  # rows of the token table
     hidden_size: int = 768
@@ -132,12 +128,8 @@ class BertConfig:
     def from_json(cls, values: Mapping[str, Any], *, source: str = "config.json") -> BertConfig:
         """The encoder that a Hugging Face ``config.json`` or Google's ``bert_config.json`` describes.
 
-        Args:
-          values: the file's parsed object; keys that say nothing about the encoder's sizes are left alone.
-          source: the file's name, for messages.
-
-        Raises:
-          InputError: for another kind of model, a missing size, or a value out of range.
+        Keys that say nothing about the encoder's sizes are left alone. Raises InputError, naming ``source``, for
+        another kind of model, a missing size, or a value out of range.
         """
         config_keys.refuse_other_models(values, source)
         needed = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
@@ -155,7 +147,7 @@ class BertConfig:
 
     @classmethod
     def json_notes(cls, values: Mapping[str, Any], *, source: str = "config.json") -> list[str]:
-        """What a person should know who relies on such a file: keys and classes that nothing here reads."""
+        """One line each for keys and for classes that nothing here reads."""
         return config_keys.notes(values, _JSON_NAMES.values(), source)
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Keys of other people's config.json that say what `BertConfig` does not hold: another model, nothing, or who knows.
+"""Keys of a config.json that `BertConfig` does not hold: refused, harmless, or reported as unknown.
 
 The keys that BertConfig holds are in config.py. What the names and shapes of tensors say is interop/other_models.py.
 
@@ -72,11 +72,7 @@ def says_bert(values: Mapping[str, Any]) -> bool:
 
 
 def refuse_other_models(values: Mapping[str, Any], source: str) -> None:
-    """Refuses what is no BERT encoder.
-
-    Raises:
-      InputError: naming the key, its value and what it means.
-    """
+    """Raises InputError for what is no BERT encoder, naming the key, its value and what it means."""
     kind = values.get("model_type")  # absent in files from before 2020 and in Google's
     if kind not in (None, "bert"):
         raise InputError(f"{source}: model_type is {kind!r:.100}; only 'bert' can be loaded here")
@@ -100,25 +96,19 @@ def refuse_other_models(values: Mapping[str, Any], source: str) -> None:
             "ELECTRA and ALBERT; only models with one width can be loaded here"
         )
     for key, value in values.items():
-        meaning = next(
-            (told for pattern, told in _OTHER_COMPUTATION.items() if re.search(f"(^|_)({pattern})", key)), None
-        )
-        if meaning and value:
-            raise InputError(f"{source}: {key} is {value!r:.100}: {meaning}; only a plain BERT can be loaded here")
+        for pattern, meaning in _OTHER_COMPUTATION.items():
+            if value and re.search(f"(^|_)({pattern})", key):
+                raise InputError(f"{source}: {key} is {value!r:.100}: {meaning}; only a plain BERT can be loaded here")
 
 
 def notes(values: Mapping[str, Any], held: Collection[str], source: str) -> list[str]:
-    """What a person should know who relies on the file: classes and keys that nothing here reads.
-
-    Args:
-      held: the keys that are read elsewhere.
-    """
-    found = []
+    """One line each for classes and for keys that nothing here reads; the keys ``held`` are read elsewhere."""
+    lines = []
     others = [name for name in architectures(values) if family(name) != "Bert"]
     if others:
-        found.append(f"{source}: architectures names {', '.join(others)[:200]}, not known here; read as a BERT")
+        lines.append(f"{source}: architectures names {', '.join(others)[:200]}, not known here; read as a BERT")
     unknown = sorted(key for key, value in values.items() if key not in KNOWN and key not in held and value is not None)
     if unknown:
         shown = ", ".join(key[:60] for key in unknown[:12]) + (", ..." if len(unknown) > 12 else "")
-        found.append(f"{source}: not known here, so without effect, whatever they mean elsewhere: {shown}")
-    return found
+        lines.append(f"{source}: not known here, so without effect, whatever they mean elsewhere: {shown}")
+    return lines

@@ -1,41 +1,49 @@
-"""The two exceptions that reach a person as one line instead of a traceback; texts of others in them; failed writes."""
+"""The two exceptions that a person sees as one line instead of a traceback; texts of others in them; failed writes."""
 
 import errno
 import os
+import reprlib
 import unicodedata
+from collections.abc import Iterable
+from typing import Any
 
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel = 1  # what is nested deeper could make a line of any length
 _JOINERS = "\u200c\u200d"  # within words of Persian and Hindi, and within emoji
 
 
 class InputError(ValueError):
-    """Bad input, told in one line: where, which value, which rule, and the way out.
-
-    Commands print it as ``error: ...`` and exit with code 2.
-    """
+    """Bad input, in one line: where, which value, which rule, and the way out. Commands exit with code 2."""
 
 
 class RunError(RuntimeError):
-    """A run that cannot go on (such as a loss that stays non-finite), told in one line with the way out.
-
-    Commands print it as ``error: ...`` and exit with code 1.
-    """
+    """A run that cannot go on, in one line with the way out. Commands exit with code 1."""
 
 
 def printable(text: str, *, lines: bool = False) -> str:
     """The text as one line that a terminal shows as it is: line ends, escape codes and the like are spelled out.
 
-    Names come from whoever made a file: one with a line end in it could pass for a line of ours.
-
-    Args:
-      lines: it is several lines, whose ends (and tabs) stay.
+    Names come from whoever made a file: one with a line end in it could pass for a line of ours. ``lines``: the text
+    is several lines, whose ends (and tabs) stay.
     """
-    kept = _JOINERS + "\n\t" * lines
-    return "".join(c if c in kept or not _steers(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+    harmless = _JOINERS + "\n\t" * lines
+    return "".join(c if c in harmless or not _steers(c) else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def _steers(character: str) -> bool:
-    """Whether it is a control or format character, half a character, or the end of a line or paragraph."""
+    """Whether it is a control or format character, an unpaired surrogate, or the end of a line or paragraph."""
     return not character.isprintable() and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def short_repr(value: Any) -> str:
+    """The `repr` of a value from a file: a line without control characters, cut where long."""
+    return _SHORT.repr(value)
+
+
+def listed(names: Iterable[str], most: int = 20) -> str:
+    """The first ``most`` names with commas between them, long ones cut, and how many more there are."""
+    short = [name if len(name) <= 100 else f"{name[:100]}..." for name in names]
+    return ", ".join(short[:most]) + (f" and {len(short) - most:,} more" if len(short) > most else "")
 
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -1,4 +1,4 @@
-"""Packages that only one feature needs, and that are therefore optional (`[project.optional-dependencies]`)."""
+"""Optional packages, each for one feature (`[project.optional-dependencies]`)."""
 
 import importlib.util
 
@@ -6,16 +6,12 @@ from bert.errors import InputError
 
 
 def check_installed(module: str, package: str, extra: str, what: str) -> None:
-    """Checks that an optional package is there, without importing it.
+    """Raises InputError where an optional package is not installed; imports nothing.
 
     Args:
-      module: name by which it is imported.
-      package: name by which it is installed.
+      module, package: the names by which it is imported and installed.
       extra: the extra of this project that holds it.
       what: what needs it, for the message.
-
-    Raises:
-      InputError: it is not installed.
     """
     if importlib.util.find_spec(module) is None:
         raise InputError(f"{what} needs the package {package}: pip install {package} (it is in the extra {extra!r})")

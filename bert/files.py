@@ -1,4 +1,4 @@
-"""Files and folders that get their names only when they are complete, and one writer at a time.
+"""Atomic replacement of files and folders, which get their names only when they are complete; locks.
 
 What is being written stands beside its place in a workspace, a new folder .NAME.unfinished-RANDOM that holds
 
@@ -56,7 +56,7 @@ def lock(path: pathlib.Path, busy: str) -> Iterator[bool]:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """JSON with a line end. Half characters, which a file name may hold and UTF-8 cannot, are escaped."""
+    """JSON with a line end. Unpaired surrogates, which a file name may hold and UTF-8 cannot, are escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     return (json.dumps(value, indent=indent) if re.search("[\ud800-\udfff]", text) else text) + "\n"
 
@@ -261,6 +261,6 @@ def _workspaces(target: pathlib.Path) -> Iterator[tuple[pathlib.Path, bool]]:
 
 def _clear(place: pathlib.Path, target: pathlib.Path) -> None:
     """Deletes a workspace, its mark last, unless it holds the only folder; where it fails, the next writer does it."""
-    only = (place / "old").exists() and not target.exists()
-    for part in () if only else ("new", "old", ""):
-        shutil.rmtree(place / part, ignore_errors=True)
+    if target.exists() or not (place / "old").exists():
+        for part in ("new", "old", ""):
+            shutil.rmtree(place / part, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A trained model at work: load any model directory, fill masks, embed texts, look inside, save again.
+"""Inference with a trained model: load any model directory, fill masks, embed texts, look inside, save again.
 
 Everything runs through two compiled functions (bert/model/forward.py) whose shapes come from a short list of lengths
 and row counts, so a new text compiles nothing once its length bucket has been seen.
@@ -50,10 +50,7 @@ class Attention(NamedTuple):
 def load(path: str | os.PathLike) -> "LoadedModel":
     """The model in a model directory, in a run directory, or in Google's TensorFlow 1 checkpoint; see `sources.read`.
 
-    What became of each tensor is in the model's ``report``, and goes to the log.
-
-    Raises:
-      InputError: nothing to load there, or a file in it is broken.
+    The model's ``report``, which goes to the log, accounts for every tensor.
     """
     return LoadedModel(sources.read(path))
 
@@ -114,11 +111,9 @@ class LoadedModel:
         self.tokenizer: Tokenizer | None = found.tokenizer
 
     def fill_mask(self, text: str, top: int = 5) -> list[list[tuple[str, float]]]:
-        """The likeliest tokens for every [MASK] in the text, in order: ``[[(token, probability), ...], ...]``.
+        """The ``top`` likeliest tokens for every [MASK] in the text, in order: ``[[(token, probability), ...], ...]``.
 
-        Args:
-          text: holds the mask token at least once; "[SEP]" and the other special tokens may be written, too.
-          top: tokens for each mask; more than the vocabulary has gives all of them.
+        "[SEP]" and the other special tokens may be written in the text, too.
         """
         return self.masks(text).ranked(top)
 
@@ -127,7 +122,7 @@ class LoadedModel:
         return self.masks(text).filled()
 
     def masks(self, text: str) -> FilledMasks:
-        """What `fill_mask` and `fill` say of a text, from one run of the model: ``.ranked(top)`` and ``.filled()``."""
+        """The masks of a text filled by one run of the model: ``.ranked(top)`` and ``.filled()``."""
         self._need("mlm", "only a model with a masked-word head can fill masks")
         tokenizer = self.vocabulary
         encoding = tokenizer.encode(text, special_in_text=True)
@@ -173,12 +168,7 @@ class LoadedModel:
         return vectors_ND
 
     def outputs(
-        self,
-        token_ids: Any,
-        type_ids: Any = None,
-        mask: Any = None,
-        *,
-        look_inside: bool = False,
+        self, token_ids: Any, type_ids: Any = None, mask: Any = None, *, look_inside: bool = False
     ) -> dict[str, np.ndarray]:
         """What the encoder and the heads that are there give for token ids, as float32 arrays.
 
@@ -207,8 +197,8 @@ class LoadedModel:
         arrays = {"token_ids": token_ids_BT, "type_ids": type_ids_BT, "example_ids": mask_BT}
         batch = rows.padded(arrays, bucket_length(T, limit), rows.power_of_two(B))
         inside = ("hidden_states", "attentions") if look_inside else ()
-        found = self._forward(batch, (*self._output_names(), *inside))
-        return {name: forward.without_padding(name, value, B, T) for name, value in found.items()}
+        wanted = ("sequence_output", *forward.head_outputs(self.parts), *inside)
+        return {name: forward.without_padding(name, v, B, T) for name, v in self._forward(batch, wanted).items()}
 
     def attention(self, text: str, layer: int = 0, *, pair: str | None = None) -> Attention:
         """Pieces, scores and weights of one layer (0 = the first) for a text, or for a text and its ``pair``."""
@@ -239,10 +229,9 @@ class LoadedModel:
     def predict(
         self, rows: Sequence[Any], *, batch_size: int = 32, packed: bool = True, details: bool = False
     ) -> list[dict[str, Any]]:
-        """What the task's head says of each row, in order, by the task that the model was trained on.
+        """The prediction for each row, in order, by the task that the model was trained on.
 
-        A classifier of texts: see `classification.answers`. Spans by B/I/O tags: `bio_spans.predict`. Start and end of
-        an answer: `answer_spans.predict`. Tags of words: `tagging.predict`.
+        See `classification.answers`, `bio_spans.predict`, `answer_spans.predict` and `tagging.predict`.
 
         Args:
           rows: mappings with the columns that the model was trained on (others are not looked at), or texts, or pairs;
@@ -255,11 +244,7 @@ class LoadedModel:
 
     @property
     def task(self) -> str:
-        """What the head was trained for, a key of `TASKS`; of a model that others trained by the head's kind.
-
-        Raises:
-          InputError: there is no such head.
-        """
+        """What the head was trained for, a key of `TASKS`; of a model that others trained by the head's kind."""
         for key in TASKS:
             if key in self.extra:
                 return key
@@ -296,11 +281,10 @@ class LoadedModel:
         """One line on what was loaded: where from, sizes, heads, vocabulary and letter case."""
         config, tokenizer = self.config, self.tokenizer
         sizes = f"{config.num_layers} layers of width {config.hidden_size}, {config.max_position_embeddings} positions"
-        vocabulary = "vocabulary: none"
+        vocabulary = "none"
         if tokenizer is not None:
-            lower_case = "yes" if tokenizer.lower_case else "no"
-            vocabulary = f"vocabulary: {tokenizer.vocab_size:,} entries, lower-case: {lower_case}"
-        return f"{printable(str(self.source))}: {sizes}; parts: {', '.join(self.parts)}; {vocabulary}"
+            vocabulary = f"{tokenizer.vocab_size:,} entries, lower-case: {'yes' if tokenizer.lower_case else 'no'}"
+        return f"{printable(self.source)}: {sizes}; parts: {', '.join(self.parts)}; vocabulary: {vocabulary}"
 
     def __repr__(self) -> str:
         return f"<LoadedModel {self.summary()}>"
@@ -323,9 +307,6 @@ class LoadedModel:
 
     def _forward(self, batch: Batch, wanted: tuple[str, ...]) -> dict[str, Array]:
         return forward.outputs(self._on_device, batch, config=self.config, wanted=wanted)
-
-    def _output_names(self) -> tuple[str, ...]:
-        return ("sequence_output", *forward.head_outputs(self.parts))
 
     def _need(self, part: str, way_out: str) -> None:
         if part not in self.parts:
@@ -351,6 +332,6 @@ class LoadedModel:
 
     def _class_names(self) -> tuple[str, str]:
         """Of the next-sentence head, in the order of its logits; what others trained is next sentence."""
-        told = self.extra.get("pretraining")
-        objective = told.get("objective") if isinstance(told, dict) else "nsp"
+        pretraining = self.extra.get("pretraining")
+        objective = pretraining.get("objective") if isinstance(pretraining, dict) else "nsp"
         return CLASS_NAMES.get(str(objective), CLASS_NAMES["nsp"])

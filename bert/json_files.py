@@ -10,26 +10,21 @@ import json
 import math
 import pathlib
 import re
-import reprlib
 import stat
 import sys
 from typing import Any
 
-from bert.errors import InputError
+from bert.errors import InputError, short_repr
 
 LIMIT = 1 << 25  # bytes; half a million vocabulary entries at some 25 bytes each take 12 MB
 DEPTH = 64  # settings and tokenizers need less than 10
-
-_SHORT = reprlib.Repr()
-_SHORT.maxlevel = 1  # what is nested deeper could make a line of any length
 
 
 def read_text(path: pathlib.Path, *, limit: int = LIMIT) -> str:
     """The text of a UTF-8 file, without a byte order mark.
 
-    Raises:
-      FileNotFoundError: no such file.
-      InputError: no regular file (a folder, a pipe, a device), more than ``limit`` bytes, no permission, not UTF-8.
+    Raises FileNotFoundError where there is none, InputError for what is no regular file, may not be read, has more than
+    ``limit`` bytes, or is not UTF-8.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
@@ -57,15 +52,11 @@ def read_object(
     """The JSON object in a file.
 
     Args:
-      path: a regular file in UTF-8, with or without a byte order mark.
-      limit: the most bytes it may have.
       finite: refuse NaN, Infinity and numbers too large for a float, which Python's `json` reads and writes.
-      half_characters: let halves of surrogate pairs pass.
+      half_characters: let halves of surrogate pairs pass, which no file and no terminal takes.
 
-    Raises:
-      FileNotFoundError: no such file.
-      InputError: what `read_text` refuses, not JSON, no object, nested deeper than `DEPTH`, a name that stands twice in
-        an object, half a surrogate pair (which no file and no terminal takes), or a number that is not finite.
+    Raises as `read_text` does, and InputError for what is not JSON or no object, for nesting deeper than `DEPTH`, and
+    for a name that stands twice in an object.
     """
     text = read_text(path, limit=limit)
     constant, number = (_refused, _finite) if finite else (None, None)
@@ -86,19 +77,14 @@ def read_object(
     return value
 
 
-def short_repr(value: Any) -> str:
-    """The `repr` of a value from a file as messages show it: a line without control characters, cut where long."""
-    return _SHORT.repr(value)
-
-
 def object_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """For `json`: an object of these pairs. Raises ValueError where a name stands twice, which JSON would let pass."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         names: set[str] = set()
         twice = next(name for name, _ in pairs if name in names or names.add(name))  # type: ignore[func-returns-value]
         raise ValueError(f"the name {short_repr(twice)} stands twice in one object")
-    return found
+    return value
 
 
 def _finite(digits: str) -> float:
@@ -119,9 +105,7 @@ def _check_inside(value: dict[str, Any], path: pathlib.Path, finite: bool) -> No
         integers = [item for item in inner if type(item) is int] if finite else []
         if integers and max(max(integers), -min(integers)).bit_length() >= sys.float_info.max_exp:
             raise InputError(f"{path}: holds an integer larger than any float; correct the file")
-        level = (
-            [item for item in inner if isinstance(item, dict | list)] if {dict, list} & set(map(type, inner)) else []
-        )
-        if not level:
+        if not {dict, list} & set(map(type, inner)):
             return
+        level = [item for item in inner if isinstance(item, dict | list)]
     raise InputError(f"{path}: nested deeper than {DEPTH} levels; the file is damaged")

@@ -74,16 +74,13 @@ def take(examples: Encoded, chosen: Sequence[int]) -> Encoded:
 
 @dataclasses.dataclass(frozen=True)
 class ExampleSettings:
-    """How examples become batches.
+    """How examples become batches. Raises InputError for a value below 1.
 
     Attributes:
       batch_size: examples in a batch of training; rows in one of prediction.
       max_length: tokens in a row at most.
       packed: several examples in a row.
       row_unit: rows of a batch are a multiple of it (devices that share them, times micro-batches).
-
-    Raises:
-      InputError: for a value below 1.
     """
 
     batch_size: int
@@ -154,10 +151,7 @@ class TrainingBatches:
             return [chosen[i : i + 1] for i in range(len(chosen))], length
         length = rows.bucket_length(int(length_N.max()), settings.max_length)
         packed = packing.pack(
-            length_N[chosen],
-            capacity=length,
-            max_examples=settings.examples_in_row,
-            seed=(settings.seed, epoch, place),
+            length_N[chosen], capacity=length, max_examples=settings.examples_in_row, seed=(settings.seed, epoch, place)
         )
         bounds = zip(packed.row_starts, packed.row_starts[1:], strict=False)
         return [chosen[packed.order[a:b]] for a, b in bounds], length

@@ -228,25 +228,25 @@ def _exchange(store, parts, label_N, document_N, room, rng):
 def _partners(store, parts, document_M, room, rng) -> tuple[np.ndarray, np.ndarray]:
     """(left [K], right [K]): pairs to swap, K about M / 4 so that half of the M chunks become random.
 
-    A swap that would put a B behind a text that it follows somewhere is not made; others are looked for a few times.
+    No swap puts a B behind a text that it follows somewhere; other partners are searched for a few times.
     """
     a_start, a_length, b_start, b_length = parts
     wanted = _about(len(b_length) / 4, rng)
-    found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+    pairs = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
     is_free = np.ones(len(b_length), bool)
     for _ in range(_SEARCHES):
         free = np.flatnonzero(is_free)
         left, right = _similar(store, a_length, b_start, b_length, document_M, free, wanted, room, rng)
         to, source = np.concatenate([left, right]), np.concatenate([right, left])
-        kept = np.minimum(b_length[source], room - a_length[to])
-        wrong = follows_elsewhere(store, a_start[to] + a_length[to], a_length[to], b_start[source], kept)
+        length = np.minimum(b_length[source], room - a_length[to])
+        wrong = follows_elsewhere(store, a_start[to] + a_length[to], a_length[to], b_start[source], length)
         good = ~wrong.reshape(2, -1).any(axis=0)
-        found.append((left[good], right[good]))
+        pairs.append((left[good], right[good]))
         if good.all():
             break
         wanted -= int(np.count_nonzero(good))
         is_free[left[good]] = is_free[right[good]] = False
-    return np.concatenate([left for left, _ in found]), np.concatenate([right for _, right in found])
+    return np.concatenate([left for left, _ in pairs]), np.concatenate([right for _, right in pairs])
 
 
 def _similar(store, a_length, b_start, b_length, document_M, free, wanted, room, rng) -> tuple[np.ndarray, np.ndarray]:
@@ -255,7 +255,7 @@ def _similar(store, a_length, b_start, b_length, document_M, free, wanted, room,
     First among B of equal length, then of nearly equal length, as long as both results fit the room. Only where a small
     corpus offers too few of these may a B be longer than its new place.
     """
-    found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+    pairs = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
     key_D = rng.permutation(int(document_M[-1]) + 1) if len(document_M) else document_M
     widths = [1 << power for power in range(room.bit_length() + 1)]
     for may_cut, width in [(False, width) for width in widths] + [(True, width) for width in widths]:
@@ -267,12 +267,12 @@ def _similar(store, a_length, b_start, b_length, document_M, free, wanted, room,
             good &= (a_length[left] + b_length[right] <= room) & (a_length[right] + b_length[left] <= room)
         order = rng.permutation(np.flatnonzero(good))
         left, right = _without_copies(store, left[order], right[order], b_start, b_length, wanted)
-        found.append((left, right))
+        pairs.append((left, right))
         wanted -= len(left)
         taken = np.zeros(len(b_length), bool)
         taken[left] = taken[right] = True
         free = free[~taken[free]]
-    return np.concatenate([left for left, _ in found]), np.concatenate([right for _, right in found])
+    return np.concatenate([left for left, _ in pairs]), np.concatenate([right for _, right in pairs])
 
 
 def _pair_up(index_M: np.ndarray, bucket_M: np.ndarray, document_M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -63,9 +63,6 @@ def cut(
       max_length: tokens of a window at most, with those before and [SEP].
       step: see `windows.windows`.
       pair: whether the pieces are segment B.
-
-    Raises:
-      InputError: the step is larger than the room that is left for pieces.
     """
     examples: list[tuple[Sequence[int], int]] = []
     text_W, bounds_W2, places_W, place_K, position = [], [], [], [], 0

@@ -1,14 +1,13 @@
-"""Whether a text that is put behind another stands behind the same text somewhere in the store, so is no random one.
+"""Whether segment B follows segment A somewhere in the store, so that the pair is no random one.
 
-Copies, templates, logs and editions of one text have the same sentences in many documents. Where sentences repeat is
-found out once for a store, by hashes; in most corpora these are few. A pair is looked up there, and only where both its
-sides are found its tokens are compared.
+Copies, templates, logs and editions of a text repeat its sentences in many documents. Repeated sentences are found once
+for a store, by hashes; in most corpora they are few. The tokens of a pair are compared only where both sides repeat.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -59,39 +58,35 @@ def follows_elsewhere(
     start_K = _keys_at(repeats.starts, repeats.start_keys, b_start_K)
     # The text may stand where this B stands, where this A stands, or at a third place.
     key_K, known = end_K * _FACTOR + start_K, np.zeros(len(a_end_K), bool)
-    for own_K, positions, keys, other_K in (
+    for hash_K, positions, keys, other_K in (
         (end_K, repeats.ends, repeats.end_keys, b_start_K),
         (start_K, repeats.starts, repeats.start_keys, a_end_K),
     ):
-        several = np.flatnonzero(own_K)
-        known[several] |= own_K[several] == _keys_at(positions, keys, other_K[several])
+        several = np.flatnonzero(hash_K)
+        known[several] |= hash_K[several] == _keys_at(positions, keys, other_K[several])
     several = np.flatnonzero((end_K != 0) & (start_K != 0))
     known[several] |= _are_among(key_K[several], repeats.both_keys)
     maybe = np.flatnonzero(known)
-    found_K = np.zeros(len(a_end_K), bool)
+    follows_K = np.zeros(len(a_end_K), bool)
     if not len(maybe):
-        return found_K
+        return follows_K
     read, a_end, b_start = _reader(store), a_end_K[maybe], b_start_K[maybe]
-    before = np.minimum(np.maximum(a_length_K[maybe], a_end - _sentences(store, a_end - 1)[0]), COMPARED[0])
-    behind = np.minimum(np.maximum(b_length_K[maybe], _sentences(store, b_start)[1] - b_start), COMPARED[1])
+    sentence_start, _ = _bounds(store, a_end - 1, "sentence_ends")
+    _, sentence_end = _bounds(store, b_start, "sentence_ends")
+    before = np.minimum(np.maximum(a_length_K[maybe], a_end - sentence_start), COMPARED[0])
+    behind = np.minimum(np.maximum(b_length_K[maybe], sentence_end - b_start), COMPARED[1])
     places = np.concatenate([repeats.both[_are_among(repeats.both_keys, np.sort(key_K[maybe]))], a_end, b_start])
-    first, last = _documents(store, places)
+    first, last = _bounds(store, places, "document_ends")
     for a, b in sorted(set(zip(before.tolist(), behind.tolist(), strict=True))):
         inside = places[(places - first >= a) & (last - places >= b)]
         chosen = (before == a) & (behind == b)
         here = _hash(read, a_end[chosen], a, b_start[chosen], b, (a, b))
-        found_K[maybe[chosen]] = _are_among(here, np.sort(_hash(read, inside, a, inside, b, (a, b))))
-    return found_K
+        follows_K[maybe[chosen]] = _are_among(here, np.sort(_hash(read, inside, a, inside, b, (a, b))))
+    return follows_K
 
 
 def _find_repeats(store: Store) -> _Repeats:
-    def with_last(block: _Block) -> tuple[np.ndarray, np.ndarray]:
-        return block.bounds[1:], _hash(block.read, block.bounds[1:], block.lengths, block.bounds[1:], 0, _HASHED)
-
-    def with_first(block: _Block) -> tuple[np.ndarray, np.ndarray]:
-        return block.bounds[:-1], _hash(block.read, block.bounds[:-1], 0, block.bounds[:-1], block.lengths, _HASHED)
-
-    (ends, end_keys), (starts, start_keys) = _repeated(store, with_last), _repeated(store, with_first)
+    (ends, end_keys), (starts, start_keys) = _repeated(store, at_end=True), _repeated(store, at_end=False)
     both = ends[_are_among(ends, starts)]
     keys = _keys_at(ends, end_keys, both) * _FACTOR + _keys_at(starts, start_keys, both)
     order = np.argsort(keys)
@@ -106,28 +101,19 @@ def _keys_at(positions: np.ndarray, keys: np.ndarray, wanted_K: np.ndarray) -> n
     return np.where(positions[place_K] == wanted_K, keys[place_K], np.uint64(0))
 
 
-class _Block(NamedTuple):
-    """Some sentences of a shard that follow each other."""
-
-    read: Read
-    bounds: np.ndarray  # int64 [sentences + 1], positions in the store
-    lengths: np.ndarray  # int64 [sentences]
-
-
-def _blocks(store: Store) -> Iterator[_Block]:
+def _repeated(store: Store, *, at_end: bool) -> tuple[np.ndarray, np.ndarray]:
+    """int64, uint64: ascending ends (or beginnings) of sentences whose hash another one has, too, and the hashes."""
+    positions, hashes = [np.zeros(0, np.int64)], [np.zeros(0, np.uint64)]
     for shard in store.shards:
         for start in range(0, len(shard.sentence_ends), _BLOCK):
             ends = np.asarray(shard.sentence_ends[start : start + _BLOCK])
             bounds = np.concatenate([shard.sentence_ends[start - 1 : start] if start else [0], ends])
-            yield _Block(_reader_of_shard(shard), shard.token_start + bounds, np.diff(bounds))
-
-
-def _repeated(store: Store, hashes: Callable[[_Block], tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """(positions, ascending, whose hash another has, too; their hashes), int64 and uint64."""
-    found = [hashes(block) for block in _blocks(store)]
-    if not found:
-        return np.zeros(0, np.int64), np.zeros(0, np.uint64)
-    position_N, hash_N = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+            lengths = np.diff(bounds)
+            position = shard.token_start + (bounds[1:] if at_end else bounds[:-1])
+            before, behind = (lengths, 0) if at_end else (0, lengths)
+            positions.append(position)
+            hashes.append(_hash(_reader_of_shard(shard), position, before, position, behind, _HASHED))
+    position_N, hash_N = np.concatenate(positions), np.concatenate(hashes)
     ordered = np.sort(hash_N)
     several = _are_among(hash_N, np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
     return position_N[several], hash_N[several]
@@ -167,20 +153,11 @@ def _are_among(values: np.ndarray, ordered: np.ndarray) -> np.ndarray:
     return ordered[np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)] == values
 
 
-def _sentences(store: Store, position_N: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """int64 [N] each: where the sentences with these tokens begin and end."""
-    return _bounds(store, position_N, lambda shard: shard.sentence_ends)
-
-
-def _documents(store: Store, position_N: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """int64 [N] each: where the documents with these tokens begin and end."""
-    return _bounds(store, position_N, lambda shard: shard.document_ends)
-
-
-def _bounds(store, position_N, ends_of: Callable[[Shard], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _bounds(store: Store, position_N: np.ndarray, ends_name: str) -> tuple[np.ndarray, np.ndarray]:
+    """int64 [N] each: where the sentences or documents with these tokens begin and end."""
     first_N, last_N = np.zeros_like(position_N), np.zeros_like(position_N)
     for shard in store.shards:
-        ends, local_N = ends_of(shard), position_N - shard.token_start
+        ends, local_N = getattr(shard, ends_name), position_N - shard.token_start
         here = np.flatnonzero((local_N >= 0) & (local_N < len(shard.tokens)))
         number = np.searchsorted(ends, local_N[here], side="right")
         first_N[here] = shard.token_start + np.where(number > 0, ends[np.maximum(number - 1, 0)], 0)

@@ -68,15 +68,12 @@ def padded(arrays: Batch, length: int, size: int) -> Batch:
 
 
 def whole_numbers(values: Any, name: str, shape: tuple[int, ...] | None, count: int, what: str) -> np.ndarray:
-    """int32 [B, T] with every value in 0..count-1.
+    """int32 [B, T] with every value in 0..count-1; InputError for any other.
 
     Args:
       values: anything NumPy takes for an array.
       shape: the shape that is wanted; None for any [B, T].
       what: what the model has ``count`` of, for messages.
-
-    Raises:
-      InputError: another shape, no whole numbers, or a value out of range, by row and position.
     """
     try:
         array = np.asarray(values)

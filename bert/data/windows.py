@@ -16,10 +16,7 @@ def windows(count: int, room: int, step: int) -> list[tuple[int, int]]:
 
     Args:
       room: tokens in a window at most.
-      step: tokens from the start of a window to the start of the next; ``room - step`` of them are in both.
-
-    Raises:
-      InputError: no room, a step below 1, or one above the room, which would skip tokens.
+      step: tokens from the start of a window to the start of the next, 1 to ``room``; ``room - step`` are in both.
     """
     if room < 1:
         raise InputError("windows have no room for tokens of the text; raise max_length")
@@ -33,11 +30,7 @@ def windows(count: int, room: int, step: int) -> list[tuple[int, int]]:
 
 
 def owners(count: int, spans: list[tuple[int, int]]) -> np.ndarray:
-    """int64 [K]: for each token the window in which the nearer edge is farthest away; of equal ones the first.
-
-    Args:
-      spans: of `windows`.
-    """
+    """int64 [K]: for each token the first of the `windows` in which the nearer edge is farthest away."""
     bounds_W2 = np.array(spans, np.int64)
     # The next window is better once its left edge is farther away than this one's right edge: t - start > end - 1 - t.
     last_W = bounds_W2[:-1, 1] - 1 + bounds_W2[1:, 0]

@@ -36,8 +36,7 @@ _BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
 def canonical_tensors(file: Tensors, report: Report) -> Selected:
     """The file's tensors under the table's spelling of their names; buffers are left to the report.
 
-    Raises:
-      InputError: two tensors of the file mean the same parameter and differ.
+    Raises InputError where two tensors are the same parameter and differ.
     """
     names: dict[str, str] = {}
     for name in file:
@@ -74,11 +73,9 @@ def classifier_kind(
 
 
 def settle_decoder(tensors: Selected, values: Mapping[str, Any], report: Report) -> None:
-    """Takes the masked-word head's copy of the token table out, and leaves its bias under one name.
+    """Drops the masked-word head's copy of the token table, and leaves its bias under one name.
 
-    Raises:
-      InputError: the copy differs from the table (the head is not tied to it), or the two biases differ; the
-        configuration says that the head has a table of its own, and the file has none.
+    Raises InputError where a copy differs, or where the configuration promises a table of its own and none is there.
     """
     if values.get("tie_word_embeddings") is False and _DECODER_WEIGHT not in tensors and _TRANSFORM in tensors:
         raise InputError(
@@ -121,10 +118,8 @@ def read_parts(
       fresh: parts of which the file may hold a piece or nothing, for they are then made new.
       reason: why a tensor that is in no part is ignored; None where the format has no reason of its own.
 
-    Raises:
-      InputError: the weights are another model's, or have an adapter beside them; a weight that is missing, of another
-        shape, or not finite; a block beyond the config's number of
-        layers; names of classes that are not those of the weights.
+    Raises InputError for another model's weights, for one that is missing, of another shape, not finite or of a block
+    beyond the config's number of layers, and for names of classes that are not those of the weights.
     """
     file = pathlib.PurePath(config_file).name
     other_models.refuse(tensors, values, report, file, column)
@@ -148,15 +143,15 @@ def _leave_incomplete(
     """The parts without those that are to be made new and of which a tensor is absent; what they left is reported."""
     # A new classifier takes the place of one of the other kind, too.
     fresh = {*fresh, *(WITH_CLASSES if set(WITH_CLASSES) & set(fresh) else ())} - {"encoder"}
-    kept = []
+    whole = []
     for part in parts:
         names = [weight.outside(column).name for weight in PARTS[part]]
         if part not in fresh or all(name in tensors for name in names):
-            kept.append(part)
+            whole.append(part)
             continue
         left = [tensors.own_name(name) for name in names if name in tensors]
         report.replaced |= dict.fromkeys(left, f"a piece of {part}, which is made new")
-    return tuple(kept)
+    return tuple(whole)
 
 
 def _account_for_rest(

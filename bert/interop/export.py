@@ -56,11 +56,8 @@ def save_model_directory(
       largest_file: bytes of weights beyond which they are split into several files with an index.
 
     Raises:
-      InputError: an unknown format or dtype; a directory that may not be replaced (`check_replaceable`), or cannot be
-        made or written; a weight that is not finite, or too large for the dtype; a parameter without a Hugging Face
-        name; a part without the one that it reads; another number of labels than classes, one name for two classes, or
-        one that is no text; of "onnx", the package onnx missing or a model of one position; of both programs, weights
-        above 2 GB.
+      InputError: an unknown format or dtype, or a directory that cannot be written or replaced; weights or labels that
+        the format cannot hold; the package onnx is missing.
     """
     check_choices(format, dtype)
     target = pathlib.Path(os.path.realpath(directory))
@@ -88,11 +85,7 @@ def save_model_directory(
 
 
 def check_choices(format: str, dtype: str) -> None:
-    """Refuses a format or dtype that there is not, and a dtype that the format cannot hold.
-
-    Raises:
-      InputError: naming the value and those that may be chosen.
-    """
+    """Raises InputError for an unknown format or dtype, and for a dtype that the format cannot hold."""
     for name, value, allowed in (("format", format, FORMATS), ("dtype", dtype, tuple(DTYPES))):
         if value not in allowed:
             raise InputError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}")
@@ -171,13 +164,10 @@ def architecture(parts: Mapping[str, Any] | Sequence[str]) -> str:
 
 
 def check_replaceable(directory: str | os.PathLike, format: str = "huggingface", dtype: str = "float32") -> None:
-    """Refuses a directory that `save_model_directory` would not write to: nobody's files are deleted.
+    """Raises InputError for a directory that `save_model_directory` would not write to: nobody's files are deleted.
 
-    A long run asks this before it starts.
-
-    Raises:
-      InputError: it is a file, holds other files than a model directory's, was not written here, or cannot be made; or
-        it holds weights, and what is to be written is no model to load, or a rounded one.
+    That is one with other files in it, one that was not written here or cannot be made, and one whose weights a program
+    or rounded weights would replace. A long run calls this before it starts.
     """
     target = pathlib.Path(os.path.realpath(directory))
     try:

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from absl import logging
 
 from bert.config import BertConfig
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.interop import accounting
 from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_json
-from bert.interop.report import Report, printable
+from bert.interop.report import Report
 from bert.interop.tensor_bundle import is_v1, open_bundle
 from bert.interop.tensors import Selected
 from bert.text.tokenizer import Tokenizer
@@ -39,8 +39,7 @@ def find(path: pathlib.Path) -> pathlib.Path | None:
     In a folder: what TensorFlow's file "checkpoint" calls the newest, else the only one there.
     Of a file: also where it only seems to be meant as a checkpoint, which `load_checkpoint` then explains.
 
-    Raises:
-      InputError: several, and nothing says which; bert_config.json without a checkpoint beside it.
+    Raises InputError for several without a newest one, and for bert_config.json without a checkpoint beside it.
     """
     if not path.is_dir():
         prefix = path.with_name(_SUFFIX.sub("", path.name))
@@ -73,9 +72,7 @@ def _newest(folder: pathlib.Path) -> str:
     if name and _index(folder / name).is_file():
         return name
     logging.warning(
-        "%s: %s; it is ignored",
-        state,
-        f"names {printable(named[1])}, which is not there" if named else "names nothing",
+        "%s: %s; it is ignored", state, f"names {printable(named[1])}, which is not there" if named else "names nothing"
     )
     return ""
 
@@ -100,8 +97,7 @@ def load_checkpoint(prefix: pathlib.Path, fresh: Sequence[str] = ()) -> ModelDir
       prefix: what the names of the checkpoint's files begin with.
       fresh: parts that `with_fresh` is to make new where they are not there as a whole.
 
-    Raises:
-      InputError: a file that is absent or broken, a variable that is missing, of another shape, or not finite.
+    Raises InputError for a file that is absent or broken, and as `accounting.read_parts` does.
     """
     folder = prefix.parent
     variables = open_bundle(prefix)

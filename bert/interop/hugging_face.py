@@ -42,9 +42,8 @@ def load_model_directory(directory: str | os.PathLike, fresh: Sequence[str] = ()
       directory: holds config.json and the weights, and usually tokenizer.json or vocab.txt.
       fresh: parts that `with_fresh` is to make new where they are not there as a whole.
 
-    Raises:
-      InputError: a file that is absent or broken; a weight that is missing, of another shape, or not finite; a
-        vocabulary with more entries than the model has rows; names of classes that are not those of the weights.
+    Raises InputError for a file that is absent or broken, for a vocabulary with more entries than the model has rows,
+    and as `accounting.read_parts` does.
     """
     folder = pathlib.Path(directory)
     restore(folder)
@@ -76,18 +75,18 @@ def _weights(folder: pathlib.Path) -> pathlib.Path:
                 f"{folder}: holds {program}, which is an export to run, not to load; name what it was made from"
             )
     others = sorted(p.name for pattern in ("*.bin", "*.safetensors*", "*.ckpt*", "*.h5") for p in folder.glob(pattern))
-    found = f"; found {', '.join(others[:3])}, which is no name of theirs or cannot be read" if others else ""
+    remark = f"; found {', '.join(others[:3])}, which is no name of theirs or cannot be read" if others else ""
     raise InputError(
-        f"{folder}: holds neither {weight_files.SAFETENSORS} nor {weight_files.TORCH} nor an index of shards{found}"
+        f"{folder}: holds neither {weight_files.SAFETENSORS} nor {weight_files.TORCH} nor an index of shards{remark}"
     )
 
 
 def _refuse_adapters(folder: pathlib.Path) -> None:
     """Refuses a directory with an adapter of peft, alone or beside the weights that it was trained on."""
-    found = next((name for name in ADAPTER_FILES if (folder / name).exists()), None)
-    if found:
+    adapter = next((name for name in ADAPTER_FILES if (folder / name).exists()), None)
+    if adapter:
         raise InputError(
-            f"{folder / found}: an adapter that is not merged into weights; {other_models.MERGE}, or move the "
+            f"{folder / adapter}: an adapter that is not merged into weights; {other_models.MERGE}, or move the "
             "adapter_* files away to load the weights beside it, if there are any, without it"
         )
 

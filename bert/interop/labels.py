@@ -29,8 +29,7 @@ def read(values: Mapping[str, Any], classes: int | None, source: str) -> tuple[s
         that would be refused are left out.
       source: the config file's name, for messages.
 
-    Raises:
-      InputError: the keys are no names and numbers, contradict each other, or are not those of the weights.
+    Raises InputError where the keys are no names and numbers, contradict each other, or are not the weights'.
     """
     try:
         return _read(values, classes, source)
@@ -72,13 +71,9 @@ def _name(given: Any, said: str) -> str:
 
 
 def write(labels: Sequence[str], source: str) -> dict[str, Any]:
-    """What config.json says of these names; nothing where there are none.
+    """What config.json says of these names; nothing where there are none. ``source``: the directory, for messages.
 
-    Args:
-      source: the directory that is written, for messages.
-
-    Raises:
-      InputError: two classes have one name, of which label2id would keep one; a name is no text.
+    Raises InputError where two classes have one name, of which label2id would keep one, or where a name is no text.
     """
     for i, name in enumerate(labels):
         _name(name, f"{source}: class {i} is called")

@@ -38,11 +38,7 @@ class ModelDirectory(NamedTuple):
 
 
 def read_json(path: pathlib.Path) -> dict[str, Any]:
-    """The object in a file of a model directory.
-
-    Raises:
-      InputError: there is none, it may not be read, or it is not an object (see `json_files.read_object`).
-    """
+    """The object in a file of a model directory. Raises InputError where there is none, or as `read_object` does."""
     folder = path.parent
     try:
         if not folder.is_dir():
@@ -56,11 +52,7 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
 
 
 def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.Path, report: Report) -> None:
-    """Refuses a vocabulary larger than the model's table; the report says where it is smaller.
-
-    Raises:
-      InputError: an entry has no row.
-    """
+    """Raises InputError for a vocabulary larger than the model's table; the report says where it is smaller."""
     entries, rows = tokenizer.vocab_size, config.vocab_size
     if entries > rows:
         raise InputError(
@@ -75,11 +67,7 @@ def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.P
 
 
 def check_fresh(parts: Sequence[str]) -> None:
-    """Refuses what `with_fresh` cannot make; ask it before a large file is read.
-
-    Raises:
-      InputError: an unknown part, or two classifiers, of which a head has one.
-    """
+    """Raises InputError for an unknown part and for two classifiers; ask it before a large file is read."""
     known = [part for part in PARTS if part != "encoder"]
     for part in parts:
         if part not in known:
@@ -100,8 +88,7 @@ def with_fresh(
       labels: names of the classes, needed for a new classifier; in another order they are the same classes.
       seed: of the new parts.
 
-    Raises:
-      InputError: an unknown part, one without the part that it reads, or a classifier without names for its classes.
+    Raises InputError for an unknown part, one without the part that it reads, or a classifier without labels.
     """
     check_fresh(parts)
     head, replaced = dict(found.params["head"]), dict(found.report.replaced)
@@ -135,18 +122,18 @@ def _drop_other_classifier(
 
     Returns the file's names of its tensors, with the reason and their shapes there.
     """
-    given = next((part for part in WITH_CLASSES if part in head), None)
-    if given is None or (given == wanted and (labels is None or sorted(labels) == sorted(found.labels))):
+    present = next((part for part in WITH_CLASSES if part in head), None)
+    if present is None or (present == wanted and (labels is None or sorted(labels) == sorted(found.labels))):
         return {}
-    leaves, shapes = head.pop(given), {}
-    for weight in PARTS[given]:
+    leaves, shapes = head.pop(present), {}
+    for weight in PARTS[present]:
         shape = list(np.shape(leaves[weight.path.rpartition("/")[2]]))
         shapes[weight.path] = shape
         for name in map(weight.outside, COLUMNS):
             shapes[name.name] = shape[::-1] if name.transposed else shape
-    told = {name: shapes.get(canonical(name)) for name in found.report.used}
+    used = {name: shapes.get(canonical(name)) for name in found.report.used}
     classes = f"{len(labels)} classes ({', '.join(labels)})" if labels else "its classes"
-    return {name: f"shape {shape}; {wanted} is made new for {classes}" for name, shape in told.items() if shape}
+    return {name: f"shape {shape}; {wanted} is made new for {classes}" for name, shape in used.items() if shape}
 
 
 def _fresh(part: str, config: BertConfig, classes: int, seed: int) -> Params:
@@ -157,5 +144,5 @@ def _fresh(part: str, config: BertConfig, classes: int, seed: int) -> Params:
     hidden_BTD = np.zeros((1, 1, config.hidden_size), np.float32)
     inputs = [hidden_BTD, np.zeros((config.vocab_size, config.hidden_size), np.float32)]
     init = jax.jit(heads.part(part, config, classes).init)  # one program instead of one for each small operation
-    made = init(key, *inputs[: 2 if part == "mlm" else 1])
-    return jax.tree.map(np.asarray, made["params"])
+    variables = init(key, *inputs[: 2 if part == "mlm" else 1])
+    return jax.tree.map(np.asarray, variables["params"])

@@ -21,8 +21,7 @@ import numpy as np
 from bert.config import BertConfig
 from bert.errors import InputError
 from bert.extras import check_installed
-from bert.interop.parameters import Params
-from bert.interop.programs import check_size
+from bert.interop.parameters import Params, check_size
 from bert.model import forward
 
 # The first opset with LayerNormalization, and the file format of its time. onnxruntime 1.15 (2023) reads both.
@@ -36,8 +35,7 @@ def write(path: pathlib.Path, config: BertConfig, params: Params) -> None:
     Args:
       params: float32 arrays (NumPy or JAX); the outputs in the file are those that their heads allow.
 
-    Raises:
-      InputError: the package onnx is missing, the weights do not fit in one file, or there is a single position.
+    Raises InputError: the package onnx is missing, the weights do not fit in one file, or there is a single position.
     """
     check_installed("onnx", "onnx", "onnx", f"{path}: ONNX")
     import onnx

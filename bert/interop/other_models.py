@@ -1,6 +1,6 @@
-"""What the names and shapes of tensors say against a BERT: adapters, quantized weights, other kinds of models.
+"""Refuses weights that are no plain BERT's, by tensor names and shapes: adapters, quantized weights, other models.
 
-What config.json says is in bert/config_keys.py. Names of transformers and of Google's code are looked at alike.
+config.json is checked in bert/config_keys.py. Names of transformers and of Google's code are looked at alike.
 
 Source: peft ``tuners/``, adapters, bitsandbytes and torch.ao for what they leave in a file; transformers ``models/``.
 """
@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from bert import config_keys
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.interop import weight_names
-from bert.interop.report import Report, printable
+from bert.interop.report import Report
 from bert.interop.tensors import Tensors
 from bert.interop.weight_names import Column
 
@@ -51,15 +51,12 @@ _PROFILED = re.compile(r"[./](total_ops|total_params)$")  # counters that a prof
 
 
 def refuse(tensors: Tensors, values: Mapping[str, Any], report: Report, config_file: str, column: Column) -> None:
-    """Refuses tensors that no BERT has, before any is called missing.
+    """Raises InputError for tensors that no BERT has, before any is called missing.
 
     Args:
       tensors: by canonical names.
       values: of the configuration file.
       report: gets a note where only the configuration says that they are a BERT's.
-
-    Raises:
-      InputError: naming a tensor and what it belongs to.
     """
     source = report.source
     for pattern, what in _BESIDE.items():
@@ -114,13 +111,10 @@ def _mark_of_roberta(tensors: Tensors, values: Mapping[str, Any], config_file: s
 
 
 def refuse_inside(left: Collection[str], used: Collection[str], source: str) -> None:
-    """Refuses a tensor that nothing reads beside those that are read: the model that it is from computes with it.
+    """Raises InputError for a tensor that nothing reads among those that are read: another model computes with it.
 
     Args:
       left, used: canonical names.
-
-    Raises:
-      InputError: naming it.
     """
     modules = {re.split(r"[./](?:dense[./])?\w+$", name)[0] for name in used}
     modules |= {f"bert{mark}{part}" for mark in "./" for part in ("encoder", "embeddings")}

@@ -4,6 +4,7 @@ Tensors come from any mapping name -> array (read when asked for) and go to any 
 """
 
 import difflib
+import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from bert.interop.weight_names import NEEDS, PARTS, WITH_CLASSES, Column, Weight
 Params = dict[str, Any]  # nested; leaves are arrays
 
 _BLOCK = 128  # rows and columns of a kernel that are turned at a time: such a piece stays in the cache
+_LARGEST = 2**31 - 2**22  # bytes of weights in a flatbuffer or protobuf message of 2 GiB; 4 MiB are left for the graph
 
 
 def to_params(
@@ -36,8 +38,7 @@ def to_params(
       report: names used and missing are added to it.
       classes: C of the classifier among the parts.
 
-    Raises:
-      InputError: naming every missing tensor, or the first one of the wrong shape, kind or value.
+    Raises InputError, naming every missing tensor, or the first one of the wrong shape, kind or value.
     """
     weights = [weight for part in parts for weight in PARTS[part]]
     # A configuration may speak of a billion layers: one more than there are tensors is enough to miss some.
@@ -113,9 +114,7 @@ def from_params(
 ) -> Iterator[tuple[str, np.ndarray]]:
     """(outside name, contiguous float32 array) for every parameter of the tree.
 
-    Raises:
-      InputError: a parameter without a name in the table, a part that is incomplete, has another shape or lacks what it
-        reads, or two classifiers, which have one name outside.
+    Raises InputError for parameters that the table does not have, or not in this shape, and for incomplete parts.
     """
     left = dict(flatten(params))
     check_needs(params)
@@ -133,11 +132,7 @@ def from_params(
 
 
 def check_needs(params: Params) -> None:
-    """Refuses a part of the head without the one that it reads: elsewhere it would be taken for something else.
-
-    Raises:
-      InputError: naming both.
-    """
+    """Raises InputError for a part of the head without the one that it reads: others would misunderstand the file."""
     head = params.get("head", {})
     for part in head:
         for needed in NEEDS.get(part, ()):
@@ -203,3 +198,13 @@ def put(tree: Params, path: str, value: Any) -> None:
     for folder in folders:
         tree = tree.setdefault(folder, {})
     tree[last] = value
+
+
+def check_size(path: pathlib.Path, params: Params, kind: str) -> None:
+    """Raises InputError for weights that one file cannot hold, of a kind that messages call "an ONNX file", say."""
+    size = sum(leaf.nbytes for _, leaf in flatten(params))
+    if size > _LARGEST:
+        raise InputError(
+            f"{path}: the weights take {size / 1e9:.1f} GB and {kind} holds at most 2; export safetensors, or a "
+            "smaller model"
+        )

@@ -18,8 +18,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from bert.errors import InputError
-from bert.interop.report import printable
+from bert.errors import InputError, printable
 from bert.interop.tensors import Tensors, map_file
 from bert.json_files import object_once
 
@@ -50,9 +49,8 @@ class SafetensorsFile(Tensors):
         view, stored_as = self._views[name], self._stored_as[name]
         if stored_as in self._stored:
             if self._stored[stored_as] != checksum(view):
-                raise InputError(
-                    f"{self.path}: {printable(name)} does not have the checksum it was saved with; {DAMAGED}"
-                )
+                shown = printable(name)
+                raise InputError(f"{self.path}: {shown} does not have the checksum it was saved with; {DAMAGED}")
             del self._stored[stored_as]
         return view
 
@@ -71,9 +69,7 @@ def open_safetensors(path: pathlib.Path) -> SafetensorsFile:
 
     A tensor that its writer stored once for two names (metadata ``second name -> stored name``) is there under both.
 
-    Raises:
-      InputError: the file cannot be read, is cut short or is not safetensors; a tensor has a type or a shape that NumPy
-        lacks.
+    Raises InputError for what is not a whole safetensors file, and for types and shapes that NumPy lacks.
     """
     # First, for the library calls everything damage: a file that may not be read, and one that is not there yet.
     data = np.frombuffer(map_file(path), np.uint8)
@@ -88,8 +84,8 @@ def open_safetensors(path: pathlib.Path) -> SafetensorsFile:
     except (safetensors.SafetensorError, OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read ({printable(str(error)[:300])}); {DAMAGED}") from None
     views = {}
-    for name, told in header.items():
-        kind, shape, (start, end) = told["dtype"], told["shape"], told["data_offsets"]
+    for name, entry in header.items():
+        kind, shape, (start, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
         if kind not in _DTYPES:
             raise InputError(
                 f"{path}: {printable(name)} holds {kind}; a weight must be a float of 16, 32 or 64 bits: save the "

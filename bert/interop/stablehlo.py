@@ -19,8 +19,7 @@ import jax.numpy as jnp
 from jax import export
 
 from bert.config import BertConfig
-from bert.interop.parameters import Params
-from bert.interop.programs import check_size
+from bert.interop.parameters import Params, check_size
 from bert.model import forward
 from bert.model.layers import Array
 
@@ -28,7 +27,7 @@ from bert.model.layers import Array
 def write(
     path: pathlib.Path, config: BertConfig, params: Params, platforms: Sequence[str] = ("cpu", "cuda", "tpu")
 ) -> None:
-    """Writes the model to the file ``path``; nothing is written where it raises.
+    """Writes the model to the file ``path``; InputError, and no file, where the weights are too large.
 
     Takes several times the weights' size in memory while it runs (docs/weights.md has figures). Whoever loads the file
     compiles it at the first call of each shape [b, t], and holds a copy of the weights for each.
@@ -36,9 +35,6 @@ def write(
     Args:
       params: float32 arrays (NumPy or JAX); the outputs in the file are those that their heads allow.
       platforms: where the file can run, of "cpu", "cuda", "rocm", "tpu".
-
-    Raises:
-      InputError: the weights do not fit in one file.
     """
     check_size(path, params, "a StableHLO file")
     # float32 whatever the training ran in. A scan has one block to compile wherever the file is loaded; unrolled, that

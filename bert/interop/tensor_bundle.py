@@ -85,9 +85,8 @@ class TensorBundle(Tensors):
 def open_bundle(prefix: pathlib.Path) -> TensorBundle:
     """The variables of the checkpoint PREFIX.index, PREFIX.data-*; no data is read until a variable is asked for.
 
-    Raises:
-      InputError: a file that is absent or damaged, or a checkpoint of another kind (V1, big-endian, variables in
-        pieces). A TF2 object-based checkpoint is not refused; it holds `_CHECKPOINTABLE_OBJECT_GRAPH`.
+    Raises InputError for a file that is absent or damaged, or one of another kind (V1, big-endian, variables in
+    pieces). A TF2 object-based checkpoint is not refused; it holds `_CHECKPOINTABLE_OBJECT_GRAPH`.
     """
     index = pathlib.Path(f"{prefix}.index")
     if not os.path.isfile(index):

@@ -22,9 +22,7 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # Git LFS, docs/spec
 def map_file(path: pathlib.Path) -> Bytes:
     """The file's bytes, read-only, read page by page as they are looked at.
 
-    Raises:
-      InputError: there is no such file, it is a folder, a pipe or a device, or it may not be read; it is the stand-in
-        that Git LFS leaves for a file.
+    Raises InputError for what is no regular file, may not be read, or is a pointer of Git LFS.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer

@@ -64,8 +64,7 @@ def open_torch(path: pathlib.Path) -> TorchFile:
 
     Reads the description of the tensors, and checks that each lies inside the file; no data is read.
 
-    Raises:
-      InputError: the file is damaged, names anything but tensors, or holds something else than tensors by name.
+    Raises InputError where the file is damaged, or holds or names anything but tensors by name.
     """
     try:
         if not path.is_file():

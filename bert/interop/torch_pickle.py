@@ -11,7 +11,7 @@ import dataclasses
 import io
 import pickle
 import pickletools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import ml_dtypes
@@ -146,13 +146,13 @@ class _Unpickler(pickle._Unpickler):
 
     def dictionary(self, pairs: Any = ()) -> _Dictionary:
         """Of a list of pairs, of which a pickle may say that it is to be used again and again."""
-        found = _Dictionary()
+        dictionary = _Dictionary()
         self.pairs += len(pairs)
         if self.pairs > MOST_PAIRS:
             raise Refusal(f"makes dictionaries of more than {MOST_PAIRS} pairs", SAVE_AGAIN)
         for name, value in pairs:
-            found[name] = value
-        return found
+            dictionary[name] = value
+        return dictionary
 
     def find_class(self, module: str, name: str) -> _Global:
         if module == "torch" and name in _DTYPES:
@@ -208,14 +208,11 @@ def tensors_by_name(held: object) -> dict[str, PickledTensor]:
     others = {name: value for name, value in held.items() if not isinstance(value, PickledTensor)} or held
     shown = [f"{name if type(name) is str else _kind(name)} ({_kind(others[name])})" for name in list(others)[:4]]
     # A look at the first value only: each of many names may be for the same enormous dictionary.
-    inner = [name for name in others if _kind(next(iter(_values(others[name])), None)) == "tensor"]
+    dictionaries = {name: value for name, value in others.items() if isinstance(value, dict)}
+    inner = [n for n, value in dictionaries.items() if isinstance(next(iter(value.values()), None), PickledTensor)]
     way_out = f"save what is under {inner[0]} alone, best as safetensors" if inner else SAVE_AGAIN
     more = f" and {len(held) - len(shown)} more" if len(held) > len(shown) else ""
     raise Refusal(f"holds {', '.join(shown)}{more}, not a model's tensors by name", way_out)
-
-
-def _values(value: object) -> Iterable[object]:
-    return value.values() if isinstance(value, dict) else ()
 
 
 def _kind(value: object) -> str:

@@ -12,10 +12,9 @@ from typing import Any
 import google_crc32c
 import numpy as np
 
-from bert.errors import InputError
+from bert.errors import InputError, printable
 from bert.interop import safetensors_file
 from bert.interop.model_directory import read_json
-from bert.interop.report import printable
 from bert.interop.safetensors_file import CHECKSUMS, SafetensorsFile, open_safetensors
 from bert.interop.tensors import Selected, Tensors
 from bert.interop.torch_file import open_torch
@@ -28,8 +27,7 @@ _OPEN: dict[str, Callable[[pathlib.Path], Tensors]] = {SAFETENSORS: open_safeten
 def find(folder: pathlib.Path) -> pathlib.Path | None:
     """The weights file, or the index of several; None where there is neither.
 
-    Raises:
-      InputError: what has the name of one is no file; another kind of weights is not taken in its stead.
+    Raises InputError where what has the name of one is no file: no other kind of weights takes its place.
     """
     for name in (f"{name}{suffix}" for name in _OPEN for suffix in ("", ".index.json")):
         if (folder / name).is_file():
@@ -45,14 +43,14 @@ def find(folder: pathlib.Path) -> pathlib.Path | None:
 def open_weights(path: pathlib.Path) -> Tensors:
     """The tensors of a file that `find` found.
 
-    Raises:
-      InputError: a file is absent, damaged, or not the one that the index was written with; it lacks a tensor that the
-        index promises, or has another version of it.
+    Raises InputError for a file that is absent, damaged, or does not hold the tensors that the index promises.
     """
     if path.name in _OPEN:
         return _OPEN[path.name](path)
     index = read_json(path)
-    homes = _weight_map(path, index)
+    homes = index.get("weight_map")
+    if not isinstance(homes, dict) or not homes or not all(isinstance(shard, str) for shard in homes.values()):
+        raise InputError(f"{path}: weight_map must hold the file name of each tensor; the file is damaged")
     opened: dict[str, Tensors] = {}
     for shard in sorted(set(homes.values())):
         # An index comes from whoever made the directory: it may name files beside it, and no others.
@@ -82,26 +80,19 @@ def open_weights(path: pathlib.Path) -> Tensors:
 
 
 def metadata_of(tensors: Tensors) -> dict[str, str]:
-    """What the file, or the first of its shards, says beside its tensors; nothing in a format without such words."""
+    """The metadata of the file, or of the first of its shards; nothing in a format without any."""
     file = next((file for file, _ in tensors.places.values()), {}) if isinstance(tensors, Selected) else tensors
     return file.metadata if isinstance(file, SafetensorsFile) else {}
 
 
-def _weight_map(path: pathlib.Path, index: Mapping[str, Any]) -> dict[str, str]:
-    homes = index.get("weight_map")
-    if not isinstance(homes, dict) or not homes or not all(isinstance(shard, str) for shard in homes.values()):
-        raise InputError(f"{path}: weight_map must hold the file name of each tensor; the file is damaged")
-    return homes
-
-
 def _check_shards(path: pathlib.Path, index: Mapping[str, Any], opened: Mapping[str, Tensors]) -> None:
-    """Refuses a shard that is whole, but of another export than the index; an index of others says nothing of it."""
+    """Refuses a shard that is whole, but of another export than the index. An index of others has no checksums."""
     metadata = index.get("metadata")
     stored = metadata.get(CHECKSUMS) if isinstance(metadata, dict) else None
+    if stored is None:
+        return
     for shard, tensors in opened.items():
-        if stored is not None and (
-            not isinstance(stored, dict) or stored.get(shard) != _checksum(metadata_of(tensors))
-        ):
+        if not isinstance(stored, dict) or stored.get(shard) != _checksum(metadata_of(tensors)):
             raise InputError(
                 f"{path.parent / shard}: not the shard that {path.name} was written with; copy all files of the "
                 "directory again, or export it again"
@@ -124,35 +115,35 @@ def write(
     Holds one shard in memory at a time. A tensor is never split, so one that is larger makes a larger shard. Each file
     gets the checksums of its tensors, and ``metadata``. OSError where the system does not let it.
     """
-    names: list[list[str]] = []
-    held: dict[str, np.ndarray] = {}
-    checksums: dict[str, str] = {}
-    of_shards: list[str] = []
+    names: list[list[str]] = []  # of the tensors in each shard
+    checksums: list[str] = []
     total = 0
-
-    def put_away() -> None:
-        told = {CHECKSUMS: json.dumps(checksums), **(metadata or {})}
-        # Names say how many there are, so until the end they say something else.
-        safetensors_file.write_safetensors(folder / f"{len(names)}.part", held, told)
-        names.append(list(held))
-        of_shards.append(_checksum(told))
-        held.clear()
-        checksums.clear()
-
-    for name, tensor in tensors:
-        if held and sum(other.nbytes for other in held.values()) + tensor.nbytes > largest:
-            put_away()
-        held[name], total = tensor, total + tensor.nbytes
-        checksums[name] = safetensors_file.checksum(tensor)
-    put_away()
+    for shard in _shards(tensors, largest):
+        header = {CHECKSUMS: json.dumps({name: safetensors_file.checksum(tensor) for name, tensor in shard.items()})}
+        header |= metadata or {}
+        # The final names say how many shards there are, which is known at the end.
+        safetensors_file.write_safetensors(folder / f"{len(names)}.part", shard, header)
+        names.append(list(shard))
+        checksums.append(_checksum(header))
+        total += sum(tensor.nbytes for tensor in shard.values())
     if len(names) == 1:
         (folder / "0.part").rename(folder / SAFETENSORS)
         return
-    homes: dict[str, str] = {}
-    shards = [f"model-{i + 1:05d}-of-{len(names):05d}.safetensors" for i in range(len(names))]
-    for i, shard_names in enumerate(names):
-        (folder / f"{i}.part").rename(folder / shards[i])
-        homes |= dict.fromkeys(shard_names, shards[i])
-    about = {"total_size": total, CHECKSUMS: dict(zip(shards, of_shards, strict=True))}
+    files = [f"model-{i + 1:05d}-of-{len(names):05d}.safetensors" for i in range(len(names))]
+    for i, file in enumerate(files):
+        (folder / f"{i}.part").rename(folder / file)
+    homes = {name: file for file, shard_names in zip(files, names, strict=True) for name in shard_names}
+    about = {"total_size": total, CHECKSUMS: dict(zip(files, checksums, strict=True))}
     text = json.dumps({"metadata": about, "weight_map": homes}, indent=2)
     (folder / INDEX).write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def _shards(tensors: Iterator[tuple[str, np.ndarray]], largest: int) -> Iterator[dict[str, np.ndarray]]:
+    """The tensors of each shard, in one dict that is filled anew, so that one shard is in memory at a time."""
+    shard: dict[str, np.ndarray] = {}
+    for name, tensor in tensors:
+        if shard and sum(other.nbytes for other in shard.values()) + tensor.nbytes > largest:
+            yield shard
+            shard.clear()
+        shard[name] = tensor
+    yield shard

@@ -1,6 +1,7 @@
 """Losses as sums, to be divided by summed weights once, over the whole global batch.
 
-A mean of means is wrong as soon as two batches hold unequal weights, so nothing here divides.
+A mean of means is wrong as soon as two batches hold unequal weights, so nothing here divides. Shapes that differ raise
+ValueError, for broadcasting would compare all with all.
 Axes: B row, T position, E example in a row, C class (or vocabulary entry).
 """
 
@@ -19,9 +20,6 @@ def label_nats(logits_C: Array, labels: Array) -> Array:
       logits_C: float [..., C].
       labels: int [...]; a negative label is ignored: its loss and its gradient are exactly 0. A label of C or more
         has loss NaN, so that a training step with it is skipped and counted; whatever reads data refuses it before.
-
-    Raises:
-      ValueError: the labels do not have the logits' shape without C; broadcasting would compare all with all.
     """
     if jnp.shape(labels) != logits_C.shape[:-1]:
         raise ValueError(f"labels {jnp.shape(labels)} must have the shape {logits_C.shape[:-1]}, without the classes")
@@ -41,9 +39,6 @@ def soft_nats(logits_C: Array, target_C: Array) -> Array:
       logits_C: float [..., C].
       target_C: float [..., C], each row sums to 1 (a hard label is a row with one 1). A class of target 0 costs
         nothing, even where its logit is -inf.
-
-    Raises:
-      ValueError: the shapes differ.
     """
     _same_shape("logits", logits_C, target_C)
     log_C = jax.nn.log_softmax(logits_C.astype(jnp.float32), axis=-1)
@@ -70,9 +65,6 @@ def binary_nats(logits_C: Array, target_C: Array) -> Array:
     Args:
       logits_C: float [..., C].
       target_C: float [..., C], 1 where the label holds (or the share of those who say so).
-
-    Raises:
-      ValueError: the shapes differ.
     """
     _same_shape("logits", logits_C, target_C)
     logits_C = logits_C.astype(jnp.float32)
@@ -80,11 +72,7 @@ def binary_nats(logits_C: Array, target_C: Array) -> Array:
 
 
 def squared_error(predicted_C: Array, target_C: Array) -> Array:
-    """Squared difference of numbers, the mean over the last axis, float32 [...].
-
-    Raises:
-      ValueError: the shapes differ; broadcasting would compare each prediction with every target.
-    """
+    """Squared difference of numbers, the mean over the last axis, float32 [...]."""
     _same_shape("predictions", predicted_C, target_C)
     return jnp.square(predicted_C.astype(jnp.float32) - target_C).mean(-1)
 

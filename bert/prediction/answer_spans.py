@@ -137,11 +137,9 @@ def answers(
 
 
 def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how: Any) -> list[dict[str, Any]]:
-    """See `answers`; the candidates only with ``details``.
+    """See `answers`; the candidates only with ``details``. ``rows``: see `questions.asked_of`.
 
-    Args:
-      rows: mappings with "question" and "context", or pairs of texts in that order.
-      how: batch_size and packed, see `LoadedModel.predict`.
+    ``how``: batch_size and packed, see `LoadedModel.predict`.
     """
     asked = questions.asked_of(rows)
     reading = reading_of(model.extra, model.config)

@@ -144,11 +144,9 @@ def tokens(p_KC: np.ndarray, pieces: Pieces) -> list[dict[str, Any]]:
 
 
 def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how: Any) -> list[dict[str, Any]]:
-    """See `answers`; with ``details`` also "tokens", see `tokens`.
+    """See `answers`; with ``details`` also "tokens", see `tokens`. ``rows``: see `questions.asked_of`.
 
-    Args:
-      rows: mappings with "question" and "context", or pairs of texts in that order.
-      how: batch_size and packed, see `LoadedModel.predict`.
+    ``how``: batch_size and packed, see `LoadedModel.predict`.
     """
     return read(model, questions.asked_of(rows), reading_of(model.extra, model.config), details=details, **how)
 

@@ -52,11 +52,7 @@ class Reading:
 def reading_of(extra: Mapping[str, Any], labels: Sequence[str], config: BertConfig) -> Reading:
     """The settings in a model directory; of a model that others trained what transformers would take it for.
 
-    Args:
-      extra: config.json without what describes the encoder.
-
-    Raises:
-      InputError: the settings are not what `Reading.to_json` writes.
+    ``extra`` is config.json without what describes the encoder. Raises InputError for other than `Reading.to_json`'s.
     """
     told = extra.get(KEY) or {}
     kinds = {name: kind for kind, name in _PROBLEM_TYPES.items()}
@@ -74,13 +70,9 @@ def reading_of(extra: Mapping[str, Any], labels: Sequence[str], config: BertConf
 
 
 def texts_of(rows: Sequence[Any], columns: Sequence[str]) -> list[tuple[str, ...]]:
-    """The one or two texts of each row.
+    """The one or two texts of each row: texts, pairs of texts, or mappings with the columns.
 
-    Args:
-      rows: texts, pairs of texts, or mappings with the columns.
-
-    Raises:
-      InputError: a row without a column, or whose value is no text, by its number (from 0).
+    Raises InputError for a row without a column, or whose value is no text, by its number (from 0).
     """
     if isinstance(rows, (str, Mapping)):
         raise InputError("rows is one text or one row; give a list of them, [row] for one")
@@ -142,12 +134,7 @@ def answers(predicted_NC: np.ndarray, labels: Sequence[str], reading: Reading) -
 def predict(
     model: Any, rows: Sequence[Any], *, details: bool = False, batch_size: int = 32, packed: bool = True
 ) -> list[dict[str, Any]]:
-    """See `answers`; there are no further details.
-
-    Args:
-      model: a `LoadedModel` with a classifier.
-      rows: mappings with the columns that the model was trained on, or texts, or pairs.
-    """
+    """See `answers`; there are no further details. ``model``: a `LoadedModel`. ``rows``: see `texts_of`."""
     del details
     reading = reading_of(model.extra, model.labels, model.config)
     texts = texts_of(rows, reading.text)

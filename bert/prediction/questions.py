@@ -57,8 +57,7 @@ def fitted(settings: Windows) -> Windows:
 def windows_of(asked: Sequence[Asked], tokenizer: Tokenizer, settings: WindowSettings) -> tuple[Passages, list[Pieces]]:
     """The windows, and where the pieces of each passage stand in it.
 
-    Raises:
-      InputError: a question that leaves less room than the step, by its name.
+    Raises InputError, naming a question, where it leaves less room than the step.
     """
     questions = tokenizer.encode_ids([one.question for one in asked])
     long = [one.name for one, ids in zip(asked, questions, strict=True) if len(ids) > settings.max_question]
@@ -101,11 +100,7 @@ def _smaller(settings: WindowSettings, room: int) -> str:
 
 
 def asked_of(rows: Sequence[Any]) -> list[Asked]:
-    """Questions given as mappings with "question" and "context", or as pairs of texts in that order.
-
-    Raises:
-      InputError: a row that is neither, by its number (from 0).
-    """
+    """Questions given as mappings with "question" and "context", or as pairs of texts; InputError for other rows."""
     if isinstance(rows, str | Mapping):
         raise InputError("rows is one text or one row; give a list of them, [row] for one")
     found = []

@@ -20,8 +20,7 @@ def read(kind: type[Reading], extra: Mapping[str, Any], key: str, longest: int) 
       extra: config.json without what describes the encoder.
       longest: the model's positions, which bound max_length.
 
-    Raises:
-      InputError: a value of another type than its default, or one that ``kind`` refuses.
+    Raises InputError for a value of another type than its default, or one that ``kind`` refuses.
     """
     told = extra.get(key, {})
     fields = {field.name: field.default for field in dataclasses.fields(kind)}  # type: ignore[arg-type]

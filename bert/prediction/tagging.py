@@ -124,8 +124,7 @@ def given_of(rows: Sequence[Any], tokenizer: Tokenizer) -> list[Given]:
       rows: lists of words, mappings with "tokens", or texts (also under "text"), which are cut at blanks and around
         punctuation marks.
 
-    Raises:
-      InputError: a row that is none of these, or something else than a word, by numbers from 0.
+    Raises InputError for any other row or word, by numbers from 0.
     """
     if isinstance(rows, str | Mapping):
         raise InputError("rows is one text or one row; give a list of them, [row] for one")
@@ -194,11 +193,9 @@ def _entity(given: Given, kind: str, first: int, stop: int) -> dict[str, Any]:
 
 
 def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how: Any) -> list[dict[str, Any]]:
-    """See `answers`; with ``details`` also "shares": for each word the probability of each tag.
+    """See `answers`; with ``details`` also "shares": for each word the probability of each tag. ``rows``: `given_of`.
 
-    Args:
-      rows: see `given_of`.
-      how: batch_size and packed, see `LoadedModel.predict`.
+    ``how``: batch_size and packed, see `LoadedModel.predict`.
     """
     given = given_of(rows, model.vocabulary)
     reading = reading_of(model.extra, model.config)

@@ -10,8 +10,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from bert.errors import InputError
-from bert.json_files import short_repr
+from bert.errors import InputError, short_repr
 
 _RULES = ("special", "normalized", "single_word", "lstrip", "rstrip")
 
@@ -44,7 +43,9 @@ def protected_word(content: str) -> AddedWord:
     return AddedWord(content, single_word=content.isalnum())
 
 
-def sort_out(words: Iterable[AddedWord], special: Collection[str]) -> tuple[tuple[str, ...], tuple[AddedWord, ...]]:
+def split_protected(
+    words: Iterable[AddedWord], special: Collection[str]
+) -> tuple[tuple[str, ...], tuple[AddedWord, ...]]:
     """(texts of words with the rules of `protected_word`, other words) but for special tokens with the usual rules."""
     known = [dataclasses.replace(word, special=True) if word.content in special else word for word in words]
     protected = tuple(word.content for word in known if word == protected_word(word.content))
@@ -53,15 +54,12 @@ def sort_out(words: Iterable[AddedWord], special: Collection[str]) -> tuple[tupl
 
 
 def read_added_word(value: Any, source: str, *, special: bool = False) -> AddedWord:
-    """The word that a file describes: its plain text, or an object with "content" and rules.
+    """The word that a value of JSON describes: its plain text, or an object with "content" and rules.
 
     Args:
-      value: what JSON holds.
-      source: the file, for messages.
       special: whether a plain text is a special token; an object says so itself.
 
-    Raises:
-      InputError: no text, or a rule that is neither true nor false.
+    Raises InputError, with the file ``source``, for anything else.
     """
     content = value.get("content") if isinstance(value, Mapping) else value
     if not isinstance(content, str) or not content:

@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
-from bert.errors import InputError
-from bert.text.files import listed
+from bert.errors import InputError, listed
 
 BATCH_ROWS = 1000
 # A parquet file of more rows than this, and than so many a byte, holds one row over and over.
@@ -26,15 +25,9 @@ FAULTS = (
 
 
 def column_values(path: pathlib.Path, kind: str, column: str) -> Iterator[Any]:
-    """Values of one column, row by row.
+    """Values of one column, row by row, of a "parquet" file or the folder of a "saved" data set.
 
-    Args:
-      path: a parquet file, or the folder of a saved data set.
-      kind: "parquet" or "saved".
-      column: its name.
-
-    Raises:
-      InputError: a damaged file, or a column that is not there (with those that are).
+    Raises InputError for a damaged file, or a column that is not there (with those that are).
     """
     batches = _parquet_batches(path, column) if kind == "parquet" else _saved_batches(path, column)
     try:
@@ -49,8 +42,7 @@ def column_values(path: pathlib.Path, kind: str, column: str) -> Iterator[Any]:
 def open_parquet(path: pathlib.Path | str) -> pyarrow.parquet.ParquetFile:
     """A parquet file whose pages are compared with their checksums, where it has some.
 
-    Raises:
-      InputError: one of far more rows than bytes. Damage raises one of `FAULTS`.
+    Raises InputError for far more rows than bytes, one of `FAULTS` for damage.
     """
     file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
     rows, size = file.metadata.num_rows, os.path.getsize(path)

@@ -1,7 +1,7 @@
 """A corpus: files of text -> documents -> sentences, read as a stream.
 
-Files and encodings are files.py, line layouts and sentences layout.py, installed packages installed_docs.py. Long
-documents come in several sections, so nothing has to fit into memory.
+Files are found in corpus_files.py and decoded in text_files.py; line layouts and sentences are in layout.py, installed
+packages in installed_docs.py. Long documents come in several sections, so nothing has to fit into memory.
 """
 
 import dataclasses
@@ -11,10 +11,9 @@ import pathlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from bert.errors import InputError
-from bert.interop.report import printable
-from bert.text import files, installed_docs
-from bert.text.files import INSTALLED_DOCS, Source
+from bert.errors import InputError, printable
+from bert.text import corpus_files, installed_docs, text_files
+from bert.text.corpus_files import INSTALLED_DOCS, Source
 from bert.text.layout import (
     LAYOUTS,
     SAMPLE_CHARS,
@@ -51,10 +50,8 @@ class CorpusSettings:
     language: str = "en"
 
     def __post_init__(self):
-        for name, allowed in (
-            ("documents", ("auto", "blank_lines", "file")),
-            ("sentences", ("auto", "lines", "split", "wrapped")),
-        ):
+        choices = {"documents": ("auto", "blank_lines", "file"), "sentences": ("auto", "lines", "split", "wrapped")}
+        for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise InputError(f"{name} {getattr(self, name)!r} must be one of {', '.join(allowed)}")
 
@@ -65,7 +62,7 @@ class Corpus:
     def __init__(self, spec: str | Iterable[str], settings: CorpusSettings | None = None, *, workers: int = 1):
         """`workers`: processes that read installed documentation; files are always read by one."""
         self.settings = settings or CorpusSettings()
-        self.sources = files.find_sources(spec)
+        self.sources = corpus_files.find_sources(spec)
         self.workers = workers
         self.notes: dict[str, dict[str, Any]] = {}  # path -> bytes, encoding, layout, documents; filled while reading
         self._installed: list[tuple[str, str]] | None = None
@@ -74,11 +71,8 @@ class Corpus:
     def sections(self) -> Iterator[Section]:
         """All sections, in the order of the sources and of their lines."""
         for source in self.sources:
-            note = self.notes[printable(str(source.path))] = {
-                "bytes": source.bytes,
-                "encoding": "utf-8",
-                "documents": 0,
-            }
+            note: dict[str, Any] = {"bytes": source.bytes, "encoding": "utf-8", "documents": 0}
+            self.notes[printable(str(source.path))] = note
             for section in self._sections_of(source, note):
                 note["documents"] += section.first
                 yield section
@@ -97,19 +91,19 @@ class Corpus:
     def _sections_of(self, source: Source, note: dict[str, Any]) -> Iterator[Section]:
         if source.kind == INSTALLED_DOCS:
             note["layout"], note["one document is"] = WRAPPED, "a docstring"
-            kept: list[tuple[str, str]] = []
+            documents: list[tuple[str, str]] = []
             for name, text in self._installed or installed_docs.documents(self.workers):
                 note["bytes"] += len(text.encode("utf-8", "surrogatepass"))
-                kept.append((name, text))
+                documents.append((name, text))
                 yield Section(name, text, WRAPPED, True)
-            self._installed = kept  # for the second reading: the vocabulary and the tokens both need it
+            self._installed = documents  # for the second reading: the vocabulary and the tokens both need it
             return
-        encoding = files.encoding_of(source.path, self.settings.encoding)
+        encoding = text_files.encoding_of(source.path, self.settings.encoding)
         note["encoding"] = encoding.removesuffix("-sig")
         read = self._text_sections if source.kind == "text" else self._row_sections
         try:
             yield from read(source, encoding, note)
-        except files.NotInEncoding as error:
+        except text_files.NotInEncoding as error:
             raise error.with_others(self._wrongly_encoded()) from None
 
     def _text_sections(self, source: Source, encoding: str, note: dict[str, Any]) -> Iterator[Section]:
@@ -118,7 +112,7 @@ class Corpus:
         wanted = self.settings.documents
         blank_lines = wanted == "blank_lines" or (wanted == "auto" and layout == SENTENCES)
         note["one document is"] = "a block between blank lines" if blank_lines else "the file"
-        lines = files.read_lines(source.path, encoding)
+        lines = text_files.read_lines(source.path, encoding)
         if not blank_lines:
             for index, text in enumerate(cut_sections(lines, layout)):
                 yield Section(str(source.path), text, layout, index == 0)
@@ -138,9 +132,9 @@ class Corpus:
         column, language = self.settings.text_column, self.settings.language
         unjoined: list[str] = []
         sampled = 0
-        for name, value in files.read_rows(source, encoding, column):
-            if isinstance(value, list) and all(isinstance(one, str) for one in value):
-                text, layout = "\n".join(" ".join(one.split()) for one in value), SENTENCES
+        for name, value in corpus_files.read_rows(source, encoding, column):
+            if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
+                text, layout = "\n".join(" ".join(sentence.split()) for sentence in value), SENTENCES
             elif value is None or isinstance(value, str):
                 text = (value or "").replace("\r\n", "\n").replace("\r", "\n")
                 layout = self._wanted_layout()
@@ -148,9 +142,9 @@ class Corpus:
                 raise InputError(
                     f"{name}: column {column!r} holds a {type(value).__name__}; a text or a list of texts is needed"
                 )
-            whole = clean(text)  # JSON can hold half characters (lone surrogates)
-            note["half characters"] = note.get("half characters", 0) + (whole is not text and whole != text)
-            text = whole
+            cleaned = clean(text)  # JSON can hold unpaired surrogates
+            note["half characters"] = note.get("half characters", 0) + (cleaned != text)
+            text = cleaned
             if layout not in LAYOUTS and sampled < SAMPLE_CHARS:
                 sampled += len(text)
                 unjoined += [text] * (self._layout_of(text)[0] != WRAPPED)
@@ -158,7 +152,7 @@ class Corpus:
                 yield Section(name, text, layout, True)
                 continue
             layout = resolve_layout(layout, text, language)
-            for index, part in enumerate(cut_sections(files.lines_of(text), layout)):
+            for index, part in enumerate(cut_sections(text_files.lines_of(text), layout)):
                 yield Section(name, part, layout, index == 0)
         note["inside sentences"] = share_inside_sentences("\n\n".join(unjoined))
 
@@ -190,7 +184,7 @@ class Corpus:
         heads: list[str] = []
         for source in self.sources:
             if source.kind == "text" and (source.path.parent, source.path.suffix) == group:
-                encoding = files.encoding_of(source.path, self.settings.encoding)
+                encoding = text_files.encoding_of(source.path, self.settings.encoding)
                 head = _head(source.path, encoding, OWN_LAYOUT_CHARS)
                 if len(head) < OWN_LAYOUT_CHARS:
                     heads.append(head)
@@ -201,13 +195,15 @@ class Corpus:
     def _wrongly_encoded(self) -> list[pathlib.Path]:
         """Files whose beginning is not of the encoding that they would be read with."""
         texts = [source.path for source in self.sources if source.kind in ("text", "jsonl")]
-        return [path for path in texts if not files.decodes(path, files.encoding_of(path, self.settings.encoding))]
+        return [
+            path for path in texts if not text_files.decodes(path, text_files.encoding_of(path, self.settings.encoding))
+        ]
 
 
 def _head(path: pathlib.Path, encoding: str, chars: int) -> str:
     """At least `chars` characters from the beginning of a file, or all of it."""
     pieces, size = [], 0
-    for piece in files.read_lines(path, encoding):
+    for piece in text_files.read_lines(path, encoding):
         pieces.append(piece)
         size += len(piece)
         if size >= chars:

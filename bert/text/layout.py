@@ -46,11 +46,8 @@ LONGEST_SENTENCE = 10  # lines a sentence, on average; prose has one to five, wh
 
 
 def layout_of(text: str, language: str = "en") -> str:
-    """Layout of a text, decided on its first 262,144 characters.
-
-    "wrapped": see `_is_wrapped`. Else "paragraphs": more than half of the text is in lines that hold two sentences or
-    more. Else "sentences".
-    """
+    """Layout of a text, decided on its first 262,144 characters: "wrapped" (see `_is_wrapped`), else "paragraphs" where
+    more than half of the text is in lines of two sentences or more, else "sentences"."""
     lines = [line.expandtabs().rstrip() for line in text[:SAMPLE_CHARS].split("\n")]
     if _is_wrapped(lines):
         return WRAPPED
@@ -68,8 +65,8 @@ def resolve_layout(wanted: str, sample: str, language: str) -> str:
     """One of LAYOUTS: `wanted` itself, or for "auto" and "split" what the sample looks like."""
     if wanted not in ("auto", "split"):
         return wanted
-    found = layout_of(sample, language)
-    return PARAGRAPHS if wanted == "split" and found == SENTENCES else found
+    layout = layout_of(sample, language)
+    return PARAGRAPHS if wanted == "split" and layout == SENTENCES else layout
 
 
 def share_inside_sentences(text: str) -> float:
@@ -150,9 +147,9 @@ def _begins_small(line: str) -> bool:
 
 
 def _continued(pairs: Sequence[Pair]) -> list[Pair]:
-    """Pairs of lines with a sentence that goes from the first into the second, told by a small letter.
+    """Pairs of lines with a sentence across both: the first ends inside it, the second begins with a small letter.
 
-    None where letter case tells nothing: where lines below the end of a sentence begin with small letters as well.
+    None where lines below the end of a sentence begin with small letters as well, as in scripts without capitals.
     """
     finished = [SENTENCE_END.search(line) is not None for line, _ in pairs]
     small = [_begins_small(below) for _, below in pairs]
@@ -205,9 +202,9 @@ def split_sentences(text: str, layout: str, language: str = "en") -> list[str]:
         return [line for line in lines if line]
     paragraphs: Iterable[str] = lines
     if layout == WRAPPED:
-        paragraphs = (_paragraph(block) for block in _blocks(lines))
-    found = (one.strip() for paragraph in paragraphs if paragraph for one in sentencex.segment(language, paragraph))
-    return [sentence for sentence in found if sentence]
+        paragraphs = (_paragraph(list(block)) for has_text, block in itertools.groupby(lines, bool) if has_text)
+    sentences = (s.strip() for paragraph in paragraphs if paragraph for s in sentencex.segment(language, paragraph))
+    return [sentence for sentence in sentences if sentence]
 
 
 def _paragraph(block: Sequence[str]) -> str:
@@ -216,19 +213,6 @@ def _paragraph(block: Sequence[str]) -> str:
     for above, line in itertools.pairwise(block):
         joined += ("" if UNSPACED_END.search(above[-4:]) and UNSPACED_START.match(line) else " ", line)
     return "".join(joined)
-
-
-def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Runs of lines between blank lines."""
-    block: list[str] = []
-    for line in lines:
-        if line:
-            block.append(line)
-        elif block:
-            yield block
-            block = []
-    if block:
-        yield block
 
 
 def cut_sections(pieces: Iterable[str], layout: str) -> Iterator[str]:

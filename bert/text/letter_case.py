@@ -24,11 +24,11 @@ def merged_by_lower_case(texts: Iterable[str]) -> list[tuple[str, str]]:
     forms: dict[str, list[str]] = collections.defaultdict(list)
     for word, _ in counts.most_common():
         forms[word.lower()].append(word)
-    found = []
+    pairs = []
     for first, second in ((words[0], words[1]) for words in forms.values() if len(words) > 1):
         capital = len(first) > 1 and first[1:] == second[1:]
         if not capital and counts[second] >= max(MIN_COUNT, MIN_RATIO * counts[first]):
-            found.append((counts[second], first, second))
-    if len(found) < MIN_PAIRS or sum(count for count, _, _ in found) < MIN_SHARE * counts.total():
+            pairs.append((counts[second], first, second))
+    if len(pairs) < MIN_PAIRS or sum(count for count, _, _ in pairs) < MIN_SHARE * counts.total():
         return []
-    return [(first, second) for _, first, second in sorted(found, reverse=True)]
+    return [(first, second) for _, first, second in sorted(pairs, reverse=True)]

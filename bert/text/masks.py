@@ -7,19 +7,14 @@ import dataclasses
 
 import numpy as np
 
-from bert.errors import InputError
-from bert.json_files import short_repr
+from bert.errors import InputError, short_repr
 from bert.text.tokenizer import Encoding, Tokenizer
 
 
 def find_masks(encoding: Encoding, tokenizer: Tokenizer, limit: int) -> list[int]:
     """Indices of the mask token in an encoded text (which has no [CLS] yet).
 
-    Args:
-      limit: the model's positions.
-
-    Raises:
-      InputError: there is none, or one is beyond the positions.
+    Raises InputError where there is none, or where one is beyond the model's positions, ``limit``.
     """
     token = short_repr(tokenizer.vocab[tokenizer.mask_id])[1:-1]
     found = [i for i, piece in enumerate(encoding.ids) if piece == tokenizer.mask_id]

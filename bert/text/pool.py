@@ -35,8 +35,7 @@ def ordered_map(
       workers: processes; 1 = work in this process.
       setup: called once in each process, with `setup_arguments`.
 
-    Raises:
-      RunError: a process was killed from outside, most often for want of memory.
+    Raises RunError where a process was killed from outside, most often for want of memory.
     """
     if workers <= 1:
         setup(*setup_arguments)

@@ -60,8 +60,7 @@ def prepare(
       overwrite: replace a finished folder that differs.
 
     Raises:
-      InputError: bad texts or settings; a folder with other settings, other texts or other files in it, or one that
-        nothing can take the place of; no text.
+      InputError: bad or no texts, bad settings, or a folder that was prepared otherwise or cannot be replaced.
       RunError: all is written, but the file system refuses to put it in place; the disk is full; a worker was killed.
     """
     folder = pathlib.Path(os.path.realpath(out))
@@ -223,11 +222,7 @@ def _write_shards(
     words = bool(settings.word_boundaries)
     writers = {
         split: StoreWriter(
-            folder,
-            split,
-            vocab_size=tokenizer.vocab_size,
-            word_boundaries=words,
-            shard_tokens=settings.shard_tokens,
+            folder, split, vocab_size=tokenizer.vocab_size, word_boundaries=words, shard_tokens=settings.shard_tokens
         )
         for split in SPLITS
     }

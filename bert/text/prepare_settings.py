@@ -52,8 +52,7 @@ class PrepareSettings:
 def given_tokenizer(settings: PrepareSettings) -> Tokenizer:
     """The tokenizer of a vocabulary file, with the settings; or that of a folder, which decides them.
 
-    Raises:
-      InputError: no vocabulary there, or a folder that has a setting otherwise.
+    Raises InputError where there is no vocabulary, or where a folder contradicts a setting.
     """
     path = pathlib.Path(settings.vocab)
     if not path.is_dir():

@@ -1,4 +1,4 @@
-"""What `prepare` found and kept: counts, a table for people, and notices about what will hurt later."""
+"""The counts of a `prepare` run, their table, and notices of what would hurt training."""
 
 import dataclasses
 import math
@@ -90,37 +90,41 @@ class Report:
             ("documents kept", self.kept, ""),
             ("  with one sentence", self.one_sentence, "give no true next-sentence pair"),
             ("sentences", self.sentences, ""),
+            *self._characters(),
             ("tokens", self.tokens, ""),
             ("  unknown", self.unknown_tokens, f"{100 * self.unknown_share:.2f} %"),
             ("validation documents", self.validation_documents, ""),
             ("validation tokens", self.validation_tokens, ""),
             ("bytes of text", self.text_bytes, ""),
         ]
-        if self.characters:
-            lost = f"{100 * self.unknown_character_share:.2f} %, in the words that are unknown"
-            rows[10:10] = [("characters", self.characters, "without blanks"), ("  lost", self.unknown_characters, lost)]
         lines += [f"{name:<24}{count:>16,}  {remark}".rstrip() for name, count, remark in rows]
         return "\n".join(map(printable, lines))
 
+    def _characters(self) -> list[tuple[str, int, str]]:
+        if not self.characters:  # prepared by an earlier version
+            return []
+        lost = f"{100 * self.unknown_character_share:.2f} %, in the words that are unknown"
+        return [("characters", self.characters, "without blanks"), ("  lost", self.unknown_characters, lost)]
+
     def notices(self, settings: PrepareSettings) -> list[str]:
-        """One line for each thing that somebody should know before training on this."""
-        found = [*self.remarks]
+        """One line for each problem to know of before training on this."""
+        lines = [*self.remarks]
         if self.one_sentence >= 0.1 * self.kept:
-            found.append(
+            lines.append(
                 f"{self.one_sentence} of {self.kept} documents have one sentence and are unusable for true pairs; NSP "
                 f"needs two{self._other_documents()}"
             )
         if self.kept == 1:
             others = "none" if self.one_sentence else "sop or none"
-            found.append(
+            lines.append(
                 "there is one document; the random partner of a next-sentence pair needs a second one: add texts, or "
                 f"pretrain with examples.objective={others}"
             )
         if settings.validation_share > 0 and not self.validation_documents:
-            found.append(self._nothing_held_out(settings.validation_share))
+            lines.append(self._nothing_held_out(settings.validation_share))
         if max(self.unknown_share, self.unknown_character_share) > 0.01:
-            found.append(self._much_is_unknown(settings))
-        return found
+            lines.append(self._much_is_unknown(settings))
+        return lines
 
     def _other_documents(self) -> str:
         blocks = [group for group in self.sources if group["one document is"].startswith("a block")]
@@ -148,14 +152,10 @@ class Report:
             share = f"{100 * long / self.characters:.1f} %"
             text += f"; {share} are in words above the longest allowed, {_longer(self, settings)}"
         if other:
-            text += (
-                f"; {100 * other / self.characters:.1f} % are in words with characters that the vocabulary lacks: "
-                + (
-                    "give one that fits the language and letter case, or set vocab to '' to learn one"
-                    if settings.vocab
-                    else "raise vocab_size"
-                )
-            )
+            share = f"{100 * other / self.characters:.1f} %"
+            fitting = "give one that fits the language and letter case, or set vocab to '' to learn one"
+            way_out = fitting if settings.vocab else "raise vocab_size"
+            text += f"; {share} are in words with characters that the vocabulary lacks: {way_out}"
         return text
 
 

@@ -81,13 +81,13 @@ class WordCache:
         new = list(set(itertools.chain.from_iterable(words)).difference(self._known))
         for word, ids in zip(new, self._tokenizer.encode_ids(new, special_in_text=self.special_in_text), strict=True):
             self._known[word] = np.array(ids, self._dtype).tobytes()
-        found = [list(map(self._known.__getitem__, sentence)) for sentence in words]
+        ids_of_words = [list(map(self._known.__getitem__, sentence)) for sentence in words]
         for word in new:
             if len(word) > MAX_WORD:
                 del self._known[word]
         if len(self._known) > MAX_KNOWN:
             self._known.clear()
-        return found
+        return ids_of_words
 
     def _by_words(self, sentence: str, encoding: Encoding) -> list[bytes]:
         """The ids of a sentence by its words; a token of several words belongs to the first of them."""
@@ -120,19 +120,19 @@ def tokenize_sections(sections: Sequence[tuple[str, str]]) -> Pieces:
     """Tokens of (text, layout) pairs, by the tokenizer that `start_tokenizing` gave to this process."""
     assert _worker is not None
     dtype = token_dtype(_worker.tokenizer.vocab_size)
-    sentences = [split_sentences(text, layout, _worker.language) for text, layout in sections]
-    parts = _worker.words.parts(list(itertools.chain.from_iterable(sentences)))
+    by_section = [split_sentences(text, layout, _worker.language) for text, layout in sections]
+    sentences = list(itertools.chain.from_iterable(by_section))
+    parts = _worker.words.parts(sentences)
     joined = [b"".join(words) for words in parts]
     tokens = np.frombuffer(b"".join(joined), dtype)
     lengths = np.fromiter(map(len, joined), np.int64, len(joined)) // dtype.itemsize
     # Sentences without a token (of zero-width characters, say) are left out of the counts.
-    section_of = np.repeat(np.arange(len(sections)), [len(found) for found in sentences])
+    section_of = np.repeat(np.arange(len(sections)), list(map(len, by_section)))
     counts = np.bincount(section_of[lengths > 0], minlength=len(sections))
     continues = (
         _continues(itertools.chain.from_iterable(parts), dtype, len(tokens)) if _worker.word_boundaries else None
     )
-    lost = _lost(list(itertools.chain.from_iterable(sentences)), tokens, lengths)
-    return Pieces(tokens, lengths[lengths > 0], counts, continues, lost)
+    return Pieces(tokens, lengths[lengths > 0], counts, continues, _lost(sentences, tokens, lengths))
 
 
 def _lost(sentences: Sequence[str], tokens: np.ndarray, lengths: np.ndarray) -> Lost:
@@ -148,8 +148,9 @@ def _lost(sentences: Sequence[str], tokens: np.ndarray, lengths: np.ndarray) -> 
         for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
             if token == unknown_id:
                 word = sentence[start:end]
-                normal = unicodedata.normalize("NFD", word) if settings.strip_accents else word
-                size = sum(not unicodedata.combining(c) for c in normal) if settings.strip_accents else len(word)
+                size = len(word)
+                if settings.strip_accents:
+                    size = sum(not unicodedata.combining(c) for c in unicodedata.normalize("NFD", word))
                 in_words += end - start
                 in_long_words += (end - start) * (size > settings.max_word_chars)
                 longest = max(longest, size)

@@ -18,10 +18,9 @@ import numpy as np
 from absl import logging
 
 from bert import files
-from bert.errors import InputError, printable
-from bert.json_files import short_repr
+from bert.errors import InputError, short_repr
 from bert.text import tokenizer_files, wordpiece
-from bert.text.added_words import AddedWord, sort_out
+from bert.text.added_words import AddedWord, split_protected
 from bert.text.vocabulary import SPECIAL_TOKENS, check_vocab, read_vocab_file, upper_case_entries
 from bert.text.wordpiece import Backend, TokenizerSettings
 
@@ -116,7 +115,9 @@ class Tokenizer:
                 *(source, len(upper), len(entries), ", ".join(map(short_repr, upper[:3]))),
             )
         accents = lower_case if strip_accents is None else strip_accents
-        protected, unusual = sort_out(sorted(words.values(), key=lambda word: ids[word.content]), special.values())
+        protected, unusual = split_protected(
+            sorted(words.values(), key=lambda word: ids[word.content]), special.values()
+        )
         # The unknown token must be an entry that words can become.
         pieces = vocab_size if new and special["unk"] in known else None
         settings = TokenizerSettings(
@@ -144,8 +145,7 @@ class Tokenizer:
         The trainer of `tokenizers` breaks ties in the order of a hash table, so two runs on one text differ in a few
         pieces: train once and keep the file.
 
-        Raises:
-          InputError: no room for the special tokens, or no text.
+        Raises InputError where there is no room for the special tokens, or no text.
         """
         accents = lower_case if strip_accents is None else strip_accents
         settings = TokenizerSettings(lower_case, accents, split_chinese, max_word_chars)
@@ -158,8 +158,7 @@ class Tokenizer:
         The rules of tokenizer.json give the ids of the `tokenizers` library. Where the files disagree, the one counts
         that counts in transformers, or a line is logged.
 
-        Raises:
-          InputError: neither file is there, one is damaged, or a rule cannot be followed.
+        Raises InputError where neither file is there, one is damaged, or a rule cannot be followed.
         """
         return cls.from_vocab(**tokenizer_files.read_tokenizer_folder(pathlib.Path(directory)))
 
@@ -180,8 +179,7 @@ class Tokenizer:
 
         The longest match wins. Letter case is treated as in all other text: with lower-casing, "Graft" is "graft".
 
-        Raises:
-          InputError: two words that are one after lower-casing.
+        Raises InputError where two words are one after lower-casing.
         """
         new = {word for word in words if word not in dict(self.settings.special_tokens).values()}
         if not new:
@@ -202,18 +200,14 @@ class Tokenizer:
     def lower_case(self) -> bool:
         return self.settings.lower_case
 
-    @property
-    def strip_accents(self) -> bool:
-        return self.settings.strip_accents
-
     def summary(self) -> str:
         """One line for people: the vocabulary's size and what is done to text before it is looked up."""
-        told = {True: "yes", False: "no"}
+        words = {True: "yes", False: "no"}
         others = "".join(f"; {name} {short_repr(rule)}" for name, rule in self.settings.components)
         return (
-            f"vocabulary of {self.vocab_size:,}; lower-case: {told[self.lower_case]}; accents removed: "
-            f"{told[self.strip_accents]}; words longer than {self.settings.max_word_chars} characters are "
-            f"{printable(self.vocab[self.unk_id])}{others}"
+            f"vocabulary of {self.vocab_size:,}; lower-case: {words[self.lower_case]}; accents removed: "
+            f"{words[self.settings.strip_accents]}; words longer than {self.settings.max_word_chars} characters are "
+            f"{short_repr(self.vocab[self.unk_id])[1:-1]}{others}"
         )
 
     @functools.cached_property
@@ -227,8 +221,8 @@ class Tokenizer:
         """int32 [R], ascending; ids that stand for text: no special token, no [unused7]."""
         special = set(self.special_ids)
         unused = re.compile(r"\[unused\d+\]")
-        kept = [i for i, entry in enumerate(self.vocab) if i not in special and not unused.fullmatch(entry)]
-        return np.array(kept, np.int32)
+        ids = [i for i, entry in enumerate(self.vocab) if i not in special and not unused.fullmatch(entry)]
+        return np.array(ids, np.int32)
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -247,17 +241,15 @@ class Tokenizer:
                 raise InputError(f"{text!r} is no text; leave out what is missing, or give an empty text")
         backend = self._keep if special_in_text else self._split
         with wordpiece.library_errors(_FAILS):
-            found = backend.encode_batch([wordpiece.clean(text) for text in texts], add_special_tokens=False)
-        return [
-            Encoding(one.ids, one.offsets, [-1 if word is None else word for word in one.word_ids]) for one in found
-        ]
+            encodings = backend.encode_batch([wordpiece.clean(text) for text in texts], add_special_tokens=False)
+        return [Encoding(e.ids, e.offsets, [-1 if word is None else word for word in e.word_ids]) for e in encodings]
 
     def encode_ids(self, texts: Sequence[str], *, special_in_text: bool = False) -> list[list[int]]:
         """Only the ids of `encode_batch`; a third faster."""
         backend = self._keep if special_in_text else self._split
         with wordpiece.library_errors(_FAILS):
-            found = backend.encode_batch_fast([wordpiece.clean(text) for text in texts], add_special_tokens=False)
-        return [one.ids for one in found]
+            encodings = backend.encode_batch_fast([wordpiece.clean(text) for text in texts], add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = False) -> str:
         """Text with the pieces joined and the blanks before punctuation taken out; letter case is not restored."""

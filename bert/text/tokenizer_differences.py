@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from bert.json_files import short_repr
+from bert.errors import short_repr
 from bert.text.added_words import AddedWord
 from bert.text.tokenizer import Tokenizer
 

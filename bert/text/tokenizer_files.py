@@ -10,8 +10,8 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from bert.errors import InputError
-from bert.json_files import read_object, short_repr
+from bert.errors import InputError, short_repr
+from bert.json_files import read_object
 from bert.text.added_words import AddedWord, read_added_word, special_word
 from bert.text.tokenizer_rules import BERT_CLASSES, GENERAL_CLASSES, check_frame, decide, decide_case, read_rules
 from bert.text.vocabulary import SPECIAL_TOKENS, read_vocab_file
@@ -38,14 +38,13 @@ def read_tokenizer_folder(folder: pathlib.Path) -> dict[str, Any]:
     another, as in transformers; what else transformers does otherwise is logged. In a folder of Google's
     (bert_config.json and vocab.txt), words are split up to Google's 200 characters.
 
-    Raises:
-      InputError: neither tokenizer.json nor vocab.txt is there, or a file holds what it must not.
+    Raises InputError where neither tokenizer.json nor vocab.txt is there, or a file holds what it must not.
     """
     config, added = _object_in(folder / CONFIG) or {}, _Added({}, {})
     content, source = _object_in(folder / "tokenizer.json"), str(folder / "tokenizer.json")
     kind = _tokenizer_class(folder, config)
     switches = {
-        ours: _checked(config[theirs], theirs, str(folder / CONFIG), _is(bool), _SWITCH)
+        ours: _checked(config[theirs], theirs, str(folder / CONFIG), _is(bool), "true or false")
         for ours, theirs in _SWITCHES.items()
         if config.get(theirs) is not None
     }
@@ -68,9 +67,11 @@ def read_tokenizer_folder(folder: pathlib.Path) -> dict[str, Any]:
     if content is not None and kind not in BERT_CLASSES:  # transformers gives BERT's classes BERT's frame
         check_frame(rules, special, entries, source)
     limit = config.get("model_max_length")
-    limit = 512 if limit is None else _checked(limit, "model_max_length", str(folder / CONFIG), _counts, _COUNT)
+    if limit is not None:
+        _checked(limit, "model_max_length", str(folder / CONFIG), _counts, "a number of at least 1")
     found |= {"vocab": entries, "added": words, "source": source, "special_tokens": special}
-    return {**found, "model_max_length": int(min(limit, 1 << 30))}  # transformers writes 1e30 for "no limit"
+    # transformers writes 1e30 for "no limit".
+    return {**found, "model_max_length": 512 if limit is None else int(min(limit, 1 << 30))}
 
 
 def config_text(settings: TokenizerSettings, model_max_length: int, more_special: list[str]) -> str:
@@ -149,7 +150,8 @@ def _read_special_tokens(
     more = []
     for name in _LISTS:
         tokens = _checked(named.get(name) or [], name, source, _is(list, dict), "a list")
-        more += [read_added_word(token, source, special=True) for token in _values(tokens)]
+        tokens = tokens.values() if isinstance(tokens, dict) else tokens
+        more += [read_added_word(token, source, special=True) for token in tokens]
     if decoder is None:
         special = {word.content for word in (*words.values(), *more)}
         for content, index in (_object_in(folder / "added_tokens.json") or {}).items():
@@ -162,10 +164,6 @@ def _read_special_tokens(
     for word in more:
         added.words.setdefault(word.content, word)
     return {name: word.content for name, word in words.items() if name in SPECIAL_TOKENS}
-
-
-def _values(tokens: list[Any] | dict[str, Any]) -> list[Any]:
-    return list(tokens.values()) if isinstance(tokens, dict) else tokens
 
 
 def _add(added: _Added, word: AddedWord, index: Any, source: str) -> None:
@@ -182,8 +180,7 @@ def _add(added: _Added, word: AddedWord, index: Any, source: str) -> None:
 def _with_ids(vocab: Mapping[str, int] | list[str], added: _Added, source: str) -> tuple[list[str], list[AddedWord]]:
     """Entries that words are cut into, and added words, both in the order of their ids.
 
-    Raises:
-      InputError: an id that no entry has, below one that is taken.
+    Raises InputError where ids have a gap.
     """
     if isinstance(vocab, list) and len(set(vocab)) < len(vocab):  # from_vocab says which is there twice
         return vocab, []
@@ -203,9 +200,6 @@ def _with_ids(vocab: Mapping[str, int] | list[str], added: _Added, source: str) 
     known = set(vocab)
     kept = entries[:cut] if all(entry in known for entry in entries[:cut]) else entries
     return kept, words
-
-
-_SWITCH, _COUNT = "true or false", "a number of at least 1"
 
 
 def _is(*kinds: type) -> Callable[[Any], bool]:

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from absl import logging
 
-from bert.errors import InputError
-from bert.json_files import short_repr
+from bert.errors import InputError, short_repr
 from bert.text.vocabulary import SPECIAL_TOKENS, upper_case_entries
 from bert.text.wordpiece import MAX_WORD_CHARS, PREFIX, letter_rules, read_field
 
@@ -36,7 +35,6 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
         "max_input_chars_per_word": MAX_WORD_CHARS,
     },
 }
-
 
 # Classes of transformers 5 that have BERT's own rules and their switches, and those that take all from tokenizer.json
 # ("": no file names one).
@@ -66,11 +64,7 @@ class Rules(NamedTuple):
 
 
 def read_rules(content: Mapping[str, Any], source: str) -> Rules:
-    """The rules of a tokenizer.json.
-
-    Raises:
-      InputError: a field that the library refuses, or a rule that a BERT of ours cannot follow.
-    """
+    """The rules of a tokenizer.json. Raises InputError where the library, or a BERT of ours, cannot follow them."""
     model = {**_filled(content.get("model"), "model", source), "vocab": {}}
     fields = {
         name: _read(name, content.get(name), source)
@@ -115,19 +109,19 @@ def decide(
       switches: what tokenizer_config.json says, by our names.
       kind: the class of the tokenizer.
     """
-    found = dict(rules.arguments)
+    arguments = dict(rules.arguments)
     if rules.unused:
         logging.info(
             "%s: %s not applied, as in transformers; the settings and the model's positions decide where texts are cut",
             *(source, " and ".join(rules.unused)),
         )
     if kind in BERT_CLASSES:
-        if "normalizer" not in dict(found["components"]):
-            found |= switches
+        if "normalizer" not in dict(arguments["components"]):
+            arguments |= switches
         usual: dict[str, Any] = {"lower_case": True, "strip_accents": None, "split_chinese": True, **switches}
         usual |= {"clean_text": True, "max_word_chars": MAX_WORD_CHARS, "prefix": PREFIX}
-        differ = [name for name in usual if name in found and _effective(found, name) != _effective(usual, name)]
-        differ = [*map(_NAMES.__getitem__, differ), *(name for name, _ in found["components"])]
+        differ = [_NAMES[name] for name in usual if name in arguments and not _agree(arguments, usual, name)]
+        differ += [name for name, _ in arguments["components"]]
         if "unk" not in special and rules.unknown != SPECIAL_TOKENS["unk"]:
             differ.append("unk_token")
         special.setdefault("unk", rules.unknown)
@@ -137,8 +131,8 @@ def decide(
                 "PreTrainedTokenizerFast as tokenizer_class in tokenizer_config.json",
                 *(source, ", ".join(differ), kind),
             )
-        return found
-    unused = [_NAMES[name] for name, value in switches.items() if _effective(found, name) != value]
+        return arguments
+    unused = [_NAMES[name] for name in switches if not _agree(arguments, switches, name)]
     if special.setdefault("unk", rules.unknown) != rules.unknown:
         unused.append("unk_token")
     special["unk"] = rules.unknown
@@ -151,10 +145,9 @@ def decide(
     if kind not in GENERAL_CLASSES:
         logging.warning(
             "%s counts: tokenizer_class is %s, and what else that class does is not known here",
-            source,
-            short_repr(kind),
+            *(source, short_repr(kind)),
         )
-    return found
+    return arguments
 
 
 def decide_case(entries: Sequence[str], source: str) -> bool:
@@ -170,13 +163,10 @@ def decide_case(entries: Sequence[str], source: str) -> bool:
 
 
 def check_frame(rules: Rules, special: Mapping[str, str], entries: Sequence[str], source: str) -> None:
-    """Refuses a post_processor that puts other tokens around texts than [CLS] A [SEP] B [SEP]; says so of none.
+    """Raises InputError for a post_processor that makes other texts than [CLS] A [SEP] B [SEP]; warns where none is.
 
     Args:
       special: special tokens by role, where they are not the usual ones.
-
-    Raises:
-      InputError: other tokens, other ids, or other segments.
     """
     cls, sep = (special.get(name, SPECIAL_TOKENS[name]) for name in ("cls", "sep"))
     if rules.post_processor is None:
@@ -192,18 +182,17 @@ def check_frame(rules: Rules, special: Mapping[str, str], entries: Sequence[str]
         )
 
 
-def _effective(found: Mapping[str, Any], name: str) -> Any:
-    """The value of an argument; accents that nothing is said of go with the letter case."""
-    value = found.get(name)
-    return found["lower_case"] if name == "strip_accents" and value is None else value
+def _agree(arguments: Mapping[str, Any], others: Mapping[str, Any], name: str) -> bool:
+    """Whether both have one value of an argument. Where nothing is said of accents, they go with the letter case."""
+    value, other = (
+        each["lower_case"] if name == "strip_accents" and each.get(name) is None else each.get(name)
+        for each in (arguments, others)
+    )
+    return value == other
 
 
 def _frames_as_bert(post_processor: Any, cls: tuple[str, int], sep: tuple[str, int]) -> bool:
-    """Whether a post_processor makes [CLS] A [SEP] and [CLS] A [SEP] B [SEP], B and what follows being segment 1.
-
-    Args:
-      cls, sep: these tokens with their ids.
-    """
+    """Whether it makes [CLS] A [SEP] and [CLS] A [SEP] B [SEP], B and what follows being segment 1."""
     if post_processor["type"] == "BertProcessing":
         return post_processor["cls"] == [*cls] and post_processor["sep"] == [*sep]
     ids = {name: token["ids"] for name, token in post_processor["special_tokens"].items()}
@@ -233,7 +222,7 @@ def _read(name: str, value: Any, source: str) -> Any:
 
 
 def _filled(value: Any, name: str, source: str) -> dict[str, Any]:
-    """The value with what it may leave out, its type and those of its parts checked."""
+    """The value with what it may leave out; its type and the types of its parts are checked."""
     if not isinstance(value, dict):
         raise InputError(f"{source}: {name} is {short_repr(value)}; it must be an object")
     kind = value.get("type", "WordPiece" if name == "model" else None)

@@ -9,8 +9,8 @@ import pathlib
 import re
 from collections.abc import Mapping, Sequence
 
-from bert.errors import InputError
-from bert.json_files import read_text, short_repr
+from bert.errors import InputError, short_repr
+from bert.json_files import read_text
 
 # The names in the released vocabularies, in the order in which a vocabulary trained here starts.
 SPECIAL_TOKENS = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
@@ -19,9 +19,7 @@ SPECIAL_TOKENS = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]"
 def read_vocab_file(path: str | pathlib.Path) -> list[str]:
     """Entries of a vocabulary file in the order of their ids; Windows line ends and a BOM are taken off.
 
-    Raises:
-      FileNotFoundError: no such file.
-      InputError: what `read_text` refuses, or an empty line (it would shift nothing but be an entry that no text has).
+    Raises as `read_text` does, and InputError for an empty line: it would be an entry that no text has.
     """
     lines = read_text(pathlib.Path(path)).split("\n")
     if lines[-1] == "":
@@ -34,11 +32,7 @@ def read_vocab_file(path: str | pathlib.Path) -> list[str]:
 
 
 def check_vocab(entries: Sequence[str], special_tokens: Mapping[str, str], source: str) -> dict[str, int]:
-    """Ids by entry.
-
-    Raises:
-      InputError: an entry that stands twice, or a special token that is missing.
-    """
+    """Ids by entry. Raises InputError for an entry that stands twice, or a special token that is missing."""
     ids: dict[str, int] = {}
     for index, entry in enumerate(entries):
         if not isinstance(entry, str) or not entry:

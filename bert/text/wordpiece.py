@@ -17,8 +17,7 @@ from absl import logging
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import Tokenizer as Backend
 
-from bert.errors import InputError
-from bert.json_files import short_repr
+from bert.errors import InputError, short_repr
 from bert.text.added_words import AddedWord, protected_word, special_word
 from bert.text.vocabulary import SPECIAL_TOKENS
 
@@ -49,9 +48,9 @@ class TokenizerSettings:
 
     def added_words(self) -> dict[str, AddedWord]:
         """All that is looked for before words are cut, by its text; special tokens are among them."""
-        found = {token: special_word(token) for _, token in self.special_tokens}
-        found |= {word: protected_word(word) for word in self.protected}
-        return found | {word.content: word for word in self.added}
+        words = {token: special_word(token) for _, token in self.special_tokens}
+        words |= {word: protected_word(word) for word in self.protected}
+        return words | {word.content: word for word in self.added}
 
 
 def build(vocab: Sequence[str], settings: TokenizerSettings, *, split_special: bool = False) -> Backend:
@@ -62,30 +61,27 @@ def build(vocab: Sequence[str], settings: TokenizerSettings, *, split_special: b
     """
     ids = {entry: index for index, entry in enumerate(vocab)}
     special = dict(settings.special_tokens)
-    made = _bare({entry: ids[entry] for entry in vocab[: settings.pieces]}, settings)
+    backend = _bare({entry: ids[entry] for entry in vocab[: settings.pieces]}, settings)
     cls_token, sep_token = special["cls"], special["sep"]
-    made.post_processor = processors.TemplateProcessing(
+    backend.post_processor = processors.TemplateProcessing(
         single=[cls_token, "$A", sep_token],
         pair=[cls_token, "$A", sep_token, "$B:1", f"{sep_token}:1"],
         special_tokens=[(cls_token, ids[cls_token]), (sep_token, ids[sep_token])],
     )
     # In the order of their ids, for the library numbers those that are no entries in the order in which they come.
-    words = []
-    for word in sorted(settings.added_words().values(), key=lambda word: ids[word.content]):
-        fields = dataclasses.asdict(word)
-        if split_special:
-            fields["special"] = word.content in special.values()
-        words.append(AddedToken(**fields))
-    made.add_tokens(words)  # at once: the library prepares its search anew after each call
-    made.encode_special_tokens = split_special
-    return made
+    words = sorted(settings.added_words().values(), key=lambda word: ids[word.content])
+    if split_special:
+        words = [dataclasses.replace(word, special=word.content in special.values()) for word in words]
+    # At once, for the library prepares its search anew after each call.
+    backend.add_tokens([AddedToken(**dataclasses.asdict(word)) for word in words])
+    backend.encode_special_tokens = split_special
+    return backend
 
 
 def check_added_words(settings: TokenizerSettings, source: str) -> None:
-    """Refuses added words that are one word after normalization: the library gives it one of their ids by chance.
+    """Raises InputError for added words, of ``source``, that are one word after normalization.
 
-    Raises:
-      InputError: two such words, by name; ``source`` is where they are from.
+    The library would give it one of their ids by chance.
     """
     normalized = [word.content for word in settings.added_words().values() if word.normalized]
     if len(normalized) < 2:
@@ -105,33 +101,28 @@ def check_added_words(settings: TokenizerSettings, source: str) -> None:
 
 def _bare(ids: dict[str, int], settings: TokenizerSettings) -> Backend:
     """Normalization, words and pieces alone; special tokens mean nothing yet."""
-    unknown = dict(settings.special_tokens)["unk"]
     model = models.WordPiece(
         ids,
-        unk_token=unknown,
+        unk_token=dict(settings.special_tokens)["unk"],
         max_input_chars_per_word=settings.max_word_chars,
         continuing_subword_prefix=settings.prefix,
     )
-    made = Backend(model)
-    made.normalizer = normalizers.BertNormalizer(
+    backend = Backend(model)
+    backend.normalizer = normalizers.BertNormalizer(
         clean_text=settings.clean_text,
         handle_chinese_chars=settings.split_chinese,
         strip_accents=settings.strip_accents,
         lowercase=settings.lower_case,
     )
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.decoder = decoders.WordPiece(prefix=settings.prefix, cleanup=True)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece(prefix=settings.prefix, cleanup=True)
     for field, text in settings.components:
-        setattr(made, field, getattr(_of_field(field, json.loads(text)), field))
-    return made
+        setattr(backend, field, getattr(_of_field(field, json.loads(text)), field))
+    return backend
 
 
 def read_field(field: str, value: Any) -> Any:
-    """A field of a tokenizer.json as the library understands it: what the file leaves out is filled in.
-
-    Raises:
-      InputError: the library refuses it; the message is the library's alone.
-    """
+    """A field of a tokenizer.json, with what the file leaves out; InputError with the library's message alone."""
     with library_errors("{}"):
         return json.loads(_of_field(field, value).to_str())[field]
 
@@ -139,8 +130,8 @@ def read_field(field: str, value: Any) -> Any:
 def letter_rules(normalizer: Any) -> tuple[bool, bool]:
     """(whether it lower-cases, whether it removes accents) of the "normalizer" of a tokenizer.json."""
     with library_errors("{}"):
-        made = _of_field("normalizer", normalizer).normalizer
-        small, plain = (text if made is None else made.normalize_str(text) for text in ("A", "\u00e9"))
+        rules = _of_field("normalizer", normalizer).normalizer
+        small, plain = (text if rules is None else rules.normalize_str(text) for text in ("A", "\u00e9"))
     return small == "a", plain == "e"
 
 
@@ -182,24 +173,23 @@ def fingerprint(vocab: Sequence[str], settings: TokenizerSettings) -> str:
 def learn(texts: Iterable[str], settings: TokenizerSettings, vocab_size: int, source: str) -> list[str]:
     """Entries of a vocabulary for these texts, special tokens first. The texts are read twice.
 
-    Raises:
-      InputError: no room beside the special tokens, or no word in the texts, which messages call `source`.
+    Raises InputError where there is no room beside the special tokens, or no word in the texts (of ``source``).
     """
     if vocab_size <= len(SPECIAL_TOKENS):
         raise InputError(f"vocab_size {vocab_size} must be above {len(SPECIAL_TOKENS)}, the special tokens")
     special = [token for _, token in settings.special_tokens]
     # Without added tokens: a literal [CLS] in the text must be lower-cased and split as any other word.
-    made = _bare({token: index for index, token in enumerate(special)}, settings)
+    backend = _bare({token: index for index, token in enumerate(special)}, settings)
     texts = list(texts) if isinstance(texts, Iterator) else texts
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocab_size,
         min_frequency=2,  # what stands once in a text is spelling, not a word
         special_tokens=special,
-        limit_alphabet=_alphabet_size(_count_characters(texts, made), made, vocab_size, source),
+        limit_alphabet=_alphabet_size(_count_characters(texts, backend), backend, vocab_size, source),
         show_progress=False,
     )
-    made.train_from_iterator(texts, trainer)
-    ids = made.get_vocab(with_added_tokens=True)
+    backend.train_from_iterator(texts, trainer)
+    ids = backend.get_vocab(with_added_tokens=True)
     if len(ids) == len(special):
         raise InputError(f"{source}: the texts hold no word, so no vocabulary can be learnt from them")
     return sorted(ids, key=ids.__getitem__)
@@ -223,12 +213,12 @@ def _count_characters(texts: Iterable[str], backend: Backend) -> collections.Cou
             add()
             held, size = [], 0
     add()
-    found: collections.Counter[str] = collections.Counter()
+    normalized: collections.Counter[str] = collections.Counter()
     for point in np.flatnonzero(counts).tolist():
         for character in backend.normalizer.normalize_str(clean(chr(point))):
             if not character.isspace():
-                found[character] += int(counts[point])
-    return found
+                normalized[character] += int(counts[point])
+    return normalized
 
 
 def _alphabet_size(counts: collections.Counter[str], backend: Backend, vocab_size: int, source: str) -> int:

@@ -83,7 +83,7 @@ class QuestionSettings:
     documents: for pico: a folder with DOCID.txt (also in folders below it), or a .tar.gz of one.
     question: what is asked where the file has no question; for pico the key ("Participants") where this is empty.
     annotators: names with commas, to keep these alone; "-name,-name" for all but these; "" for all.
-    encoding: a name, or GLOB=NAME parts as for a corpus (bert/text/files.py).
+    encoding: a name, or GLOB=NAME parts as for a corpus (bert/text/text_files.py).
     """
 
     format: str = "auto"

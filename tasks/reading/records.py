@@ -47,7 +47,7 @@ class TableSettings:
       regular expression. The last two kinds split a line into at most as many fields as there are columns, so the last
       field keeps the rest of the line.
     quoting: "yes": csv's double quotes; "no": a quote is a character like any other; "auto": see delimited.py.
-    encoding: a name, or GLOB=NAME parts as for a corpus (bert/text/files.py).
+    encoding: a name, or GLOB=NAME parts as for a corpus (bert/text/text_files.py).
     ragged: what happens to a line with too few or too many fields: "refuse", or "drop" (counted in the notes).
     widths: numbers of fields that are right beside len(columns), for files whose last columns may be left out (None).
     """

@@ -24,7 +24,7 @@ from typing import Any
 
 from bert.errors import InputError
 from bert.prediction import bio_tags
-from bert.text import files
+from bert.text import text_files
 from tasks.reading.question_rows import (
     NO_DOCUMENT,
     Annotation,
@@ -207,12 +207,12 @@ def _documents(settings: QuestionSettings, wanted: set[str], tally: Tally) -> di
         if place.stem in texts:
             raise InputError(f"{place}: there is also {places[place.stem]}; name the folder with the right one")
         # "-sig" would take off a byte order mark, and with it move all offsets.
-        encoding = files.encoding_of(place, settings.encoding).removesuffix("-sig")
+        encoding = text_files.encoding_of(place, settings.encoding).removesuffix("-sig")
         try:
             text = data.decode(encoding)
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
-            raise files.NotInEncoding(place, encoding, error.start, line, data[error.start]) from None
+            raise text_files.NotInEncoding(place, encoding, error.start, line, data[error.start]) from None
         if text.startswith("\ufeff"):
             tally.add("documents with a byte order mark, which counts as their first character", str(place))
         texts[place.stem], places[place.stem] = text, place

@@ -64,7 +64,7 @@ class TagSettings:
     scheme: "iob1", "iob2"; "plain": any tags, which are left alone; "auto": one of the first two, by what is there.
     annotators: names with commas to keep; "" all; "-name,-name" all but these. Of columns, their numbers.
     empty: a cell that means: this worker gave no tag. "" for none such.
-    encoding: a name, or GLOB=NAME parts as for a corpus (bert/text/files.py).
+    encoding: a name, or GLOB=NAME parts as for a corpus (bert/text/text_files.py).
     delimiter: "" a run of blanks or tabs; else as in TableSettings.
     """
 

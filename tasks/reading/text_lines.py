@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Iterator
 
 from bert.errors import InputError
-from bert.text import files
+from bert.text import text_files
 
 LINE_LIMIT = 1 << 26  # characters of a line, or of a quoted field; a longer one is a damaged file, not an example
 
@@ -14,14 +14,14 @@ def read_lines(path: str, encoding: str, *, ends: bool = False) -> Iterator[str]
 
     Raises:
       InputError: bytes that are not of the encoding, a damaged .gz file, a NUL, or a line over LINE_LIMIT characters
-        (before the rest of it is read); see also `files.read_lines`.
+        (before the rest of it is read); see also `text_files.read_lines`.
     """
     file = pathlib.Path(path)
     number, length = 1, 0
     pieces: list[str] = []
-    for piece in files.read_lines(file, files.encoding_of(file, encoding), not ends):
+    for piece in text_files.read_lines(file, text_files.encoding_of(file, encoding), not ends):
         if "\0" in piece:
-            wide = files.wide_encoding(file)
+            wide = text_files.wide_encoding(file)
             way_out = f"set encoding to {wide}" if wide and wide != encoding else "take it out if it is"
             raise InputError(f"{path}:{number}: holds a NUL character; is it text? {way_out[0].upper()}{way_out[1:]}")
         pieces.append(piece.removeprefix("\ufeff") if number == 1 and not pieces else piece)

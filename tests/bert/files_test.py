@@ -35,16 +35,8 @@ else:
         (new / "a").write_text("new")
         (new / "b").write_text("new")
 """
-USERS = (
-    "{}.partial",
-    "{}.replaced",
-    ".{}.unfinished",
-    ".{}.replaced",
-    "{}.tmp",
-    "{}.partial.lock",
-    "{}.lock",
-    ".{}.unfinished-1",
-)
+USERS = ("{}.partial", "{}.replaced", ".{}.unfinished", ".{}.replaced", "{}.tmp", "{}.partial.lock", "{}.lock",
+         ".{}.unfinished-1")  # fmt: skip
 
 
 def made(folder: pathlib.Path, text: str) -> pathlib.Path:
@@ -231,14 +223,11 @@ def test_what_may_not_be_replaced(tmp_path, monkeypatch):
         files.check_replaceable(folder, "abcd")
 
 
-def test_asking_leaves_no_trace(tmp_path):
-    files.check_replaceable(tmp_path / "a" / "b" / "out", ())
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_fails_leaves_no_trace(tmp_path):
+def test_what_asks_or_fails_leaves_no_trace(tmp_path):
     """Neither the directory nor those above it that were made for it; the line has the name that was asked for."""
     target = tmp_path / "a" / "b" / "out"
+    files.check_replaceable(target, ())
+    assert list(tmp_path.iterdir()) == []
     full = rf"^{target}: cannot be written \(File too large\); make room"
     with pytest.raises(RunError, match=full), files.replacing(target):
         raise OSError(errno.EFBIG, "File too large")
@@ -306,9 +295,8 @@ def test_a_file_keeps_its_links_and_mode(tmp_path):
         assert path.read_text() == "new"
     assert stat.S_IMODE(file.stat().st_mode) == 0o604
     assert (file.read_text(), hard.read_text()) == ("new", "old")
+    (tmp_path / "loop").symlink_to("loop")
     for path in (tmp_path, tmp_path / "loop"):
-        if path.name == "loop":
-            path.symlink_to(path)
         with pytest.raises(OSError, match=r"directory|symbolic links"):
             files.write(path, "new")
 
@@ -358,28 +346,26 @@ def test_a_file_that_cannot_be_replaced_is_written_into(tmp_path, monkeypatch, r
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize("kind", ["link", "folder", "pipe", "file"])
-def test_a_lock_never_empties_what_is_there(tmp_path, kind):
-    """A link to a file, and whatever is no plain file, is refused; a file with text in it keeps its text."""
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
+def test_what_is_no_plain_file_is_no_lock(tmp_path, kind):
     (tmp_path / "victim").write_text("theirs")
     path = tmp_path / "lock"
-    {
-        "link": lambda: path.symlink_to("victim"),
-        "folder": path.mkdir,
-        "pipe": lambda: os.mkfifo(path),
-        "file": lambda: path.write_text("theirs"),
-    }[kind]()
-    if kind == "file":
-        with files.lock(path, "busy") as is_new, pytest.raises(InputError, match="busy"), files.lock(path, "busy"):
-            pytest.fail("it is held twice")
-        assert not is_new
-        assert path.read_text() == "theirs"
-        with files.lock(tmp_path / "a" / "new", "busy") as is_new:
-            assert is_new
-    else:
-        with pytest.raises(InputError, match="not a plain file"), files.lock(path, "busy"):
-            pytest.fail("it is held")
+    make = {"link": lambda: path.symlink_to("victim"), "folder": path.mkdir, "pipe": lambda: os.mkfifo(path)}
+    make[kind]()
+    with pytest.raises(InputError, match="not a plain file"), files.lock(path, "busy"):
+        pytest.fail("it is held")
     assert (tmp_path / "victim").read_text() == "theirs"
+
+
+def test_a_lock_is_held_once_and_keeps_its_text(tmp_path):
+    path = tmp_path / "lock"
+    path.write_text("theirs")
+    with files.lock(path, "busy") as is_new, pytest.raises(InputError, match="busy"), files.lock(path, "busy"):
+        pytest.fail("it is held twice")
+    assert not is_new
+    assert path.read_text() == "theirs"
+    with files.lock(tmp_path / "a" / "new", "busy") as is_new:
+        assert is_new
 
 
 def test_half_characters_are_escaped_in_json():

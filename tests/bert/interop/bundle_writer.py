@@ -4,6 +4,8 @@ import google_crc32c
 import numpy as np
 import pyarrow
 
+from bert.interop import parameters
+
 # TensorFlow's numbers of the types (framework/types.proto).
 NUMBERS = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "int64": 9, "bool": 10}
 NUMBERS |= {"bfloat16": 14, "float16": 19}
@@ -99,6 +101,11 @@ def write_checkpoint(prefix, variables, *more, shards=1, change=lambda rows: row
     rows = sorted([*write_data(prefix, variables, shards), *more])
     prefix.with_name(f"{prefix.name}.index").write_bytes(table_of(change(rows), **options))
     return prefix
+
+
+def variables_of(found):
+    """The parameters of a model under Google's names."""
+    return dict(parameters.from_params(found.params, found.config, column="google"))
 
 
 def assert_same(tensors, expected):

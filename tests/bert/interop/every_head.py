@@ -7,6 +7,7 @@ import numpy as np
 
 from bert.config import BertConfig
 from bert.interop import parameters
+from bert.interop.export import save_model_directory
 from bert.model import forward, heads
 from bert.model.encoder import Encoder
 
@@ -92,3 +93,9 @@ def assert_same_params(got: dict, want: dict) -> None:
     for path, value in wanted.items():
         assert found[path].dtype == np.float32
         np.testing.assert_array_equal(found[path], value, err_msg=path)
+
+
+def save(found, folder, **changes):
+    """Exports a model that was loaded, with other parameters, tokenizer, settings or options where they are given."""
+    arguments = {"params": found.params, "tokenizer": found.tokenizer, "extra": found.extra, **changes}
+    return save_model_directory(folder, found.config, **arguments)

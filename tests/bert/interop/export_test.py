@@ -12,15 +12,9 @@ import safetensors
 import safetensors.numpy
 
 from bert.errors import InputError, RunError
-from bert.interop import programs, sources
-from bert.interop.export import save_model_directory
+from bert.interop import parameters, sources
 from bert.interop.hugging_face import load_model_directory
-from tests.bert.interop.every_head import assert_same_params
-
-
-def save(tiny, folder, **changes):
-    arguments = {"params": tiny.params, "tokenizer": tiny.tokenizer, "extra": tiny.extra, **changes}
-    return save_model_directory(folder, tiny.config, **arguments)
+from tests.bert.interop.every_head import assert_same_params, save
 
 
 def test_export_then_import_is_equal_bit_by_bit(tiny, tiny_tensors, tmp_path):
@@ -153,7 +147,7 @@ def test_a_setting_with_half_a_character_is_carried_along(tiny, tmp_path):
 @pytest.mark.parametrize("format", ["stablehlo", "onnx"])
 def test_weights_above_two_gigabytes_are_told_by_the_name_that_was_given(tiny, tmp_path, monkeypatch, format):
     """Not by that of the directory that is written first."""
-    monkeypatch.setattr(programs, "_LARGEST", 1000)
+    monkeypatch.setattr(parameters, "_LARGEST", 1000)
     with pytest.raises(InputError, match=rf"^{tmp_path}/out/model\.{format}: the weights take"):
         save(tiny, tmp_path / "out", format=format)
 

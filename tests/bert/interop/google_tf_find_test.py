@@ -9,8 +9,7 @@ import pytest
 import bert
 from bert.errors import InputError
 from bert.interop import google_tf
-from tests.bert.interop.bundle_writer import MAGIC, write_checkpoint
-from tests.bert.interop.google_tf_test import variables_of
+from tests.bert.interop.bundle_writer import MAGIC, variables_of, write_checkpoint
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
-from bert.interop import parameters, sources
+from bert.interop import sources
 from bert.interop.hugging_face import load_model_directory
-from tests.bert.interop.bundle_writer import write_checkpoint
+from tests.bert.interop.bundle_writer import variables_of, write_checkpoint
 from tests.bert.interop.every_head import assert_same_params
 
 QUERY = "bert.encoder.layer.0.attention.self.query"
@@ -92,7 +92,7 @@ def test_checkpoints_of_google_are_looked_at_alike(tiny, tiny_directory, tmp_pat
     """Memory of any optimizer stands behind a weight's name; what stands beside it is another model's."""
     prefix = tmp_path / "bert_model.ckpt"
     (tmp_path / "bert_config.json").write_bytes((tiny_directory / "config.json").read_bytes())
-    weights = dict(parameters.from_params(tiny.params, tiny.config, column="google"))
+    weights = variables_of(tiny)
     kernel, one = "bert/encoder/layer_0/attention/self/query/kernel", np.ones(3, np.float32)
     write_checkpoint(prefix, {**weights, f"{kernel}/new_optimizer_v": one, "extra/weights": one})
     found = sources.read(tmp_path)

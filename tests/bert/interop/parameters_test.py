@@ -1,5 +1,7 @@
 """Arrays between our tree and named tensors: the same in both directions, right way round, faults by their path."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -85,3 +87,11 @@ def test_where_the_first_number_that_is_none_stands():
     array[1, 0], array[1, 2] = np.inf, np.nan
     assert parameters.first_not_finite(array) == (1, 0)
     assert parameters.first_not_finite(np.float32(np.nan)) == ()
+
+
+def test_weights_beyond_two_gigabytes_are_refused(tmp_path):
+    """By their sizes alone: the large array is never touched."""
+    for rows, is_large in ((2**20, True), (2**19, False)):
+        params = {"head": {"span": {"kernel": np.broadcast_to(np.float32(0), (rows, 512))}}}
+        with pytest.raises(InputError, match=r"x: .* 2\.1 GB") if is_large else contextlib.nullcontext():
+            parameters.check_size(tmp_path / "x", params, "a file")

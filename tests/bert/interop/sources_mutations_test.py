@@ -13,58 +13,13 @@ import pytest
 import safetensors.numpy
 
 from bert.errors import InputError
-from bert.interop import parameters, sources
+from bert.interop import sources
 from bert.interop.hugging_face import load_model_directory
 from tests.bert.interop import torch_writer
-from tests.bert.interop.bundle_writer import write_checkpoint
+from tests.bert.interop.bundle_writer import variables_of, write_checkpoint
+from tests.bert.mutations import bytes_changed, json_changed
 
 GIGABYTE = 1 << 30
-ODD = [
-    *(None, True, False, 0, 1, -1, 2, 7, 63, 65, 2**31, 2**62, 2**63, 2**64, 10**40, 1e-30, 0.5, 1e300),
-    *("", "bert", "roberta", "gelu", "\x1b[2J\n", "\ud800", "x" * 5000, "F64", "BF16", "C64", "F8_E4M3"),
-    *([], {}, [1], [0, 0], [1] * 65, [[]], {"a": 1}, ["BertForMaskedLM"], ["RobertaModel"], [2**62, 2**62]),
-]
-
-
-def bytes_changed(data: bytes, rng: random.Random) -> bytes:
-    """The bytes with one to three changes: bits turned, bytes replaced, put in, taken out, doubled, or cut off."""
-    data = bytearray(data)
-    for _ in range(rng.randint(1, 3)):
-        at = rng.randrange(min(len(data), rng.choice([64, 4096, len(data)])) or 1)  # more often near the beginning
-        length = rng.choice([1, 2, 8, 50])
-        match rng.randrange(6):
-            case 0:
-                data[at : at + 1] = bytes([data[at] ^ 1 << rng.randrange(8)]) if data else b""
-            case 1:
-                data[at : at + length] = rng.randbytes(len(data[at : at + length]))
-            case 2:
-                data[at:at] = rng.choice([rng.randbytes(length), b"\xff" * length, b"\0" * length])
-            case 3:
-                del data[at : at + length]
-            case 4:
-                data[at:at] = data[at : at + length]
-            case 5:
-                del data[at + rng.randrange(1000) :]
-    return bytes(data)
-
-
-def json_changed(values, rng: random.Random):
-    """The same object with one value, somewhere in it, odd, absent or under another name."""
-    values = json.loads(json.dumps(values))
-    inside = values
-    while True:
-        key = rng.choice([*inside] if isinstance(inside, dict) else range(len(inside)))
-        if not isinstance(inside[key], dict | list) or not inside[key] or rng.random() < 0.3:
-            break
-        inside = inside[key]
-    match rng.randrange(4 if isinstance(inside, dict) else 2):
-        case 0 | 1:
-            inside[key] = rng.choice(ODD)
-        case 2:
-            del inside[key]
-        case 3:
-            inside[rng.choice(["", "embedding_size", "pruned_heads", "bert.encoder.layer.0.lora_A"])] = inside[key]
-    return values
 
 
 def config(folder, rng):
@@ -134,7 +89,7 @@ def in_format(format, tiny_directory, folder):
         torch_writer.write_file(folder, "archive", held, storages).rename(folder / "pytorch_model.bin")
     else:
         (folder / "config.json").rename(folder / "bert_config.json")
-        variables = dict(parameters.from_params(found.params, found.config, column="google"))
+        variables = variables_of(found)
         safetensors.numpy.save_file(variables, folder / "google.safetensors")
         write_checkpoint(folder / "bert_model.ckpt", variables, shards=2)
         (folder / "beside").mkdir()

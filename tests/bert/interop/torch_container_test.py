@@ -8,15 +8,7 @@ import zipfile
 import pytest
 
 from bert.interop.torch_file import open_torch
-from tests.bert.interop.torch_writer import (
-    MAGIC,
-    NUMBERS,
-    STORAGES,
-    assert_equal,
-    assert_refused,
-    pickled,
-    tensor,
-)
+from tests.bert.interop.torch_writer import MAGIC, NUMBERS, STORAGES, assert_equal, assert_refused, pickled, tensor
 
 
 def test_archives_that_torch_does_not_write(write_torch, tmp_path):

@@ -7,15 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bert.model.losses import (
-    binary_nats,
-    label_nats,
-    position_nats,
-    ratio,
-    soft_nats,
-    squared_error,
-    weighted_sum,
-)
+from bert.model.losses import binary_nats, label_nats, position_nats, ratio, soft_nats, squared_error, weighted_sum
 
 
 def test_cross_entropy_of_five_logits(golden):

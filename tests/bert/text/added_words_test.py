@@ -3,7 +3,7 @@ import re
 import pytest
 
 from bert.errors import InputError
-from bert.text.added_words import AddedWord, protected_word, read_added_word, sort_out, special_word
+from bert.text.added_words import AddedWord, protected_word, read_added_word, special_word, split_protected
 
 
 def test_what_a_file_leaves_open():
@@ -37,6 +37,6 @@ def test_only_unusual_rules_are_kept_apart():
         protected_word("ab"),
         AddedWord("ab cd", rstrip=True),
     ]
-    protected, other = sort_out(words, ["[CLS]", "[MASK]"])
+    protected, other = split_protected(words, ["[CLS]", "[MASK]"])
     assert protected == ("ab",)
     assert other == (AddedWord("[MASK]", special=True, lstrip=True), AddedWord("ab cd", rstrip=True))

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from bert.errors import InputError
-from bert.text import files, installed_docs
+from bert.text import corpus_files, installed_docs, text_files
 from bert.text.corpus import Corpus, CorpusSettings
 from bert.text.layout import split_sentences
 from bert.text.report import Report, group_sources
@@ -119,12 +119,7 @@ def test_json_lines(write):
     rows = [{"text": "One. Two."}, {"text": ["One. Two.", "Three\nfour."]}, {"text": None}, {"text": "a\r\nb"}]
     path = write("a.jsonl", "\n\n".join(json.dumps(row) for row in rows))
     found = read(str(path))
-    assert [sentences for _, sentences in found] == [
-        ["One.", "Two."],
-        ["One. Two.", "Three four."],
-        [],
-        ["a", "b"],
-    ]
+    assert [sentences for _, sentences in found] == [["One.", "Two."], ["One. Two.", "Three four."], [], ["a", "b"]]
     assert [name for name, _ in found] == [f"{path}:{line}" for line in (1, 3, 5, 7)]
 
 
@@ -161,10 +156,7 @@ def test_packed_files_under_another_name_are_no_text(write, data, what):
     [
         ("{'text': 1}", "line 2: not JSON"),
         ('["x"]', "line 2: has a list, not an object"),
-        (
-            '{"body": "x", "id": 1}',
-            r"line 2: has the columns body, id; set text_column to .* \(now 'text'\)",
-        ),
+        ('{"body": "x", "id": 1}', r"line 2: has the columns body, id; set text_column to .* \(now 'text'\)"),
         pytest.param('{"text": ' + "[" * 100_000 + "]" * 100_000 + "}", "line 2: not JSON", id="deep"),
         ('{"text": 5}', "2: column 'text' holds a int; a text or a list of texts is needed"),
     ],
@@ -284,10 +276,10 @@ def test_installed_documentation_is_read_once(monkeypatch):
 
 def test_a_pattern_names_packed_files_too_and_utf_16_is_recognised(tmp_path):
     """'*-8.txt=latin-1' is also meant for a.-8.txt.gz; a file that begins with UTF-16's mark is not called cp1252."""
-    assert files.encoding_of(tmp_path / "a-8.txt.gz", "*-8.txt=latin-1") == "iso8859-1"
+    assert text_files.encoding_of(tmp_path / "a-8.txt.gz", "*-8.txt=latin-1") == "iso8859-1"
     (tmp_path / "b.txt").write_bytes("text".encode("utf-16"))
     with pytest.raises(InputError, match=r"'b\.txt=utf-16'"):
-        list(files.read_lines(tmp_path / "b.txt", "utf-8"))
+        list(text_files.read_lines(tmp_path / "b.txt", "utf-8"))
 
 
 def test_lines_that_end_inside_sentences_are_noted(write, tmp_path):
@@ -327,7 +319,7 @@ def test_utf_16_without_a_mark_is_refused_with_its_name(write, text):
 
 def test_a_row_that_would_not_fit_into_memory_is_refused_by_line(write, monkeypatch):
     """As text the same line comes in parts; JSON must be held as a whole."""
-    monkeypatch.setattr(files, "LONGEST_ROW", 1000)
+    monkeypatch.setattr(corpus_files, "LONGEST_ROW", 1000)
     path = write("a.jsonl.gz", gzip.compress(b'{"text": "fine"}\n{"text": "' + b"long " * 300 + b'"}\n'))
     with pytest.raises(InputError, match=r"a\.jsonl\.gz, line 2: longer than 1,000 characters"):
         read(str(path))

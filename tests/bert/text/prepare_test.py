@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
-from bert.text import files, layout, store_writer
+from bert.text import layout, store_writer, text_files
 from bert.text import prepare as prepare_module
 from bert.text.prepare import PrepareSettings, prepare
 from bert.text.store import Store
@@ -312,7 +312,7 @@ def test_impossible_settings_are_refused(tmp_path, settings, message):
 def test_memory_does_not_grow_with_the_text(write, vocab, tmp_path, monkeypatch):
     """Twice the text takes no more memory at its peak: with all buffers made small, nothing of the text is kept."""
     monkeypatch.setattr(prepare_module, "TASK_BYTES", 1 << 14)
-    monkeypatch.setattr(files, "BLOCK", 1 << 14)
+    monkeypatch.setattr(text_files, "BLOCK", 1 << 14)
     monkeypatch.setattr(store_writer, "WAITING_TOKENS", 1 << 12)
     peaks = []
     for count in (0, 1500, 3000):  # the first one pays for imports and caches

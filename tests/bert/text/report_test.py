@@ -86,12 +86,8 @@ def test_files_read_in_the_same_way_are_one_line():
     note = {"bytes": 5, "encoding": "utf-8", "layout": "wrapped", "one document is": "the file", "documents": 2}
     notes = {f"{name}.txt": note for name in "abcd"} | {"e.txt": note | {"encoding": "cp1252"}}
     first, second = group_sources(notes)
-    assert (first["files"], first["bytes"], first["documents"], first["names"]) == (
-        4,
-        20,
-        8,
-        ["a.txt", "b.txt", "c.txt"],
-    )
+    assert (first["files"], first["bytes"], first["documents"]) == (4, 20, 8)
+    assert first["names"] == ["a.txt", "b.txt", "c.txt"]
     assert (second["files"], second["encoding"]) == (1, "cp1252")
     assert "a.txt, b.txt, c.txt, ..." in Report(sources=[first, second]).table()
 

@@ -12,6 +12,7 @@ import pytest
 from bert.errors import InputError
 from bert.text.added_words import AddedWord
 from bert.text.tokenizer import Tokenizer
+from tests.bert.mutations import bytes_changed, json_changed
 from tests.bert.text.builders import SPECIAL
 
 ENTRIES = [*SPECIAL, "a", "##a"]
@@ -32,8 +33,6 @@ ENTRIES = [*SPECIAL, "a", "##a"]
         ("tokenizer_config", {"added_tokens_decoder": {"90": "[E1]"}}, "'[E1]' has id 90 where 7 comes next"),
         ("tokenizer", {"added_tokens": [{"id": 26, "content": None}]}, "is no added token"),
         ("tokenizer", {"added_tokens": 7}, "added_tokens is 7; it must be a list"),
-        ("tokenizer", {"model": ["WordPiece"]}, "model is ['WordPiece']; it must be an object"),
-        ("tokenizer", {"normalizer": {"type": "BertNormalizer", "lowercase": "no"}}, "lowercase is 'no'; it must be"),
     ],
 )
 def test_values_that_mean_nothing_are_refused(tmp_path, file, values, message):
@@ -67,23 +66,6 @@ def test_a_folder_of_googles_has_googles_longest_word(tmp_path):
     assert Tokenizer.load(tmp_path).encode("a" * 101).ids == [1]
 
 
-def test_other_kinds_of_tokenizers_are_refused(tmp_path):
-    """A tokenizer.json of another model, with gaps in its ids, or broken, is told as such."""
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps({"model": {"type": "BPE", "vocab": {}}, "normalizer": None}))
-    with pytest.raises(InputError, match="not a BERT tokenizer"):
-        Tokenizer.load(tmp_path)
-    path.write_text("{")
-    with pytest.raises(InputError, match=r"tokenizer\.json:1: not JSON"):
-        Tokenizer.load(tmp_path)
-    vocab = {entry: 2 * index for index, entry in enumerate(SPECIAL)}
-    path.write_text(
-        json.dumps({"model": {"type": "WordPiece", "vocab": vocab}, "normalizer": {"type": "BertNormalizer"}})
-    )
-    with pytest.raises(InputError, match="has id 2 where 1 comes next"):
-        Tokenizer.load(tmp_path)
-
-
 def test_tokenizer_config_decides_letter_case(tmp_path):
     """Where the two files differ, tokenizer_config.json counts, as in transformers."""
     Tokenizer.from_vocab([*SPECIAL, "hello", "Hello"], lower_case=False).save(tmp_path)
@@ -93,60 +75,6 @@ def test_tokenizer_config_decides_letter_case(tmp_path):
 
 
 FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt")
-VALUES = [
-    *(
-        None,
-        True,
-        7,
-        -1,
-        0,
-        2**31,
-        2**70,
-        10**400,
-        1e300,
-        0.5,
-        float("nan"),
-        float("inf"),
-        "",
-        "x",
-        "\ud800",
-        "\x1b[31m",
-    ),
-    *("a" * 5000, [], {}, [[]], {"type": "Sequence"}, {"a": {"b": ["[MASK]"]}}, json.loads("[" * 99 + "]" * 99), "##a"),
-]
-
-
-def mutated(rng, content):
-    """The bytes of a file with something wrong: a few bytes, or a value, a name or a place in its JSON."""
-    if rng.random() < 0.3 or not content.startswith(b"{"):
-        damaged = bytearray(content)
-        for _ in range(rng.choice([1, 1, 3])):
-            where = rng.randrange(len(damaged) + 1)
-            with_what = rng.choice(
-                [b"", bytes([rng.randrange(256)]), b"\x00", b'"', b"{", b"[" * 2000, b"\n", b"1e999"]
-            )
-            damaged[where : where + rng.choice([0, 1, 1, 20])] = with_what
-        return bytes(damaged)
-    root = {"": json.loads(content)}
-    for _ in range(rng.choice([1, 1, 2])):
-        places, level = [], [root]
-        while level:
-            places += [(box, key) for box in level for key in (box if isinstance(box, dict) else range(len(box)))]
-            level = [box[key] for box in level for key in (box if isinstance(box, dict) else range(len(box)))]
-            level = [item for item in level if isinstance(item, dict | list)]
-        box, key = rng.choice(places)
-        other, name = rng.choice(places)
-        what = rng.randrange(5)
-        if what == 0:
-            del box[key]
-            root.setdefault("", 7)
-        elif what == 1 and isinstance(box, dict) and key:
-            box[rng.choice(["type", "id", "\x1b", "content", "a" * 99])] = box.pop(key)
-        elif what == 2:
-            box[key] = json.loads(json.dumps(other[name]))
-        else:
-            box[key] = rng.choice(VALUES)
-    return json.dumps(root[""]).encode()
 
 
 @pytest.mark.parametrize("count", [40, pytest.param(2000, marks=pytest.mark.slow)])
@@ -155,11 +83,8 @@ def test_damaged_files_are_read_or_refused_in_a_line(tmp_path, caplog, name, cou
     """No other exception (Rust's panics are none of Python's), no line end or escape code in what is said."""
     rng = random.Random(f"{name} {count}")
     Tokenizer.from_vocab([*ENTRIES, "b"], added=[AddedWord("[E1]", special=True), AddedWord("b")]).save(tmp_path)
-    names = {
-        "mask_token": {"content": "[MASK]", "lstrip": True},
-        "additional_special_tokens": ["[E1]"],
-        "unk_token": "[UNK]",
-    }
+    mask = {"content": "[MASK]", "lstrip": True}
+    names = {"mask_token": mask, "additional_special_tokens": ["[E1]"], "unk_token": "[UNK]"}
     (tmp_path / "special_tokens_map.json").write_text(json.dumps(names))
     (tmp_path / "added_tokens.json").write_text(json.dumps({"b": 7, "[E1]": 8}))
     if name in FILES[2:]:
@@ -170,7 +95,11 @@ def test_damaged_files_are_read_or_refused_in_a_line(tmp_path, caplog, name, cou
     refused = 0
     for _ in range(count):
         caplog.clear()
-        (tmp_path / name).write_bytes(mutated(rng, content))
+        is_text = not content.startswith(b"{") or rng.random() < 0.3
+        mutated = (
+            bytes_changed(content, rng) if is_text else json.dumps(json_changed(json.loads(content), rng)).encode()
+        )
+        (tmp_path / name).write_bytes(mutated)
         try:
             found = Tokenizer.load(tmp_path)
             found.encode("a [MASK] b [E1]", special_in_text=True)
@@ -183,20 +112,15 @@ def test_damaged_files_are_read_or_refused_in_a_line(tmp_path, caplog, name, cou
     assert count / 8 < refused < count
 
 
-def test_a_pipe_or_a_device_is_no_file_of_a_tokenizer(tmp_path):
+def test_a_pipe_is_no_file_of_a_tokenizer(tmp_path):
     """Nothing waits for a writer that never comes."""
+    (tmp_path / "vocab.txt").write_text("\n".join(ENTRIES))
     for name in FILES:
-        folder = tmp_path / name.replace(".", "_")
-        folder.mkdir()
-        if name != "vocab.txt":
-            (folder / "vocab.txt").write_text("\n".join(ENTRIES))
-        os.mkfifo(folder / name)
-        with pytest.raises(InputError, match=rf"{re.escape(str(folder / name))}: .*pipe"):
-            Tokenizer.load(folder)
-        (folder / name).unlink()
-        (folder / name).symlink_to("/dev/zero")
-        with pytest.raises(InputError, match="device"):
-            Tokenizer.load(folder)
+        (tmp_path / name).unlink(missing_ok=True)
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(InputError, match=rf"{re.escape(str(tmp_path / name))}: .*pipe"):
+            Tokenizer.load(tmp_path)
+        (tmp_path / name).unlink()
 
 
 def test_ten_thousand_added_words_take_no_time(tmp_path):

@@ -17,7 +17,7 @@ from tests.bert.text.builders import SPECIAL
 LETTERS = "abcABC012,.-()=#@é\u0301Éß中国アग\u0947कкЖπςⅸﬁ\U0001f600|\u00a0\u200b\t\x07\ufffd"
 WORDS = ["ab", "ba", "Ab", "abc", "b.c", "12", "中国", "c1", "new york", "ss", "fi"]
 SPLIT = {"type": "Split", "pattern": {"Regex": "[a-z]|\\d+"}, "behavior": "Isolated", "invert": False}
-TRUNCATION = {"max_length": 3, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
+TRUNCATION = {"max_length": 1, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
 WHITESPACE = {"type": "WhitespaceSplit"}
 NORMALIZERS = [
     *({"type": kind} for kind in ("Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "StripAccents")),
@@ -29,10 +29,8 @@ NORMALIZERS = [
     {"type": "Lower"},
 ]
 PRE_TOKENIZERS = [
-    *(
-        {"type": kind}
-        for kind in ("BertPreTokenizer", "Whitespace", "WhitespaceSplit", "UnicodeScripts", "Punctuation")
-    ),
+    *({"type": kind} for kind in ("BertPreTokenizer", "Whitespace", "WhitespaceSplit", "UnicodeScripts")),
+    {"type": "Punctuation"},
     {"type": "CharDelimiterSplit", "delimiter": "|"},
     *({"type": "Digits", "individual_digits": each} for each in (True, False)),
     {"type": "Punctuation", "behavior": "MergedWithNext"},
@@ -101,8 +99,7 @@ def some_file(rng):
     sometimes(lambda: file["model"].update(unk_token=rng.choice(["<unk>", "nowhere"])), 0.2)
     sometimes(lambda: file["model"].update(max_input_chars_per_word=rng.choice([1, 3, 0, 2**70])), 0.2)
     sometimes(lambda: file["model"].update(type=rng.choice(["BPE", "WordLevel"])), 0.05)
-    sometimes(lambda: file.update(truncation={"max_length": 3, "strategy": "LongestFirst", "stride": 0,
-                                              "direction": "Right"}), 0.2)  # fmt: skip
+    sometimes(lambda: file.update(truncation=TRUNCATION), 0.2)
     sometimes(lambda: file.update(decoder=rng.choice([None, {"type": "ByteLevel"}, {"type": "WordPiece",
               "prefix": "##", "cleanup": False}])), 0.2)  # fmt: skip
     sometimes(lambda: file.update(post_processor=rng.choice([None, {"type": "ByteLevel", "add_prefix_space": True,
@@ -184,11 +181,7 @@ def write(folder, **changes):
         ({"model.max_input_chars_per_word": 3}, "abba", ["[UNK]"]),
         ({"normalizer.clean_text": False}, "a\x07", ["a", "##\x07"]),
         ({"normalizer": {"type": "NFKC"}}, "\ufb01", ["fi"]),
-        (
-            {"truncation": {"max_length": 1, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}},
-            "a b",
-            ["a", "b"],
-        ),
+        ({"truncation": TRUNCATION}, "a b", ["a", "b"]),
     ],
 )
 def test_each_rule_decides_the_pieces(tmp_path, changes, text, pieces):

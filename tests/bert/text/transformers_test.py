@@ -9,30 +9,8 @@ from bert.text.added_words import AddedWord
 from bert.text.tokenizer import Tokenizer
 from tests.bert.text.builders import SPECIAL
 
-WORDS = [
-    "a",
-    "##a",
-    "s",
-    "##s",
-    "x",
-    "y",
-    "new",
-    "##word",
-    "foo",
-    "bar",
-    "naive",
-    "cov",
-    "##id",
-    "e",
-    "##1",
-    "1",
-    "<",
-    ">",
-    "[",
-    "]",
-    "-",
-]
-ENTRIES = [*SPECIAL, *WORDS]
+PIECES = "a ##a s ##s x y new ##word foo bar naive cov ##id e ##1 1 < > [ ] -"
+ENTRIES = [*SPECIAL, *PIECES.split()]
 TEXTS = [
     *("a [E1] x [/E1] b [e1]", "<E1>x", "x<e1>y", "a <sep2> b x<sep2>y", "x  <sep2>  y", "newword newwords anewword"),
     *("NewWord newwords [MASK]newword", "foo bar Foo Bar foo  bar FOO BAR", "COVID-19 covid-19 xCOVID-19y"),
@@ -210,17 +188,8 @@ def test_long_words_are_cut_by_transformers_as_well(tmp_path, model_type):
     assert Tokenizer.load(tmp_path / "again").fingerprint == ours.fingerprint
 
 
-CLASSES = [
-    *(
-        None,
-        "BertTokenizer",
-        "BertTokenizerFast",
-        "DistilBertTokenizer",
-        "PreTrainedTokenizerFast",
-        "TokenizersBackend",
-    ),
-    *("NobodysTokenizer", "RobertaTokenizer"),
-]
+CLASSES = [None, "BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "PreTrainedTokenizerFast",
+           "TokenizersBackend", "NobodysTokenizer", "RobertaTokenizer"]  # fmt: skip
 SWITCHES = {"do_lower_case": [None, True, False], "strip_accents": [None, True, False],
             "tokenize_chinese_chars": [None, True, False]}  # fmt: skip
 
@@ -255,14 +224,12 @@ def test_the_file_that_counts_in_transformers_counts_or_a_line_is_logged(tmp_pat
         config = {name: value for name, value in config.items() if value is not None}
         if tokenizer_class:
             config["tokenizer_class"] = tokenizer_class
-        for name, value in (("mask_token", "<mask>"), ("unk_token", "<unk>"), ("model_max_length", 7)):
-            if rng.random() < 0.3:
-                config[name] = value
+        others = {"mask_token": "<mask>", "unk_token": "<unk>", "model_max_length": 7}
+        config |= {name: value for name, value in others.items() if rng.random() < 0.3}
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
         if rng.random() < 0.3:
-            (tmp_path / "special_tokens_map.json").write_text(
-                json.dumps({"mask_token": rng.choice(["<mask>", "[MASK]"])})
-            )
+            roles = {"mask_token": rng.choice(["<mask>", "[MASK]"])}
+            (tmp_path / "special_tokens_map.json").write_text(json.dumps(roles))
         if rng.random() < 0.5:
             (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
         caplog.clear()

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from bert.errors import InputError
-from bert.text import files
+from bert.text import text_files
 from tasks.reading import text_lines
 from tasks.reading.records import TableSettings
 from tasks.reading.tables import read_table
@@ -162,7 +162,7 @@ def test_reading_stops_at_a_line_that_is_too_long(write, monkeypatch):
     """Of a packed file with a line of 30 MB no more than the limit and a block is unpacked."""
     path = write("a.tsv.gz", gzip.compress(b"text\tlabel\n" + b"x" * 30_000_000))
     unpacked = []
-    read_pieces = files.read_lines
+    read_pieces = text_files.read_lines
 
     def counted(*arguments):
         for piece in read_pieces(*arguments):
@@ -170,10 +170,10 @@ def test_reading_stops_at_a_line_that_is_too_long(write, monkeypatch):
             yield piece
 
     monkeypatch.setattr(text_lines, "LINE_LIMIT", 2_000_000)
-    monkeypatch.setattr(files, "read_lines", counted)
+    monkeypatch.setattr(text_files, "read_lines", counted)
     with pytest.raises(InputError, match=r"a\.tsv\.gz:2: the line is longer than 2,000,000 characters"):
         read_table(path)
-    assert sum(unpacked) < 2_000_000 + 2 * files.BLOCK
+    assert sum(unpacked) < 2_000_000 + 2 * text_files.BLOCK
 
 
 def test_long_quoted_fields_are_read_and_the_limit_of_csv_is_left_alone(write):
