@@ -114,7 +114,8 @@ class Store:
         data = sorted(
             f"{name} {noted['sha256']}" for name, noted in self.manifest["files"].items() if "json" not in name
         )
-        return hashlib.sha256("\n".join([self.manifest["tokenizer"], *data]).encode()).hexdigest()
+        text = "\n".join([self.manifest["tokenizer"], *data])
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
     def has_word_boundaries(self) -> bool:

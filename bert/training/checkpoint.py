@@ -6,6 +6,7 @@ the one before is used.
 """
 
 import gc
+import os
 import pathlib
 import re
 from collections.abc import Callable
@@ -135,8 +136,8 @@ class Checkpoints:
         except Exception as error:  # of a thread of Orbax: what the system refused, as TensorStore words it
             if not isinstance(error, OSError) and not re.search("os_error_code|RESOURCE_EXHAUSTED", str(error)):
                 raise
-            found = re.findall(r"([^:]+?) \[os_error_code", str(error))
-            why = found[-1].strip() if found else getattr(error, "strerror", None) or _first_line(error)
+            code = re.search(r"os_error_code='(\d+)'", str(error))
+            why = os.strerror(int(code[1])) if code else getattr(error, "strerror", None) or _first_line(error)
         if why:  # outside, so that nothing holds on to Orbax's tasks: at the end of the process they would complain
             gc.collect()
             newest = run_directory.steps(self.directory)[-1:]

@@ -145,8 +145,8 @@ def write(workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokeniz
         values = _as_read(settings) | {_TOKENIZER: tokenizer.fingerprint}
         try:
             workdir.mkdir(parents=True, exist_ok=True)
-            tokenizer.save(workdir)
             files.write(workdir / CONFIG, files.json_text(values, indent=2))
+            tokenizer.save(workdir)
         except OSError as error:
             raise cannot_write(workdir, error) from None
 

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.data.examples import ExampleSettings, TrainingBatches, epoch_order
 from bert.interop import export, sources
 from bert.model.heads import Model
 from bert.prediction import classification
@@ -77,7 +77,7 @@ def test_losses_of_twenty_steps_are_those_of_torch(tiny_directory, tmp_path, kin
     theirs = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "start").eval()
     assert json.loads((tmp_path / "start" / "config.json").read_text())["problem_type"] == theirs.config.problem_type
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "start")
-    order = np.random.default_rng((3, 0)).permutation(len(texts))
+    order = epoch_order(encoded.length_N, BATCH, (settings.seed, 0))
     decayed = [p for n, p in theirs.named_parameters() if not n.endswith("bias") and "LayerNorm" not in n]
     others = [p for n, p in theirs.named_parameters() if n.endswith("bias") or "LayerNorm" in n]
     optimizer = torch.optim.AdamW(
