@@ -54,6 +54,9 @@ class Pieces:
             token, sentence = end, sentence + count
 
 
+Loss = tuple[int, int, int]  # characters that became unknown tokens, those in long words, the longest word
+
+
 class WordCache:
     """Ids of texts, word by word, with the words that were met before remembered.
 
@@ -64,30 +67,59 @@ class WordCache:
 
     def __init__(self, tokenizer: Tokenizer, special_in_text: bool):
         self._tokenizer = tokenizer
-        self.special_in_text = special_in_text
+        self._special_in_text = special_in_text
         self._dtype = token_dtype(tokenizer.vocab_size)
         self._known: dict[str, bytes] = {}
+        self._losses: dict[str, Loss] = {}  # of known words with unknown tokens
         # A protected "new york" does look across a blank, and so may other rules than BERT's.
         self._whole = bool(tokenizer.settings.components) or any(
             word.split() != [word] for word in tokenizer.settings.added_words()
         )
 
-    def parts(self, sentences: Sequence[str]) -> list[list[bytes]]:
-        """For each sentence (single blanks between words) the ids of each word; a word may have none."""
+    def parts(self, sentences: Sequence[str]) -> tuple[list[list[bytes]], list[Loss]]:
+        """For each sentence (single blanks between words) the ids of each word; a word may have none. And the loss of
+        each word (in other cases of each sentence) that has unknown tokens."""
         if self._whole:
-            encodings = self._tokenizer.encode_batch(sentences, special_in_text=self.special_in_text)
-            return [self._by_words(*pair) for pair in zip(sentences, encodings, strict=True)]
+            encodings = self._tokenizer.encode_batch(sentences, special_in_text=self._special_in_text)
+            pairs = list(zip(sentences, encodings, strict=True))
+            return [self._by_words(*pair) for pair in pairs], [self._loss(*pair) for pair in pairs]
         words = [sentence.split(" ") for sentence in sentences]
         new = list(set(itertools.chain.from_iterable(words)).difference(self._known))
-        for word, ids in zip(new, self._tokenizer.encode_ids(new, special_in_text=self.special_in_text), strict=True):
+        unknown, longest_allowed = [], self._tokenizer.settings.max_word_chars
+        for word, ids in zip(new, self._tokenizer.encode_ids(new, special_in_text=self._special_in_text), strict=True):
             self._known[word] = np.array(ids, self._dtype).tobytes()
+            if (
+                ids == [self._tokenizer.unk_id] and word.isascii() and word.isalnum()
+            ):  # often: no need to encode it again
+                self._losses[word] = (len(word), len(word) * (len(word) > longest_allowed), len(word))
+            elif self._tokenizer.unk_id in ids:
+                unknown.append(word)
+        encodings = self._tokenizer.encode_batch(unknown, special_in_text=self._special_in_text)
+        self._losses |= {word: self._loss(word, encoding) for word, encoding in zip(unknown, encodings, strict=True)}
         ids_of_words = [list(map(self._known.__getitem__, sentence)) for sentence in words]
+        losses = list(filter(None, map(self._losses.get, itertools.chain.from_iterable(words))))
         for word in new:
             if len(word) > MAX_WORD:
                 del self._known[word]
+                self._losses.pop(word, None)
         if len(self._known) > MAX_KNOWN:
             self._known.clear()
-        return ids_of_words
+            self._losses.clear()
+        return ids_of_words, losses
+
+    def _loss(self, text: str, encoding: Encoding) -> Loss:
+        """What of a text became unknown tokens."""
+        settings, characters, in_long_words, longest = self._tokenizer.settings, 0, 0, 0
+        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+            if token == self._tokenizer.unk_id:
+                word = text[start:end]
+                size = len(word)
+                if settings.strip_accents:
+                    size = sum(not unicodedata.combining(c) for c in unicodedata.normalize("NFD", word))
+                characters += end - start
+                in_long_words += (end - start) * (size > settings.max_word_chars)
+                longest = max(longest, size)
+        return characters, in_long_words, longest
 
     def _by_words(self, sentence: str, encoding: Encoding) -> list[bytes]:
         """The ids of a sentence by its words; a token of several words belongs to the first of them."""
@@ -122,7 +154,7 @@ def tokenize_sections(sections: Sequence[tuple[str, str]]) -> Pieces:
     dtype = token_dtype(_worker.tokenizer.vocab_size)
     by_section = [split_sentences(text, layout, _worker.language) for text, layout in sections]
     sentences = list(itertools.chain.from_iterable(by_section))
-    parts = _worker.words.parts(sentences)
+    parts, losses = _worker.words.parts(sentences)
     joined = [b"".join(words) for words in parts]
     tokens = np.frombuffer(b"".join(joined), dtype)
     lengths = np.fromiter(map(len, joined), np.int64, len(joined)) // dtype.itemsize
@@ -132,29 +164,15 @@ def tokenize_sections(sections: Sequence[tuple[str, str]]) -> Pieces:
     continues = (
         _continues(itertools.chain.from_iterable(parts), dtype, len(tokens)) if _worker.word_boundaries else None
     )
-    return Pieces(tokens, lengths[lengths > 0], counts, continues, _lost(sentences, tokens, lengths))
-
-
-def _lost(sentences: Sequence[str], tokens: np.ndarray, lengths: np.ndarray) -> Lost:
-    """The account of the unknown tokens. Only sentences that have one are looked at again."""
-    assert _worker is not None
-    settings, unknown_id = _worker.tokenizer.settings, _worker.tokenizer.unk_id
-    characters = sum(len(sentence) - sentence.count(" ") for sentence in sentences)
-    unknown = np.flatnonzero(tokens == unknown_id)
-    affected = [sentences[i] for i in np.unique(np.searchsorted(np.cumsum(lengths), unknown, side="right"))]
-    in_words = in_long_words = longest = 0
-    encoded = _worker.tokenizer.encode_batch(affected, special_in_text=_worker.words.special_in_text)
-    for sentence, encoding in zip(affected, encoded, strict=True):
-        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
-            if token == unknown_id:
-                word = sentence[start:end]
-                size = len(word)
-                if settings.strip_accents:
-                    size = sum(not unicodedata.combining(c) for c in unicodedata.normalize("NFD", word))
-                in_words += end - start
-                in_long_words += (end - start) * (size > settings.max_word_chars)
-                longest = max(longest, size)
-    return Lost(characters, len(unknown), in_words, in_long_words, longest)
+    in_words, in_long_words, longest = zip(*losses, strict=True) if losses else ((), (), ())
+    lost = Lost(
+        characters=sum(len(sentence) - sentence.count(" ") for sentence in sentences),
+        tokens=int((tokens == _worker.tokenizer.unk_id).sum()),
+        in_words=sum(in_words),
+        in_long_words=sum(in_long_words),
+        longest_word=max(longest, default=0),
+    )
+    return Pieces(tokens, lengths[lengths > 0], counts, continues, lost)
 
 
 def _continues(words: Iterable[bytes], dtype: np.dtype, num_tokens: int) -> np.ndarray:
