@@ -162,9 +162,7 @@ def split(examples: Examples, share: float, seed: int, *, equal_apart: bool = Fa
     is_validation = held_out.draw(class_N, group_N, take_C, np.random.default_rng(seed))
     repeated_N = np.bincount(group_N)[group_N] > 1
     if not is_validation.any():
-        if (
-            len(np.unique(group_N)) < count
-        ):  # too few different texts; how many are in both parts is in the job's report
+        if len(np.unique(group_N)) < count:  # too few texts; how many are in both parts is in the job's report
             return split(examples, share, seed, equal_apart=True)
         if len(classes) == count > 1:
             raise InputError(
@@ -172,8 +170,8 @@ def split(examples: Examples, share: float, seed: int, *, equal_apart: bool = Fa
                 "if they are numbers, set kind to number, else name another label column, or a validation file"
             )
         raise InputError(
-            f"{examples.report.source}: {count} rows are too few to split off {share:g} of them; raise the share, or "
-            "name a validation file"
+            f"{examples.report.source}: {count} rows are too few to split off {share:g} of them; name a validation "
+            f"file, or set validation_share to {1 / count if count > 1 else 0:.2g}"
         )
     notes = []
     if len(np.unique(group_N)) < count:

@@ -108,7 +108,8 @@ WAYS = [
     table("text,label\n" + "a b,0.3\nb c,0.7\n" * 9 + "c,nan\n", "leave the cell empty",
           "text,label\n" + "a b,0.3\nb c,0.7\n" * 9),
     table("text,label\n" + "the cat,yes\n" * 9, "add rows", CSV),
-    table(CSV, "raise the share", "--config.validation_share=0.1", words="--config.validation_share=0.01"),
+    table(CSV, "validation_share to 0.05", "--config.validation_share=0.05", words="--config.validation_share=0.01"),
+    table("text,label\na,0.5\n", "validation_share to 0$", "--config.validation_share=0", words="--config.kind=number"),
     table('{"text": "the cat", "label": ["a", "b"]}\n{"text": "a dog", "label": ["a"]}\n' * 9, "kind to classes",
           "--config.kind=classes", name="rows.jsonl", words="--config.kind=class"),
     table('{"text": "the cat", "label": {"a": 2, "b": 1}}\n{"text": "a dog", "label": {"a": 1, "b": 1}}\n' * 9,
@@ -131,6 +132,7 @@ WAYS = [
     Way(f"{SQUAD} --config.window_step=20", "set --config.window_step to 10", "--config.window_step=10"),
     Way(f"{SQUAD} --config.max_length=6", "set --config.max_question to 1 and --config.window_step to 2",
         "--config.max_question=1 --config.window_step=2"),
+    Way(f"{SQUAD} --config.validation_share=0.1", "validation_share to 0$", "--config.validation_share=0"),
     Way(f"{BIO} --config.annotators=anna,-ben", "not both", "--config.annotators="),
     Way(f"{BIO} --config.votes=most", "soft", "--config.votes=soft"),
     # Tags.
