@@ -1,6 +1,8 @@
 import random
 
-from bert.text.letter_case import merged_by_lower_case
+import pytest
+
+from bert.text.letter_case import MANY_MARKS, lost_marks, merged_by_lower_case
 
 RNG = random.Random(0)
 
@@ -32,3 +34,10 @@ def test_rare_pairs_do_not_count():
     words = [f"{letter}{i}" for i in range(300) for letter in "aA"]
     assert merged_by_lower_case([text(words)]) == []
     assert merged_by_lower_case([]) == []
+
+
+def test_marks_that_the_removal_of_accents_takes():
+    """One of the five characters of the Hindi word, a third of the kana, none of Latin, Greek and Cyrillic letters."""
+    assert lost_marks(["\u0939\u093f\u0902\u0926\u0940 " * 9]) == pytest.approx(1 / 5)  # i and ii are spacing signs
+    assert lost_marks(["\u304c\u304d\u304f"]) == pytest.approx(1 / 3)
+    assert lost_marks(["caf\u00e9 \u03ac\u03bb\u03c6\u03b1 \u0439", "plain", ""]) == 0 < MANY_MARKS
