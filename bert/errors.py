@@ -46,12 +46,9 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     return ", ".join(short[:most]) + (f" and {len(short) - most:,} more" if len(short) > most else "")
 
 
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
 def cannot_write(path: str | os.PathLike, error: OSError) -> InputError | RunError:
     """The exception to raise where a file or folder could not be written: RunError on a full disk, else InputError."""
     why = f"{path}: cannot be written ({error.strerror or error})"
-    if error.errno in DISK_FULL:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return RunError(f"{why}; make room, then run the same command again")
     return InputError(f"{why}; move away what stands there, or choose another folder")

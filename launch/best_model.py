@@ -9,6 +9,7 @@ from bert import files
 from bert.errors import InputError
 from bert.interop import hugging_face, weight_files
 from bert.interop.parameters import Params
+from bert.text import tokenizer_files
 from bert.training import run_directory, tracking
 from bert.training.evaluate import Metrics
 from launch import runtime
@@ -35,7 +36,7 @@ def metrics_of(workdir: pathlib.Path, step: int) -> Metrics:
 def lacks_files(model: pathlib.Path) -> bool:
     """Whether this is a model directory without its weights or a file of its tokenizer."""
     return (model / hugging_face.CONFIG_FILE).is_file() and not (
-        weight_files.find(model) and all((model / name).is_file() for name in run_directory.TOKENIZER_FILES)
+        weight_files.find(model) and all((model / name).is_file() for name in tokenizer_files.WRITTEN)
     )
 
 

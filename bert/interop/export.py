@@ -23,6 +23,7 @@ from bert.interop.hugging_face import CONFIG_FILE, MARK, OTHER_WRITER, REWRITTEN
 from bert.interop.model_directory import read_json
 from bert.interop.parameters import Params
 from bert.interop.programs import PROGRAMS
+from bert.text import tokenizer_files
 from bert.text.tokenizer import Tokenizer
 
 LARGEST_FILE = 5_000_000_000  # bytes of weights in one file, as transformers has had it
@@ -192,7 +193,7 @@ def _of_one_export(names: set[str], shards: list[str]) -> list[str]:
     """Those of the names that one export writes: one kind of weights, or one program, and a tokenizer as a whole."""
     kinds = ([weight_files.SAFETENSORS], [weight_files.INDEX, *shards], *([name] for name in PROGRAMS.values()))
     weights = next((kind for kind in kinds if kind[0] in names), [])
-    return [CONFIG_FILE, *weights, *(TOKENIZER_FILES[:3] if TOKENIZER_FILES[0] in names else ())]
+    return [CONFIG_FILE, *weights, *(tokenizer_files.WRITTEN if tokenizer_files.WRITTEN[0] in names else ())]
 
 
 def _check_written_here(target: pathlib.Path) -> None:

@@ -20,10 +20,11 @@ from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_
 from bert.interop.programs import PROGRAMS
 from bert.interop.report import Report
 from bert.interop.safetensors_file import CHECKSUMS
+from bert.text import tokenizer_files
 from bert.text.tokenizer import Tokenizer
 
 CONFIG_FILE = "config.json"
-TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
+TOKENIZER_FILES = (*tokenizer_files.WRITTEN, "special_tokens_map.json")
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin", "pytorch_adapter.bin")
 # What config.json says of a directory that was written here. transformers carries it along when it saves such a model
 # again, and then adds a key of its own.

@@ -13,6 +13,7 @@ from bert.interop import google_tf, hugging_face, weight_files
 from bert.interop.model_directory import ModelDirectory, check_fresh, with_fresh
 from bert.interop.parameters import check_shapes, class_count, flatten
 from bert.interop.report import Report, printable
+from bert.text import tokenizer_files
 from bert.training import checkpoint_meta, run_directory
 
 
@@ -86,7 +87,7 @@ def run_encoder(run: pathlib.Path) -> BertConfig:
 
 def _check_tokenizer_files(model: pathlib.Path, run: pathlib.Path) -> None:
     """Refuses an export of a run that lacks a file of its tokenizer: the others might give another one."""
-    for name in run_directory.TOKENIZER_FILES:
+    for name in tokenizer_files.WRITTEN:
         if (run / name).is_file() and not (model / name).is_file():
             raise InputError(f"{model / name}: is missing; copy it from {run}")
 

@@ -1,8 +1,4 @@
-"""The folder that `prepare` writes: is it finished already, and how it becomes so without a moment of loss.
-
-A kill at any time leaves a whole old folder, a whole new one, or both (bert/files.py), and the next run goes on from
-there.
-"""
+"""The folder that `prepare` writes: whether it is finished, and its atomic replacement (bert/files.py)."""
 
 import contextlib
 import dataclasses
@@ -15,12 +11,13 @@ from absl import logging
 
 from bert import files
 from bert.errors import InputError
+from bert.text import tokenizer_files
 from bert.text.manifest import MANIFEST, check_files, read_manifest
 from bert.text.report import Report
 from bert.text.store import Store
 from bert.text.tokenizer import Tokenizer
 
-_WRITTEN = re.compile(r"\w+-\d{5,}\.(tokens|sentences|documents|words)|tokenizer(_config)?\.json|vocab\.txt")
+_SHARD_FILE = re.compile(r"\w+-\d{5,}\.(tokens|sentences|documents|words)")  # of store_writer.py
 
 
 def is_finished(folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | None, overwrite: bool) -> bool:
@@ -103,8 +100,8 @@ def _written_names(folder: pathlib.Path) -> list[str]:
     try:
         return [MANIFEST, *read_manifest(folder)["files"]]
     except InputError:
-        names = (path.name for path in folder.iterdir())
-        return [name for name in names if name == MANIFEST or _WRITTEN.fullmatch(name)]
+        shard_files = filter(_SHARD_FILE.fullmatch, (path.name for path in folder.iterdir()))
+        return [MANIFEST, *tokenizer_files.WRITTEN, *shard_files]
 
 
 @contextlib.contextmanager

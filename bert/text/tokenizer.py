@@ -164,14 +164,10 @@ class Tokenizer:
 
     def save(self, directory: str | pathlib.Path) -> None:
         """Writes tokenizer.json, vocab.txt and tokenizer_config.json; transformers' AutoTokenizer reads them equal."""
-        texts = {
-            "tokenizer.json": self._keep.to_str(pretty=True),
-            "vocab.txt": "\n".join(self.vocab) + "\n",
-            tokenizer_files.CONFIG: tokenizer_files.config_text(
-                self.settings, self.model_max_length, [self.vocab[i] for i in self.special_ids[len(SPECIAL_TOKENS) :]]
-            ),
-        }
-        for name, text in texts.items():
+        special = [self.vocab[i] for i in self.special_ids[len(SPECIAL_TOKENS) :]]
+        config = tokenizer_files.config_text(self.settings, self.model_max_length, special)
+        texts = (self._keep.to_str(pretty=True), "\n".join(self.vocab) + "\n", config)
+        for name, text in zip(tokenizer_files.WRITTEN, texts, strict=True):
             files.write(pathlib.Path(directory) / name, text)
 
     def add_protected(self, words: Sequence[str]) -> "Tokenizer":

@@ -19,6 +19,7 @@ from bert.text.wordpiece import MAX_WORD_CHARS, PREFIX, TokenizerSettings
 
 GOOGLE_MAX_WORD_CHARS = 200  # google-research/bert, tokenization.py, WordpieceTokenizer
 CONFIG = "tokenizer_config.json"
+WRITTEN = ("tokenizer.json", "vocab.txt", CONFIG)  # by `Tokenizer.save`
 _SWITCHES = {"lower_case": "do_lower_case", "strip_accents": "strip_accents", "split_chinese": "tokenize_chinese_chars"}
 _LISTS = ("additional_special_tokens", "extra_special_tokens")  # names in transformers 4 and 5
 

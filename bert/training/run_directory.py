@@ -34,7 +34,6 @@ CONFIG, CHECKPOINTS, MODEL, METRICS, BOARD, CACHE = (
     "tensorboard",
     "cache",
 )
-TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json")
 # Between processes: paths (data_sha256 says whether the data are the same), and what changes no number.
 _MAY_DIFFER = ("data", "validation", "allocator")
 _TOKENIZER = "tokenizer_sha256"  # no setting: what the tokenizer's files must give
