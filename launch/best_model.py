@@ -63,7 +63,7 @@ def bring_back(workdir: pathlib.Path, write: Callable[[int, Params, Metrics], No
             "start again in another folder: the same command gives the same model"
         ) from None
     scores = metrics_of(workdir, best)
-    if model.exists():  # what is left of it may be of use to somebody
+    if model.exists() and jax.process_index() == 0:  # what is left of it may be of use to somebody
         model.rename(files.free_name(model.with_name(f"{model.name}.damaged")))
     write(best, params, scores)
     runtime.say(f"{model}/ was lost, and is written again from the checkpoint of step {best}")
