@@ -51,8 +51,10 @@ def test_nothing_timed_has_no_rate():
 
 
 @pytest.mark.parametrize(
-    "line", [b'{"step": 1, "split": "\xff"}', b"7", b"[1]", b'{"step": "1"}', b"[" * 100_000, b"\r"]
-)
+    "line",
+    [b'{"step": 1, "split": "\xff"}', b'{"step": 1, "split": "\xed\xa0\x80"}', b"7", b"[1]", b'{"step": "1"}',
+     b"[" * 100_000, b"\r"],
+)  # fmt: skip
 def test_a_log_with_a_line_that_cannot_be_read_is_kept_aside(tmp_path, caplog, line):
     """The lines that can be read stay; nothing of the user's is lost."""
     row = b'{"step": 1, "split": "train"}\n'
