@@ -71,17 +71,11 @@ def run_encoder(run: pathlib.Path) -> BertConfig:
       InputError: the settings have none, or that of another model.
     """
     config, checkpoints = run_directory.read_encoder(run), run / run_directory.CHECKPOINTS
-    for step in run_directory.steps(checkpoints)[::-1]:
-        try:
-            arrays = checkpoint_meta.read(checkpoints / str(step)).arrays
-        except ValueError:  # damaged: who reads the arrays says so
-            continue
-        if arrays is not None:
-            of_params = {
-                name.removeprefix("params/"): x["shape"] for name, x in arrays.items() if name[:7] == "params/"
-            }
-            check_shapes(of_params, config, f"{run / run_directory.CONFIG}: no encoder of checkpoint {step}")
-        break
+    newest = checkpoint_meta.newest(checkpoints)
+    if newest and newest[1].arrays is not None:
+        shapes = {name: array["shape"] for name, array in newest[1].arrays.items()}
+        of_params = {name.removeprefix("params/"): x for name, x in shapes.items() if name.startswith("params/")}
+        check_shapes(of_params, config, f"{run / run_directory.CONFIG}: no encoder of checkpoint {newest[0]}")
     return config
 
 

@@ -196,14 +196,9 @@ def _shapes(tree: Any) -> list[tuple[int, ...]]:
 
 def best_step(directory: pathlib.Path) -> int | None:
     """Step of the best evaluation, as the newest checkpoint that can be read says; None where none was chosen."""
-    folder = pathlib.Path(directory).absolute()
-    for step in run_directory.steps(folder)[::-1]:
-        try:
-            best = checkpoint_meta.read(folder / str(step)).content.get("best") or {}
-        except ValueError:  # damaged: who reads the arrays says so
-            continue
-        return best["step"] if best.get("step", -1) >= 0 else None
-    return None
+    newest = checkpoint_meta.newest(directory)
+    best = newest[1].content.get("best") if newest else None
+    return best["step"] if best and best.get("step", -1) >= 0 else None
 
 
 def newest_params(directory: pathlib.Path, only: int | None = None) -> tuple[int, dict[str, Any]]:

@@ -4,6 +4,7 @@ It is a JSON object: what the loop gives (``totals``, ``best``), ``arrays`` {pat
 the rest. Checkpoints of earlier versions lack the last two; they are read as they are.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 from bert import json_files
 from bert.errors import InputError
-from bert.training import array_digests
+from bert.training import array_digests, run_directory
 from bert.training.best import Best
 
 _ARRAYS, _CHECKSUM = "arrays", "sha256"
@@ -53,6 +54,14 @@ def read(step_directory: pathlib.Path) -> Meta:
         return Meta(values, values.pop(_ARRAYS))
     _check_older(values)
     return Meta(values, None)
+
+
+def newest(checkpoints: pathlib.Path) -> tuple[int, Meta] | None:
+    """Step of the newest checkpoint that says what it holds, and what it says; its arrays may still be damaged."""
+    for step in run_directory.steps(checkpoints)[::-1]:
+        with contextlib.suppress(ValueError):  # damaged: who reads the arrays says so
+            return step, read(checkpoints / str(step))
+    return None
 
 
 def damage(found: Mapping[str, str], arrays: Mapping[str, Mapping[str, Any]] | None) -> str:
