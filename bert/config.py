@@ -93,7 +93,7 @@ class BertConfig:
                 raise InputError(f"{name} is {getattr(self, name)!r:.100}; it must be at least 0 and below 1")
         for name in ("layer_norm_eps", "initializer_range"):
             if not 0.0 < getattr(self, name) < _LARGEST:
-                raise InputError(f"{name} is {getattr(self, name)!r:.100}; it must be above 0 and finite")
+                raise InputError(f"{name} is {getattr(self, name)!r:.100}; it must be above 0 and finite in float32")
         if str(self.hidden_act) in _SAME_ACTIVATION:
             object.__setattr__(self, "hidden_act", _SAME_ACTIVATION[self.hidden_act])
         choices = {"hidden_act": ACTIVATIONS, "dtype": DTYPES, "layer_loop": LAYER_LOOPS, "attention": ATTENTIONS}

@@ -35,7 +35,7 @@ _HARMLESS = """
 """
 # Checked by `refuse_other_models` or in config.py, and fine where they come through.
 _CHECKED = "add_cross_attention embedding_size is_decoder is_encoder_decoder position_embedding_type pruned_heads"
-KNOWN = frozenset([*_HARMLESS.split(), *_CHECKED.split(), *WRITTEN_HERE])
+_KNOWN = frozenset([*_HARMLESS.split(), *_CHECKED.split(), *WRITTEN_HERE])
 # Keys of any value but none, 0 and false that say how else positions, norms or weights are.
 _OTHER_COMPUTATION = {
     r"alibi": "linear position biases (ALiBi)",
@@ -107,7 +107,9 @@ def notes(values: Mapping[str, Any], held: Collection[str], source: str) -> list
     others = [name for name in architectures(values) if family(name) != "Bert"]
     if others:
         lines.append(f"{source}: architectures names {', '.join(others)[:200]}, not known here; read as a BERT")
-    unknown = sorted(key for key, value in values.items() if key not in KNOWN and key not in held and value is not None)
+    unknown = sorted(
+        key for key, value in values.items() if key not in _KNOWN and key not in held and value is not None
+    )
     if unknown:
         shown = ", ".join(key[:60] for key in unknown[:12]) + (", ..." if len(unknown) > 12 else "")
         lines.append(f"{source}: not known here, so without effect, whatever they mean elsewhere: {shown}")

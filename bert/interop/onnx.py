@@ -35,7 +35,7 @@ def write(path: pathlib.Path, config: BertConfig, params: Params) -> None:
     Args:
       params: float32 arrays (NumPy or JAX); the outputs in the file are those that their heads allow.
 
-    Raises InputError: the package onnx is missing, the weights do not fit in one file, or there is a single position.
+    Raises InputError where the package onnx is missing, the weights do not fit in one file, or there is one position.
     """
     check_installed("onnx", "onnx", "onnx", f"{path}: ONNX")
     import onnx

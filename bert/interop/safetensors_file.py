@@ -29,7 +29,7 @@ _DTYPES = {
     **{"I64": np.int64, "I32": np.int32, "I16": np.int16, "I8": np.int8},
     **{"U64": np.uint64, "U32": np.uint32, "U16": np.uint16, "U8": np.uint8},
 }
-DAMAGED = "the file is damaged or cut short: copy it again, or export it again"
+_DAMAGED = "the file is damaged or cut short: copy it again, or export it again"
 
 
 class SafetensorsFile(Tensors):
@@ -50,7 +50,7 @@ class SafetensorsFile(Tensors):
         if stored_as in self._stored:
             if self._stored[stored_as] != checksum(view):
                 shown = printable(name)
-                raise InputError(f"{self.path}: {shown} does not have the checksum it was saved with; {DAMAGED}")
+                raise InputError(f"{self.path}: {shown} does not have the checksum it was saved with; {_DAMAGED}")
             del self._stored[stored_as]
         return view
 
@@ -82,7 +82,7 @@ def open_safetensors(path: pathlib.Path) -> SafetensorsFile:
             pass
         metadata = header.pop("__metadata__", None) or {}
     except (safetensors.SafetensorError, OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: cannot be read ({printable(str(error)[:300])}); {DAMAGED}") from None
+        raise InputError(f"{path}: cannot be read ({printable(str(error)[:300])}); {_DAMAGED}") from None
     views = {}
     for name, entry in header.items():
         kind, shape, (start, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
@@ -94,7 +94,7 @@ def open_safetensors(path: pathlib.Path) -> SafetensorsFile:
         try:
             views[name] = data[8 + size + start : 8 + size + end].view(_DTYPES[kind]).reshape(shape)
         except (ValueError, OverflowError):  # more than NumPy's 64 axes, or an axis that no index can count
-            raise InputError(f"{path}: {printable(name)} has an impossible shape; {DAMAGED}") from None
+            raise InputError(f"{path}: {printable(name)} has an impossible shape; {_DAMAGED}") from None
     return SafetensorsFile(path, views, metadata)
 
 
@@ -107,7 +107,7 @@ def _checksums(path: pathlib.Path, names: Mapping[str, np.ndarray], metadata: Ma
     except (ValueError, RecursionError):
         stored = None
     if not isinstance(stored, dict) or stored.keys() != names.keys():
-        raise InputError(f"{path}: its checksums are not those of its tensors; {DAMAGED}")
+        raise InputError(f"{path}: its checksums are not those of its tensors; {_DAMAGED}")
     return stored
 
 

@@ -216,5 +216,5 @@ def tensors_by_name(held: object) -> dict[str, PickledTensor]:
 
 
 def _kind(value: object) -> str:
-    kinds = {PickledTensor: "tensor", PickledStorage: "storage", _Dictionary: "dictionary", dict: "dictionary"}
+    kinds = {PickledTensor: "tensor", PickledStorage: "storage", _Dictionary: "dictionary"}
     return kinds.get(type(value), type(value).__name__.strip("_"))

@@ -194,8 +194,10 @@ def test_nothing_is_saved_before_the_data_were_checked(tmp_path):
     """A check that fails while the first save waits for it; one that fails between two saves ends the run, too."""
     for name, save_every in (("at a save", 1), ("between saves", 20)):
         check: concurrent.futures.Future[None] = concurrent.futures.Future()
+        asked: list[int] = []
 
-        def batch(number: int, check=check):
+        def batch(number: int, check=check, asked=asked):
+            asked.append(number)
             if number == 2:
                 check.set_exception(InputError("train-00000.tokens: damaged"))
             return tiny.batch(number)
@@ -204,6 +206,7 @@ def test_nothing_is_saved_before_the_data_were_checked(tmp_path):
         with pytest.raises(InputError, match="damaged"):
             fit(dataclasses.replace(run, train_batch=batch, data_check=check))
         assert not run_directory.has_checkpoints(tmp_path / name)
+        assert max(asked) < 8, "it ends soon, not after the last step"
     passed: concurrent.futures.Future[None] = concurrent.futures.Future()
     passed.set_result(None)
     fit(dataclasses.replace(tiny.run(tmp_path / "whole", total_steps=4), data_check=passed))
