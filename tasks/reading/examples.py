@@ -160,7 +160,6 @@ def split(examples: Examples, share: float, seed: int, *, equal_apart: bool = Fa
     group_N = np.arange(count) if equal_apart else first_of_equal(map(key_of, examples.texts))
     take_C = held_out.rows_by_class(np.bincount(class_N), share)
     is_validation = held_out.draw(class_N, group_N, take_C, np.random.default_rng(seed))
-    repeated_N = np.bincount(group_N)[group_N] > 1
     if not is_validation.any():
         if len(np.unique(group_N)) < count:  # too few texts; how many are in both parts is in the job's report
             return split(examples, share, seed, equal_apart=True)

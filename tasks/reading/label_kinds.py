@@ -230,14 +230,8 @@ def _guess(filled: label_lists.Filled, settings: ColumnSettings) -> Kind:
             "read), to classes if a row has several labels (see separator), votes to true if annotators gave one each, "
             "or kind to class if it is a name"
         )
-    if numbers and others:
-        where, value = others[0]
-        cells.name(value, where)  # NaN has a message of its own
-        raise InputError(
-            f"{where}: the label {short(value)} is a name, but {numbers[0][0]} is the number {short(numbers[0][1])}; "
-            "mend one, or set kind to class if all are names"
-        )
-    if numbers and not others:
+    label_lists.refuse_names_beside_numbers(numbers, others, "class")
+    if numbers:
         return "class" if all(float(value).is_integer() for _, value in numbers) else "number"
     label_lists.refuse_unbracketed(filled, settings.separator)
     return "class"

@@ -129,12 +129,17 @@ def refuse_mixture(filled: Filled) -> None:
             )
     numbers = [each for each in parts if is_number(each[1])]
     others = [each for each in parts if not is_number(each[1]) and not isinstance(each[1], bool | None)]
+    refuse_names_beside_numbers(numbers, others, "classes")
+
+
+def refuse_names_beside_numbers(numbers: Filled, others: Filled, kind: str) -> None:
+    """Refuses labels of which some are numbers and others are not; ``kind``: the setting that takes all as names."""
     if numbers and others:
-        where, part = others[0]
-        cells.name(part, where)  # NaN has a message of its own
+        where, value = others[0]
+        cells.name(value, where)  # NaN has a message of its own
         raise InputError(
-            f"{where}: {short(part)} is a name, but {numbers[0][0]} holds the number {short(numbers[0][1])}; mend one, "
-            "or set kind to classes if all are names"
+            f"{where}: the label {short(value)} is a name, but {numbers[0][0]} has the number {short(numbers[0][1])}; "
+            f"mend one, or set kind to {kind} if all are names"
         )
 
 
@@ -142,20 +147,20 @@ def refuse_printed(filled: Filled) -> None:
     """Refuses texts that look like lists of a language that is not read."""
     for where, value in filled:
         if isinstance(value, str) and printed.looks_printed(value):
-            raise InputError(
-                f"{where}: {short(value)} looks like a list or an object; write it as JSON, or set kind to class if it "
-                "is a name"
-            )
+            raise _looks_like_a_list(where, value)
+
+
+def _looks_like_a_list(where: str, text: str) -> InputError:
+    return InputError(
+        f"{where}: {short(text)} looks like a list or an object; write it as JSON, or set kind to class if it is a name"
+    )
 
 
 def refuse_unbracketed(filled: Filled, separator: str) -> None:
     """Refuses texts that are lists or objects without brackets, and lists of votes."""
     for where, value in filled:
         if isinstance(value, str) and printed.is_unbracketed(value):
-            raise InputError(
-                f"{where}: {short(value)} looks like a list or an object; write it as JSON, or set kind to class if it "
-                "is a name"
-            )
+            raise _looks_like_a_list(where, value)
     parts = [value.split(separator) for _, value in filled if isinstance(value, str)]
     if len(parts) == len(filled) and len(set(map(len, parts))) == 1:
         twice = next((i for i, names in enumerate(parts) if len({n.strip() for n in names}) < len(names)), None)

@@ -22,8 +22,8 @@ def read_lines(path: str, encoding: str, *, ends: bool = False) -> Iterator[str]
     for piece in text_files.read_lines(file, text_files.encoding_of(file, encoding), not ends):
         if "\0" in piece:
             wide = text_files.wide_encoding(file)
-            way_out = f"set encoding to {wide}" if wide and wide != encoding else "take it out if it is"
-            raise InputError(f"{path}:{number}: holds a NUL character; is it text? {way_out[0].upper()}{way_out[1:]}")
+            way_out = f"Set encoding to {wide}" if wide and wide != encoding else "Take it out if it is"
+            raise InputError(f"{path}:{number}: holds a NUL character; is it text? {way_out}")
         pieces.append(piece.removeprefix("\ufeff") if number == 1 and not pieces else piece)
         length += len(piece)
         if length > LINE_LIMIT:

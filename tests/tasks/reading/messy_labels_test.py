@@ -60,7 +60,7 @@ FAULTS = [
         CSV,
         "text,label\na,1\nb,bad\nc,2\n",
         {},
-        r":3: label: the label 'bad' is a name, but .*:2: label is the number '1'",
+        r":3: label: the label 'bad' is a name, but .*:2: label has the number '1'",
     ),
     (CSV, "text,label\na,1\nb,bad\n", {"kind": "number"}, r":3: label: 'bad' is no number .* set kind to class"),
     (
