@@ -94,14 +94,12 @@ def constant(predicted: Sequence[Sequence[str]], scores: Mapping[str, Score]) ->
 
 
 def by_type(
-    predicted: Sequence[Sequence[str]], rows: Sequence[Tagged], labels: Sequence[str]
+    gold_N: Sequence[Sequence[str | None]], predicted: Sequence[Sequence[str]], labels: Sequence[str]
 ) -> dict[str, dict[str, Score]]:
     """precision, recall, f1, support and predicted of each type of entity, of tags without entities of each tag.
 
-    Against the tag that most annotators gave, by seqeval's lenient rule; words that nobody tagged are not compared.
+    By seqeval's lenient rule; words without a gold tag (see `majority_tags`) are not compared.
     """
-    counts_KC = vote_counts(rows, labels, {})
-    gold_N = majority_tags(counts_KC, [len(row.words) for row in rows], labels)
     if are_bio(labels):
         pairs = _tagged_pairs(gold_N, predicted)
         return entity_metrics.scores_by_type([gold for gold, _ in pairs], [tags for _, tags in pairs])

@@ -60,7 +60,7 @@ def evaluate(model: LoadedModel, found: TaggedRows, *, batch_size: int = 32) -> 
     }
     text = [str(found.report), "", metrics.report_table(scores)]
     report.add_constant(text, values, tag_scores.constant(predicted, scores), model.task)
-    each = tag_scores.by_type(predicted, rows, model.labels)
+    each = tag_scores.by_type(gold, predicted, model.labels)
     values["classes"] = class_table.as_json(each)
     text += ["", class_table.table(each, heading="entity" if bio_tags.are_bio(model.labels) else "tag")] if each else []
     if bio_tags.are_bio(model.labels):

@@ -121,15 +121,15 @@ def test_names_of_metrics():
 
 def test_each_type_of_entity_by_hand():
     """LOC: one of two found, and one too many; PER is found; a word that nobody tagged is not compared."""
-    rows = [sentence("B-LOC O B-LOC I-LOC"), sentence("B-PER ? B-ORG")]
-    each = tag_scores.by_type([tags.split() for tags in ("B-LOC O B-LOC O", "B-PER B-LOC O")], rows, (*TYPED, "B-ORG"))
+    gold = [["B-LOC", "O", "B-LOC", "I-LOC"], ["B-PER", None, "B-ORG"]]
+    each = tag_scores.by_type(gold, [tags.split() for tags in ("B-LOC O B-LOC O", "B-PER B-LOC O")], TYPED)
     found = {kind: {name: score.value for name, score in row.items()} for kind, row in each.items()}
     assert found == {
         "LOC": {"precision": 0.5, "recall": 0.5, "f1": 0.5, "support": 2, "predicted": 2},
         "ORG": {"precision": None, "recall": 0, "f1": 0, "support": 1, "predicted": 0},
         "PER": {"precision": 1, "recall": 1, "f1": 1, "support": 1, "predicted": 1},
     }
-    each = tag_scores.by_type([["DT", "DT", "NN"]], [sentence("DT NN ?")], ("DT", "NN"))
+    each = tag_scores.by_type([["DT", "NN", None]], [["DT", "DT", "NN"]], ("DT", "NN"))
     assert {kind: [row[name].value for name in ("recall", "predicted")] for kind, row in each.items()} == {
         "DT": [1, 2],
         "NN": [0, 0],
