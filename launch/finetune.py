@@ -93,7 +93,7 @@ def run(argv: list[str]) -> None:
     if config.validation and pathlib.Path(config.validation).resolve() == pathlib.Path(config.data).resolve():
         runtime.say("validation uses the training file, so its scores do not measure generalisation")
     if config.seeds == 1:
-        score_tables.show_scores(one_run(config, job, workdir, config.seed), config, job)
+        score_tables.show_scores(one_run(config, job, workdir, config.seed), config.task, job)
     else:
         several_runs(config, job, workdir)
     runtime.say(printable(f"wrote {workdir / run_directory.MODEL}/ (the model), {workdir / run_directory.METRICS}"))
@@ -136,7 +136,7 @@ def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> M
         run_directory.check(workdir, settings, may_change=MAY_CHANGE)
         planned = build(config, job, start, workdir, seed)
         run_directory.write(workdir, settings, start.tokenizer)
-        best_model.bring_back(workdir, lambda *best: write_model(workdir, start, job, *best))
+        best_model.bring_back(workdir, functools.partial(write_model, workdir, start, job))
         outcome = train.fit(planned, start.params)
         if outcome.stopped_by:
             done = f"step {int(outcome.state.step)} of {planned.settings.total_steps}"
@@ -272,7 +272,7 @@ def several_runs(config: ConfigDict, job: Job, workdir: pathlib.Path) -> None:
         files.write(workdir / run_directory.METRICS, "\n".join(lines) + "\n")
     except OSError as error:
         raise cannot_write(workdir / run_directory.METRICS, error) from None
-    score_tables.show_scores(runs[best.step], config, job)
+    score_tables.show_scores(runs[best.step], config.task, job)
 
 
 if __name__ == "__main__":

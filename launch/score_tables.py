@@ -3,7 +3,6 @@
 import statistics
 
 import jax
-from ml_collections import ConfigDict
 
 from bert.errors import printable
 from bert.training.evaluate import Metrics
@@ -35,7 +34,7 @@ def show_seeds(runs: dict[int, Metrics], best: int, task: str, job: Job) -> None
             print(f"seed {seed}: {sentence}")
 
 
-def show_scores(best: Metrics, config: ConfigDict, job: Job) -> None:
+def show_scores(best: Metrics, task: str, job: Job) -> None:
     """The best evaluation, beside it the baseline where one was asked for, and a model that gives one answer only."""
     if jax.process_index() != 0 or not best:
         return
@@ -48,7 +47,7 @@ def show_scores(best: Metrics, config: ConfigDict, job: Job) -> None:
         print(f"{printable(shown):<{width}}{_shown(name, best[name])}{beside}")
     if baseline:
         print("baseline: TF-IDF and a linear model")
-    if sentence := constant_answers.sentence(best, config.task):
+    if sentence := constant_answers.sentence(best, task):
         print(f"\n{sentence}: {constant_answers.ADVICE}")
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from bert.errors import RunError
+from launch import flags
 
 FOLDER = pathlib.Path(".bench")
 
@@ -47,7 +48,13 @@ def install(python: pathlib.Path, packages: pathlib.Path) -> None:
     raise RunError(f"{packages.name} cannot be installed into {python.parent.parent}: {said[-1].strip()}")
 
 
-if __name__ == "__main__":
+def run(argv: list[str]) -> None:
+    """Makes all."""
+    flags.parse(argv, doc=__doc__ or "", config_file="", options={})
     install(pathlib.Path(sys.executable), pathlib.Path(__file__).with_name("torch.txt"))
     for packages in sorted(pathlib.Path(__file__).parent.glob("*.txt")):
         python_of(packages.stem)
+
+
+if __name__ == "__main__":
+    flags.main(run)

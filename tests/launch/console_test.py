@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-from launch import console
-
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 
 COMMAND = r"""
@@ -47,10 +45,3 @@ def test_no_print_log_warning_or_traceback_steers_the_terminal(encoding):
     assert r"UserWarning: \x1b[2J" in error
     assert lines[-1] == r"RuntimeError: \x1b[2J"
     assert all(character.isprintable() for character in "".join(lines))
-
-
-def test_what_is_printed_beside_standard_output_as_a_file(tmp_path, monkeypatch):
-    assert console.beside(None) is sys.stdout
-    assert console.beside(str(tmp_path / "new")) is sys.stdout
-    monkeypatch.setattr(console.files, "standard_stream", lambda path: 1 if str(path) == "/dev/stdout" else None)
-    assert console.beside("/dev/stdout") is sys.stderr

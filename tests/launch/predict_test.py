@@ -55,6 +55,16 @@ def test_an_output_that_is_no_plain_file(source, tmp_path, command):
 
 
 @pytest.mark.parametrize("command", [predicted, scored])
+def test_standard_output_as_the_output_holds_nothing_else(source, tmp_path, capfd, command):
+    command(source, tmp_path / "plain")
+    report, _ = capfd.readouterr()
+    command(source, "/dev/stdout")
+    out, errors = capfd.readouterr()
+    assert out == (tmp_path / "plain").read_text()
+    assert report.splitlines()[0] in errors
+
+
+@pytest.mark.parametrize("command", [predicted, scored])
 @pytest.mark.parametrize("other", ["link", "hard link", "relative", "link in the way", "dots"])
 def test_the_input_is_never_replaced_whatever_it_is_called(source, tmp_path, monkeypatch, command, other):
     (tmp_path / "x").mkdir()
