@@ -206,16 +206,21 @@ def settle(target: pathlib.Path, needed: Collection[str], *, clear: bool = False
             _clear(place, target)
 
 
-def _names(target: pathlib.Path) -> tuple[str, bytes]:
-    """How the names of its workspaces begin, and what their marks hold."""
-    return f".{target.name[:40]}.unfinished-", b"bert-jax is writing " + os.fsencode(target.name) + b"\n"
+def workspace_prefix(target: pathlib.Path) -> str:
+    """How the names of its workspaces begin."""
+    return f".{target.name[:40]}.unfinished-"
+
+
+def _mark(target: pathlib.Path) -> bytes:
+    """What the marks in its workspaces hold."""
+    return b"bert-jax is writing " + os.fsencode(target.name) + b"\n"
 
 
 @contextlib.contextmanager
 def _workspace(target: pathlib.Path, finished: Finished | None = None, busy: str = "") -> Iterator[pathlib.Path]:
     """A new workspace, with the ``finished`` folder of a killed process where there is one; all others are cleared."""
     absent = [parent for parent in target.parents if not parent.exists()]  # the nearest first
-    place = target.with_name(_names(target)[0] + secrets.token_hex(8))
+    place = target.with_name(workspace_prefix(target) + secrets.token_hex(8))
     try:
         if absent:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -223,7 +228,7 @@ def _workspace(target: pathlib.Path, finished: Finished | None = None, busy: str
         with open(place / "mark", "xb", buffering=0) as mark:
             with contextlib.suppress(OSError):  # there are file systems without locks
                 fcntl.flock(mark, fcntl.LOCK_EX)
-            mark.write(_names(target)[1])
+            mark.write(_mark(target))
             try:
                 for other, is_left in _workspaces(target):
                     if busy and not is_left and other != place:
@@ -244,12 +249,11 @@ def _workspace(target: pathlib.Path, finished: Finished | None = None, busy: str
 
 def _workspaces(target: pathlib.Path) -> Iterator[tuple[pathlib.Path, bool]]:
     """The workspaces of a target, and whether the writer is gone; then it is locked until the next one is asked for."""
-    beginning, content = _names(target)
-    for place in sorted(target.parent.glob(f"{glob.escape(beginning)}*")):
+    for place in sorted(target.parent.glob(f"{glob.escape(workspace_prefix(target))}*")):
         mark = place / "mark"
         # Where there are no locks, nobody knows whether the writer is gone.
         with contextlib.suppress(OSError), open(mark, "r+b" if os.access(mark, os.W_OK) else "rb") as file:
-            if place.is_symlink() or file.read() != content:
+            if place.is_symlink() or file.read() != _mark(target):
                 continue
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -38,8 +38,7 @@ CONFIG, CHECKPOINTS, MODEL, METRICS, BOARD, CACHE = (
 _MAY_DIFFER = ("data", "validation", "allocator")
 _TOKENIZER = "tokenizer_sha256"  # no setting: what the tokenizer's files must give
 _OBJECTIVES = ("nsp", "sop", "none")
-_BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that was killed before it wrote its settings,
-_UNFINISHED = f".{CONFIG}.unfinished-"  # and how the name of a folder begins that one leaves while it writes them
+_BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that was killed before it wrote its settings
 
 
 @contextlib.contextmanager
@@ -105,7 +104,8 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
     path = workdir / CONFIG
     if not path.exists():
         entries = workdir.iterdir() if workdir.exists() else ()
-        if any(e.name not in _BEFORE_CONFIG and not e.name.startswith(_UNFINISHED) for e in entries):
+        unfinished = files.workspace_prefix(path)  # of the settings
+        if any(e.name not in _BEFORE_CONFIG and not e.name.startswith(unfinished) for e in entries):
             raise InputError(f"{workdir}: holds files but no run ({CONFIG} is not there); choose another folder")
         return False
     before, now = read(workdir), _as_read(settings)
