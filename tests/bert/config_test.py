@@ -37,6 +37,7 @@ TINY_JSON = {"vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_
         ({"layer_norm_eps": None}, "layer_norm_eps is None; it must be a number"),
         ({"layer_norm_eps": 0}, "layer_norm_eps is 0; it must be above 0 and finite in float32"),
         ({"initializer_range": float("inf")}, "initializer_range is inf; it must be above 0 and finite in float32"),
+        ({"initializer_range": 1e39}, "initializer_range is 1e+39; it must be above 0 and finite in float32"),
         (
             {"hidden_act": "gelo"},
             "hidden_act is 'gelo'; it must be one of gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, relu, silu, swish, "
