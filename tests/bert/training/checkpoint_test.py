@@ -189,3 +189,16 @@ def test_a_load_while_a_run_saves_reads_the_newer_checkpoint(copied, monkeypatch
 
     monkeypatch.setattr(checkpoint, "_read_params", rotated)
     assert newest_params(copied)[0] == 8
+
+
+@pytest.mark.parametrize("error", [MemoryError(), PermissionError("no"), ValueError("RESOURCE_EXHAUSTED: no memory")])
+def test_what_is_no_damage_sets_nothing_aside(copied, monkeypatch, error):
+    """An older checkpoint would be no help where there is no memory or no permission."""
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(Checkpoints, "_read", fail)
+    with pytest.raises(RunError, match=r"checkpoints/6: .*left as it is"):
+        restore(copied)
+    assert sorted(entry.name for entry in copied.parent.iterdir()) == ["checkpoints"]
