@@ -43,6 +43,9 @@ def test_a_run_directory_gives_its_newest_export_or_else_its_newest_checkpoint(t
     export["head"]["mlm"]["bias"][40] = 100
     save_model_directory(run / "model", tiny.config, export, tiny.tokenizer)
     assert bert.load(run).fill_mask("the [MASK]")[0][0][0] == tiny.tokenizer.vocab[40]
+    (run / "model" / "tokenizer_config.json").unlink()  # the other files might give another tokenizer
+    with pytest.raises(InputError, match=r"model/tokenizer_config\.json: .*missing"):
+        bert.load(run)
 
 
 def test_a_run_is_a_run_whatever_else_lies_in_it(tmp_path):
