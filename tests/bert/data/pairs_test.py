@@ -212,6 +212,8 @@ def test_no_pair_that_stands_somewhere_is_called_random_or_swapped(make_store, o
         stand, others = true_pairs(store), 0
         for epoch in range(60):
             found = plan(store, max_length=40, objective=objective, epoch=epoch, short_probability=0)
+            starts = np.concatenate([found.a_start, found.b_start[found.b_length > 0]])
+            assert len(np.unique(starts)) == len(starts)  # no text is swapped twice
             for i in np.flatnonzero(found.label == 1):
                 a = tuple(store.read(found.a_start[i : i + 1], found.a_length[i : i + 1]).tolist())
                 b = tuple(store.read(found.b_start[i : i + 1], found.b_length[i : i + 1]).tolist())

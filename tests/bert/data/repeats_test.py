@@ -67,10 +67,11 @@ def lengths(texts):
 
 
 def test_what_a_cut_left_over_is_not_taken_for_a_text(make_store):
-    """A full stop alone stands before many sentences; only the whole sentence that it ends may stand elsewhere."""
-    store = make_store([[[6, 7, 8, 5], [9, 10, 11]], [[12, 13, 14, 5], [15, 16, 17]]])
-    one = np.ones(1, np.int64)
-    assert not repeats.follows_elsewhere(store, 4 * one, one, 11 * one, 3 * one).any()
+    """Sentences that differ in their first or last token alone: the rest of one, after a cut, is not the other."""
+    end, beginning = range(10, 18), range(30, 34)
+    store = make_store([[[6, *end], [*beginning, 40]], [[7, *end], [*beginning, 41]]])
+    a_length, b_length = np.array([1, 9]), np.array([5, 4])
+    assert not repeats.follows_elsewhere(store, np.full(2, 9), a_length, np.full(2, 23), b_length).any()
 
 
 def test_a_store_without_text(make_store):
