@@ -158,8 +158,9 @@ def _train_tokenizer(corpus: Corpus, settings: PrepareSettings, report: Report, 
             f"lower-casing makes {len(merged)} frequent pairs of words equal ({pairs}); if letter case tells them "
             "apart, set lower_case to False"
         )
-    marks = letter_case.lost_marks(texts.sample) if settings.strip_accents is None else 0.0
-    if tokenizer.settings.strip_accents and marks >= letter_case.MANY_MARKS:
+    by_default = settings.strip_accents is None and tokenizer.settings.strip_accents
+    marks = letter_case.lost_marks(texts.sample) if by_default else 0.0
+    if marks >= letter_case.MANY_MARKS:
         report.remarks.append(
             f"removing accents drops {100 * marks:.0f} % of the characters, marks that belong to the words of this "
             "script; set strip_accents to False to keep them"

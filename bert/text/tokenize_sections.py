@@ -88,9 +88,8 @@ class WordCache:
         unknown, longest_allowed = [], self._tokenizer.settings.max_word_chars
         for word, ids in zip(new, self._tokenizer.encode_ids(new, special_in_text=self._special_in_text), strict=True):
             self._known[word] = np.array(ids, self._dtype).tobytes()
-            if (
-                ids == [self._tokenizer.unk_id] and word.isascii() and word.isalnum()
-            ):  # often: no need to encode it again
+            # Often, and it needs no second encoding.
+            if ids == [self._tokenizer.unk_id] and word.isascii() and word.isalnum():
                 self._losses[word] = (len(word), len(word) * (len(word) > longest_allowed), len(word))
             elif self._tokenizer.unk_id in ids:
                 unknown.append(word)

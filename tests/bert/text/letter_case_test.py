@@ -33,6 +33,11 @@ def test_capitals_of_names_titles_and_sentences_are_no_such_pairs():
 def test_rare_pairs_do_not_count():
     words = [f"{letter}{i}" for i in range(300) for letter in "aA"]
     assert merged_by_lower_case([text(words)]) == []
+    # Beside words fifteen times as frequent, or in a long text.
+    assert merged_by_lower_case(["-".join(["", *["ab", "cd", "ef"] * 300, *["aB", "cD", "eF"] * 20])]) == []
+    pairs = ["ab", "aB", "cd", "cD", "ef", "eF"] * 20
+    assert merged_by_lower_case(["-".join(["", *pairs])])
+    assert merged_by_lower_case(["-".join(["", *pairs, *["xy"] * 20_000])]) == []
     assert merged_by_lower_case([]) == []
 
 

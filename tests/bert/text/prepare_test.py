@@ -250,6 +250,16 @@ def test_letter_case_that_tells_words_apart_is_told_unless_it_was_chosen(write, 
         assert not any("lower_case" in notice for notice in notices)
 
 
+def test_marks_lost_with_accents_are_told_unless_it_was_chosen(write, tmp_path):
+    """Devanagari's vowel signs are such marks; a cased vocabulary keeps them."""
+    corpus = write("text/a.txt", "\u0939\u093f\u0902\u0926\u0940 \u0915\u0941\u091b\n" * 99)
+    settings = PrepareSettings(str(corpus), vocab_size=100, deduplicate=False)
+    for number, chosen in enumerate(({}, {"strip_accents": True}, {"strip_accents": False}, {"lower_case": False})):
+        changed = dataclasses.replace(settings, **chosen)
+        notices = prepare(tmp_path / str(number), changed).report.notices(changed)
+        assert any("set strip_accents to False" in notice for notice in notices) == (not chosen)
+
+
 def test_joined_or_unjoined_lines_are_told_and_the_way_out_works(write, tmp_path):
     """Verse is left as it stands, with a notice; set to wrapped, its sentences are put together."""
     corpus = write("text/a.txt", "A keeper climbed,\nA lamp was lit,\nAnd nobody slept.\n\n" * 9)
