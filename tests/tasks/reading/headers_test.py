@@ -62,3 +62,6 @@ def test_a_first_line_that_may_be_a_header_is_told(write):
     assert any("header" in note for note in read_table(write("a.csv", "sentiment,review\n" + rows), columns).notes)
     assert any("header" in note for note in read_table(write("b.csv", "n,review\n" + "1,x\n2,y\n" * 6), columns).notes)
     assert not read_table(write("c.csv", rows), columns).notes
+    assert not read_table(write("d.csv", "sentiment,review\npos,x\nneg,x\npos,x\nneg,x\n"), columns).notes  # too few
+    different = "".join(f"word{i},text{i}\n" for i in range(12))
+    assert not read_table(write("e.csv", "sentiment,review\n" + different), columns).notes

@@ -281,3 +281,10 @@ def test_arrow_fills_the_names_that_an_object_leaves_out(tmp_path):
         table, columns = read_table(str(tmp_path / path)), ColumnSettings("text", "label")
         made = make_examples(table, columns, *find_labels(table, columns))
         assert (made.labels, made.targets.tolist()) == (("x", "y"), [[1, 0], [0.5, 0.5]])
+
+
+def test_annotators_numbers_may_have_one_sum_in_two_kinds_of_rows(read):
+    """Of more kinds of rows they would be numbers of votes."""
+    cells = [{"x": 1, "y": 3}, {"x": 3, "y": 1}]
+    assert read(cells, votes=True)[1] == ("1", "3")
+    assert says_so("numbers of votes", message_of(lambda: read([*cells, {"x": 2, "y": 2}], votes=True)))

@@ -42,4 +42,5 @@ def test_labels_that_other_programs_write_for_no_value_are_told():
 
 
 def test_labels_in_quotes_are_told():
-    assert says_so("quot", label_notes(["'pos'", "'neg'"])[0])
+    for names in (["'pos'", "'neg'"], ['"pos', "neg"], ['pos"', "neg"]):
+        assert says_so("quot", label_notes(names)[0])
