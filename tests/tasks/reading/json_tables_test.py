@@ -26,3 +26,10 @@ def test_rows_may_leave_out_most_columns(write, monkeypatch):
     table = read_table(write("a.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
     assert len(table.columns) == 31
     assert table.rows[0]["name 7"] is None
+
+
+def test_a_long_file_that_is_parsed_as_a_whole_is_refused(write, monkeypatch):
+    monkeypatch.setattr(json_tables, "FILE_LIMIT", 20)
+    content = json.dumps({"text": "a word and more"})
+    assert says_so(r"a\.json: longer than 20 characters; .*jsonl", message_of(read_table, write("a.json", content)))
+    assert len(read_table(write("a.jsonl", content)).rows) == 1
