@@ -238,6 +238,7 @@ def report_table(
 ) -> str:
     """The scores as lines for people: name, value, interval and remarks; ``positive`` as in `title`."""
     titles = {title(name, positive): name for name in scores}  # f1 and f1:LABEL may be the same
+    unit = "words" if "n_sentences" in scores else "questions" if "n_tokens" in scores else "rows"
     width = max(map(len, titles), default=0)
     lines = []
     for shown, name in titles.items():
@@ -246,7 +247,7 @@ def report_table(
         if value is None:
             text = f"undefined: {reason}"
         elif name == "n":
-            text = f"{value:,.0f} {'words' if 'n_sentences' in scores else 'rows'} scored"
+            text = f"{value:,.0f} {unit} scored"
         elif is_count(name):
             text = f"{value:8,.0f}"
         else:

@@ -14,10 +14,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bert.errors import InputError
+from bert.errors import InputError, listed
 from tasks.reading.headers import Record, check_no_header, split_header
 from tasks.reading.quotes import are_quoting, quoted_records
-from tasks.reading.records import DELIMITERS, Table, TableSettings, listed, short
+from tasks.reading.records import DELIMITERS, Table, TableSettings, short
 from tasks.reading.text_lines import read_lines
 
 _SEPARATOR_LINE = re.compile(r'"?sep=([^"]|\\t)"?[,;\t]*', re.IGNORECASE)  # for Excel

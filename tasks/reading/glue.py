@@ -8,10 +8,10 @@ import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bert.errors import InputError
+from bert.errors import InputError, listed
 from tasks.reading import delimited
 from tasks.reading.glue_tasks import TASKS, Choice, GlueTask, Layout
-from tasks.reading.records import Table, TableSettings, listed, short
+from tasks.reading.records import Table, TableSettings, short
 from tasks.reading.text_lines import read_lines
 
 # MultiNLI's gold label where the annotators did not agree; and that of tests in the hub's form.

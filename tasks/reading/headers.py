@@ -8,8 +8,8 @@ at the end of lines), that field is left out.
 import re
 from collections.abc import Sequence
 
-from bert.errors import InputError
-from tasks.reading.records import listed, short
+from bert.errors import InputError, listed
+from tasks.reading.records import short
 
 Record = tuple[int, list[str]]  # (line where it begins, fields)
 

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bert.errors import InputError
+from bert.errors import InputError, listed
 from bert.json_files import object_once
-from tasks.reading.records import Table, TableSettings, listed, short
+from tasks.reading.records import Table, TableSettings, short
 from tasks.reading.text_lines import read_lines
 
 MOST_EMPTY, MOST_TIMES = 1_000_000, 20  # cells that rows leave out: as many at most, or times those that they have

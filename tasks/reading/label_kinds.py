@@ -10,12 +10,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from bert.errors import InputError
+from bert.errors import InputError, listed
 from bert.prediction.classification import KINDS, Kind
 from tasks.reading import label_lists, look_alikes, printed
 from tasks.reading import labels as cells
 from tasks.reading.label_numbers import are_several, has_decimal_commas, is_number, is_number_otherwise, number
-from tasks.reading.records import Table, cell, check_column, listed, short
+from tasks.reading.records import Table, cell, check_column, short
 
 MOST_CLASSES = 1000
 # As R, pandas, databases, and Excel in English and German write a cell without a value.

@@ -14,12 +14,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bert.errors import InputError
+from bert.errors import InputError, listed
 from bert.prediction.classification import Kind
 from tasks.reading import labels as cells
 from tasks.reading import printed
 from tasks.reading.label_numbers import is_number, is_number_otherwise
-from tasks.reading.records import listed, short
+from tasks.reading.records import short
 
 _ANNOTATOR = re.compile(
     r"(ann|anno|annot|annotator|rater|coder|worker|user|judge|expert|turker|participant|labell?er|reviewer|crowd|person)"

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bert.errors import InputError
+from bert.errors import InputError, listed
 from tasks.reading import printed
 from tasks.reading.label_numbers import is_number
 from tasks.reading.look_alikes import apart
-from tasks.reading.records import listed, refuse_halves, short
+from tasks.reading.records import refuse_halves, short
 
 # Rounded thirds (0.333) pass, and are scaled; 0.33 three times does not.
 SHARE_TOLERANCE = 2e-3

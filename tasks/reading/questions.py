@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from bert.errors import InputError
+from bert.errors import InputError, listed
 from bert.json_files import object_once
 from bert.prediction.questions import Asked
 from tasks import span_metrics
@@ -39,7 +39,7 @@ from tasks.reading.question_rows import (
     Tally,
     object_of,
 )
-from tasks.reading.records import Table, TableSettings, check_path, ending_of, listed, short
+from tasks.reading.records import Table, TableSettings, check_path, ending_of, short
 from tasks.reading.span_files import read_multispanqa, read_pico, read_span_lines
 from tasks.reading.squad_files import read_squad
 from tasks.reading.tables import OTHER_FORMATS

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from bert.errors import InputError
+from bert.errors import InputError, listed
 from tasks.reading.look_alikes import apart
 
 QUOTING = ("auto", "yes", "no")
@@ -163,13 +163,6 @@ def refuse_halves(name: str, where: str) -> None:
     """Refuses a name of a class or tag with half a character: no file could hold it."""
     if without_halves(name) != name:
         raise InputError(f"{where}: {short(name)} has half a character (a lone surrogate); write the whole one")
-
-
-def listed(names: Iterable[str], most: int = 20) -> str:
-    """Names with commas between them, the first ones of a long list."""
-    all_names = list(names)
-    more = f" and {len(all_names) - most:,} more" if len(all_names) > most else ""
-    return ", ".join(all_names[:most]) + more
 
 
 def ending_of(path: pathlib.Path) -> str:

@@ -22,7 +22,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from bert.errors import InputError
+from bert.errors import InputError, listed
 from bert.prediction import bio_tags
 from bert.text import text_files
 from tasks.reading.question_rows import (
@@ -41,7 +41,7 @@ from tasks.reading.question_rows import (
     question_of,
     text_of,
 )
-from tasks.reading.records import Table, listed, short
+from tasks.reading.records import Table, short
 
 NO_SPANS = "none of its annotators has a right span"
 _LINE_FIELDS = ("id", "question", "context", "document", "annotations")

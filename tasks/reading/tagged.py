@@ -10,13 +10,13 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from bert.errors import InputError
+from bert.errors import InputError, listed
 from tasks.reading import annotators
 from tasks.reading.annotators import Kept
 from tasks.reading.conll_columns import read_columns
 from tasks.reading.equal_texts import first_of_equal, key_of
 from tasks.reading.examples import ReadReport, check_labelled, check_share, parts_of
-from tasks.reading.records import check_path, ending_of, listed, short
+from tasks.reading.records import check_path, ending_of, short
 from tasks.reading.tables import OTHER_FORMATS
 from tasks.reading.tag_files import read_tag_lines, read_workers
 from tasks.reading.tag_schemes import Tagged, TaggedRows, TagSettings, check_types, detect_scheme, to_iob2

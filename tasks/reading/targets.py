@@ -4,12 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bert.errors import InputError
+from bert.errors import InputError, listed
 from bert.prediction.classification import Kind
 from tasks.reading import label_kinds, label_lists, label_numbers
 from tasks.reading import labels as cells
 from tasks.reading.label_kinds import ColumnSettings
-from tasks.reading.records import Table, cell, check_column, has_column, listed, short
+from tasks.reading.records import Table, cell, check_column, has_column, short
 
 _OF_ANNOTATORS = "write annotators' labels into one column (no,yes,yes) and set votes to true"
 

@@ -112,4 +112,4 @@ def test_a_documented_command_on_tokens_runs(start, data, tmp_path, capsys, comm
             assert text[found["start"] : found["end"]] == found.get("text", found.get("answer"))
     if source:
         evaluate.run(["evaluate", f"--model={tmp_path / 'run'}", f"--data={source}"])
-        assert re.search(r"^n +[\d,]+ (rows|words) scored$", capsys.readouterr().out, re.MULTILINE)
+        assert re.search(r"^n +[\d,]+ (rows|words|questions) scored$", capsys.readouterr().out, re.MULTILINE)
