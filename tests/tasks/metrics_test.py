@@ -342,8 +342,9 @@ def test_report_and_json_say_what_is_undefined_and_what_was_left_out():
     assert lines["pearson"] == expected + f"({left_out} of 1,000 resamples left out)"
     assert lines["spearman"] == "undefined: the predictions are constant"
     assert lines["n"] == "4 rows scored"
-    of_tags = {"n": metrics.Score(7.0), "n_sentences": metrics.Score(2.0)}
-    assert metrics.report_table(of_tags).split()[1:3] == ["7", "words"]
+    for other, unit in (("n_sentences", "words"), ("n_tokens", "questions")):
+        counts = {"n": metrics.Score(7.0), other: metrics.Score(2.0)}
+        assert metrics.report_table(counts).split()[1:3] == ["7", unit]
     marked = metrics.report_table({"matthews": metrics.Score(0.0, "predicts one class only: yes")})
     assert marked == "matthews    0.0000   (predicts one class only: yes)"
     assert metrics.report_table({"n_tokens": metrics.Score(1234.0)}).split() == ["n_tokens", "1,234"]
