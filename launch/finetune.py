@@ -24,7 +24,7 @@ import jax
 from ml_collections import ConfigDict
 
 from bert import files
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError, cannot_write, printable
 from bert.inference import TASKS
@@ -32,14 +32,14 @@ from bert.interop import export, sources
 from bert.interop.parameters import Params
 from bert.model.heads import Model
 from bert.prediction.scores import Devices
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer.tokenizer import Tokenizer
 from bert.training import arithmetic, optim, run_directory, sharding, train
 from bert.training.best import Best
 from bert.training.evaluate import Metrics
 from bert.training.step import Setup
 from launch import best_model, flags, runtime, score_tables
 from tasks.job import Job, as_begun
-from tasks.metrics import title
+from tasks.metrics.classification_metrics import title
 
 # Settings that do not change what is trained. What `kind` decides is compared by itself (targets, labels, "extra").
 MAY_CHANGE = (
@@ -80,7 +80,7 @@ def run(argv: list[str]) -> None:
     # Read before anything is set up or shown: what is wrong with the data is then the one line that is seen.
     first = workdir if config.seeds == 1 else workdir / f"seed-{config.seed}"
     begun = run_directory.read(first) if (first / run_directory.CONFIG).exists() else None
-    job = as_begun(importlib.import_module(f"tasks.{config.task}").read, config, begun)
+    job = as_begun(importlib.import_module(f"tasks.{config.task}.job").read, config, begun)
     if config.seeds > 1 and job.choice is None:
         raise InputError(
             f"config.seeds is {config.seeds}, but no example is held out, so none of the runs can be chosen; give "

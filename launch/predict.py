@@ -35,13 +35,13 @@ def run(argv: list[str]) -> None:
     if format is None:
         known = ", ".join(_BY_ENDING)
         raise InputError(f"--output={output}: the ending must be one of {known}, or say --format=, see --help")
-    from tasks.evaluation import report  # JAX is slow to import, and --help needs none
+    from tasks import evaluation  # JAX is slow to import, and --help needs none
 
     for source in filter(None, (options.input, options.documents)):
-        report.check_other_file("--output", options.output, source)
+        evaluation.check_other_file("--output", options.output, source)
     model = bert.load(options.model)
     task = evaluate.task_of(model)
-    report.check_format(format, task.FORMATS)
+    evaluation.check_format(format, task.FORMATS)
     if details and format != "jsonl":
         raise InputError(f"--details=yes needs --format=jsonl, for {format} has no place for them")
     settings = task.settings_of(model, {name: options[name] for name in evaluate.FILE_OPTIONS})

@@ -13,9 +13,9 @@ from typing import TextIO
 
 from absl import logging
 
+from bert.corpus import pool
 from bert.errors import InputError, printable
-from bert.text import pool
-from bert.text.prepare import Prepared, PrepareSettings, prepare
+from bert.store.prepare import Prepared, PrepareSettings, prepare
 from launch import flags
 
 SECONDS_BETWEEN_LINES = 10.0  # progress where there is no terminal

@@ -16,7 +16,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from bert import inference
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.data import masking
 from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
@@ -24,9 +24,9 @@ from bert.errors import InputError, printable
 from bert.interop import export, sources
 from bert.interop.parameters import Params
 from bert.model.heads import Model
-from bert.text.manifest import check_checksums_beside
-from bert.text.store import Store
-from bert.text.tokenizer import Tokenizer
+from bert.store.manifest import check_checksums_beside
+from bert.store.reader import Store
+from bert.tokenizer.tokenizer import Tokenizer
 from bert.training import arithmetic, evaluate, optim, run_directory, sharding, train
 from bert.training.pretraining import Pretraining, baselines
 from bert.training.step import Setup, draw_params

@@ -6,9 +6,9 @@ import jax
 
 from bert.errors import printable
 from bert.training.evaluate import Metrics
-from tasks import constant_answers
 from tasks.job import Job
-from tasks.metrics import is_count, title
+from tasks.metrics import constant_predictions
+from tasks.metrics.classification_metrics import is_count, title
 
 
 def show_seeds(runs: dict[int, Metrics], best: int, task: str, job: Job) -> None:
@@ -30,7 +30,7 @@ def show_seeds(runs: dict[int, Metrics], best: int, task: str, job: Job) -> None
     by = f", by the lowest {choice.loss} of those with equal {title(choice.metric, job.positive)}"
     print(f"best: seed {best}" + (f"{by} (seeds {', '.join(equal)})" if len(equal) > 1 else ""))
     for seed, scores in runs.items():
-        if sentence := constant_answers.sentence(scores, task):
+        if sentence := constant_predictions.sentence(scores, task):
             print(f"seed {seed}: {sentence}")
 
 
@@ -47,15 +47,15 @@ def show_scores(best: Metrics, task: str, job: Job) -> None:
         print(f"{printable(shown):<{width}}{_shown(name, best[name])}{beside}")
     if baseline:
         print("baseline: TF-IDF and a linear model")
-    if sentence := constant_answers.sentence(best, task):
-        print(f"\n{sentence}: {constant_answers.ADVICE}")
+    if sentence := constant_predictions.sentence(best, task):
+        print(f"\n{sentence}: {constant_predictions.ADVICE}")
 
 
 def titles_of(scores: Metrics, job: Job) -> dict[str, str]:
     """How a table shows each metric -> its name; f1 and f1:LABEL may be the same, constant answers are no metric."""
     titles: dict[str, str] = {}
     for name in scores:
-        if not constant_answers.is_note(name):
+        if not constant_predictions.is_note(name):
             titles.setdefault(title(name, job.positive), name)
     return titles
 

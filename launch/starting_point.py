@@ -6,13 +6,13 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-from bert.config import SIZES, BertConfig
+from bert.architectures.bert import SIZES, BertConfig
 from bert.errors import InputError
 from bert.interop import sources
 from bert.interop.parameters import Params
-from bert.text.store import Store
-from bert.text.tokenizer import Tokenizer
-from bert.text.tokenizer_differences import differences
+from bert.store.reader import Store
+from bert.tokenizer.differences import differences
+from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.pretraining import Pretraining
 from launch import runtime
 

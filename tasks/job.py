@@ -10,17 +10,17 @@ from typing import Any, Protocol, TypeVar
 
 from ml_collections import ConfigDict
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
 from bert.prediction.scores import Devices
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from bert.training.task import Task
-from tasks.metrics import is_count
-from tasks.reading import equal_texts
-from tasks.reading.records import comma_names
+from tasks.files import equal_texts
+from tasks.files.records import comma_names
+from tasks.metrics.classification_metrics import is_count
 
 Part = TypeVar("Part")
 Settings = TypeVar("Settings")

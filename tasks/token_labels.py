@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.data.examples import Encoded
 from bert.data.passages import Passages
 from bert.errors import InputError
 from bert.model import losses
+from bert.model.blocks import Array
 from bert.model.heads import TokenHead
-from bert.model.layers import Array
 from bert.training.evaluate import Metrics
 
 PER = ("token", "example")

@@ -11,7 +11,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from bert.errors import InputError
-from tasks.reading.records import comma_numbers
+from tasks.files.records import comma_numbers
 
 NONE = -1  # in place of a tag: this annotator gave none
 CHOICES = ("soft", "majority")

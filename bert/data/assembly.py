@@ -10,10 +10,10 @@ import numpy as np
 from bert.data import masking
 from bert.data.pairs import NO_LABEL, Examples
 from bert.data.settings import BatchSettings
-from bert.text import ranges
+from bert.store import ranges
 
 if TYPE_CHECKING:
-    from bert.text.store import Store
+    from bert.store.reader import Store
 
 
 @dataclasses.dataclass(frozen=True)

@@ -41,7 +41,7 @@ from bert.data.settings import BatchSettings
 from bert.errors import InputError
 
 if TYPE_CHECKING:
-    from bert.text.store import Store
+    from bert.store.reader import Store
 
 __all__ = ["BatchSettings", "Batches", "EpochReport", "EvaluationBatches"]
 

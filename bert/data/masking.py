@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bert.text import ranges
+from bert.store import ranges
 
 if TYPE_CHECKING:
-    from bert.text.store import Store
+    from bert.store.reader import Store
 
 # SplitMix64 (Steele, Lea, Flood 2014): weyl increment and the two multipliers of the finaliser
 _WEYL = np.uint64(0x9E3779B97F4A7C15)

@@ -24,12 +24,12 @@ from bert.data.repeats import COMPARED, follows_elsewhere
 from bert.errors import InputError
 
 if TYPE_CHECKING:
-    from bert.text.store import Store
+    from bert.store.reader import Store
 
 Objective = Literal["nsp", "sop", "none"]
 OBJECTIVES = ("nsp", "sop", "none")
 # What the two classes of a pair are called, by objective; a name's place is its label. Those of nsp are as in Google's
-# released weights, and what a prepared folder says of itself (LABELS in bert/text/store.py).
+# released weights, and what a prepared folder says of itself (LABELS in bert/store/reader.py).
 CLASS_NAMES = {"nsp": ("is_next", "random"), "sop": ("in_order", "swapped")}
 IS_NEXT, RANDOM, NO_LABEL = 0, 1, -1  # named after nsp; the same places with sop
 # A foreign B whose first tokens equal those of the true one may be the true one (copied documents): not used.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from bert.text.store import Shard, Store
+    from bert.store.reader import Shard, Store
 
 # Tokens before and behind a boundary that are compared; of shorter segments all are, and at least the whole sentence.
 COMPARED = (32, 8)

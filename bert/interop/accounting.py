@@ -1,7 +1,7 @@
 """Which tensor of a file is which parameter: spellings, copies, buffers, parts to be made new, and leftovers.
 
 Every tensor is used, or ignored or replaced for a reason that the report gives. The names themselves are in
-weight_names.py.
+bert.py.
 """
 
 import pathlib
@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from bert import config_keys
-from bert.config import BertConfig
+from bert.architectures import config_keys
+from bert.architectures.bert import BertConfig
 from bert.errors import InputError
-from bert.interop import labels, other_models, parameters, weight_names
+from bert.interop import labels, other_models, parameters
+from bert.interop.formats.tensors import Selected, Tensors
+from bert.interop.load_report import Report
+from bert.interop.names import bert
+from bert.interop.names.bert import PARTS, WITH_CLASSES, Column
 from bert.interop.parameters import Params
-from bert.interop.report import Report
-from bert.interop.tensors import Selected, Tensors
-from bert.interop.weight_names import PARTS, WITH_CLASSES, Column
 
 _DECODER_WEIGHT, _DECODER_BIAS, _BIAS = (
     "cls.predictions.decoder.weight",
@@ -40,7 +41,7 @@ def canonical_tensors(file: Tensors, report: Report) -> Selected:
     """
     names: dict[str, str] = {}
     for name in file:
-        spelled = weight_names.canonical(name)
+        spelled = bert.canonical(name)
         if spelled in _BUFFERS:
             report.ignored[name] = "a buffer; computed here"
         elif spelled not in names:
@@ -82,7 +83,7 @@ def settle_decoder(tensors: Selected, values: Mapping[str, Any], report: Report)
             f"{report.source}: has no {_DECODER_WEIGHT}, but tie_word_embeddings is false in the configuration; get "
             "the whole file, or set it to true if the masked-word head uses the token table"
         )
-    table = weight_names.TOKEN_TABLE.hugging_face.name
+    table = bert.TOKEN_TABLE.hugging_face.name
     for copy, original in ((_DECODER_WEIGHT, table), (_DECODER_BIAS, _BIAS)):
         if copy not in tensors:
             continue
@@ -125,12 +126,12 @@ def read_parts(
     other_models.refuse(tensors, values, report, file, column)
     report.notes += BertConfig.json_notes(values, source=file)
     kind, guessed = classifier_kind(values, tensors, column)
-    parts = weight_names.parts_present(tensors, column, classifier=kind)
+    parts = bert.parts_present(tensors, column, classifier=kind)
     parts = _leave_incomplete(tensors, parts, fresh, report, column)
     if kind is not None and kind in parts and guessed:
         name = next(name for w in PARTS[kind] if (name := w.outside(column).name) in tensors)
         report.notes.append(_AMBIGUOUS.format(name=tensors.own_name(name), file=file))
-    classes = weight_names.classes_of(tensors, parts, column)
+    classes = bert.classes_of(tensors, parts, column)
     names = labels.read(values, classes, config_file)
     params = parameters.to_params(tensors, config, parts, report, column=column, classes=classes)
     _account_for_rest(tensors, config, report, config_file, column, reason)
@@ -165,7 +166,7 @@ def _account_for_rest(
     """Reports the tensors that nothing here reads; `report.used` gets the file's own names."""
     used, left = set(report.used), []
     for name in tensors:
-        own_name, block = tensors.own_name(name), weight_names.block_of(name, column)
+        own_name, block = tensors.own_name(name), bert.block_of(name, column)
         if block is not None and block >= config.num_layers:
             raise InputError(
                 f"{report.source}: holds {own_name}, but {pathlib.PurePath(config_file).name} says num_hidden_layers "

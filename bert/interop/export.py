@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from bert import files
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.errors import InputError
 from bert.interop import hugging_face, parameters, programs, weight_files
 from bert.interop import labels as labels_of
@@ -23,8 +23,8 @@ from bert.interop.hugging_face import CONFIG_FILE, MARK, OTHER_WRITER, REWRITTEN
 from bert.interop.model_directory import read_json
 from bert.interop.parameters import Params
 from bert.interop.programs import PROGRAMS
-from bert.text import tokenizer_files
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer import tokenizer_files
+from bert.tokenizer.tokenizer import Tokenizer
 
 LARGEST_FILE = 5_000_000_000  # bytes of weights in one file, as transformers has had it
 DTYPES = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}

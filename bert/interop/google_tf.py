@@ -1,7 +1,7 @@
 """Google's TensorFlow 1 releases, read without TensorFlow: bert_config.json, vocab.txt and bert_model.ckpt.*.
 
 What the trainer left in a checkpoint (Adam's moments, the step) is skipped and counted. The files of variables are read
-by tensor_bundle.py, their names are in weight_names.py.
+by tensor_bundle.py, their names are in names/bert.py.
 
 Source: google-research/bert ``modeling.py`` and ``optimization.py`` for the names; its README for the releases' layout.
 """
@@ -14,15 +14,15 @@ from collections.abc import Sequence
 
 from absl import logging
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.errors import InputError, printable
 from bert.interop import accounting
+from bert.interop.formats.tensor_bundle import is_v1, open_bundle
+from bert.interop.formats.tensors import Selected
+from bert.interop.load_report import Report
 from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_json
-from bert.interop.report import Report
-from bert.interop.tensor_bundle import is_v1, open_bundle
-from bert.interop.tensors import Selected
-from bert.text.tokenizer import Tokenizer
-from bert.text.tokenizer_files import GOOGLE_MAX_WORD_CHARS
+from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.tokenizer_files import GOOGLE_MAX_WORD_CHARS
 
 CONFIG_FILE, VOCABULARY, CHECKPOINT, STATE = "bert_config.json", "vocab.txt", "bert_model.ckpt", "checkpoint"
 _SLOT = re.compile(

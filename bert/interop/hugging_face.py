@@ -1,7 +1,7 @@
 """Reading model directories in Hugging Face layout: config.json, the weights and the tokenizer's files.
 
 Reading is strict: every tensor is used, ignored for a reason that the report gives, or missing, which is an error.
-Nothing in a directory is executed and nothing is fetched. Names of weights are in weight_names.py, their files in
+Nothing in a directory is executed and nothing is fetched. Names of weights are in names/bert.py, their files in
 weight_files.py; writing such a directory is export.py.
 """
 
@@ -13,15 +13,15 @@ from collections.abc import Mapping, Sequence
 from absl import logging
 
 from bert import files
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.errors import InputError
 from bert.interop import accounting, labels, other_models, weight_files
+from bert.interop.formats.safetensors_file import CHECKSUMS
+from bert.interop.load_report import Report
 from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_json
 from bert.interop.programs import PROGRAMS
-from bert.interop.report import Report
-from bert.interop.safetensors_file import CHECKSUMS
-from bert.text import tokenizer_files
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer import tokenizer_files
+from bert.tokenizer.tokenizer import Tokenizer
 
 CONFIG_FILE = "config.json"
 TOKENIZER_FILES = (*tokenizer_files.WRITTEN, "special_tokens_map.json")

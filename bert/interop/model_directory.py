@@ -10,19 +10,19 @@ import jax
 import numpy as np
 
 from bert import json_files
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.errors import InputError
+from bert.interop.load_report import Report
+from bert.interop.names.bert import COLUMNS, NEEDS, PARTS, WITH_CLASSES, canonical
 from bert.interop.parameters import Params
-from bert.interop.report import Report
-from bert.interop.weight_names import COLUMNS, NEEDS, PARTS, WITH_CLASSES, canonical
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer.tokenizer import Tokenizer
 
 
 class ModelDirectory(NamedTuple):
     """What a model directory holds.
 
     params: nested dict of float32 NumPy arrays, {"encoder": ..., "head": ...}.
-    parts: what is there, keys of `weight_names.PARTS`: "encoder" and the parts of its head.
+    parts: what is there, keys of `PARTS` of names/bert.py: "encoder" and the parts of its head.
     tokenizer: None where the directory has no vocabulary.
     labels: names of the classifier's classes, in the order of its scores; of a model without one what its config says.
     extra: the keys of config.json that describe neither the encoder nor the classes (a task's settings).

@@ -4,9 +4,9 @@ The graph is built operator by operator with the layers written out; only the pa
 [batch_size, sequence_length], have the names, the order and the axis names of Hugging Face's exports: ``input_ids``,
 ``attention_mask`` (0: padding), ``token_type_ids``. Outputs are float32, named as in bert/model/forward.py.
 Not here: other precisions, files above 2 GB (one protobuf message holds no more).
-Axes: as in bert/model/layers.py.
+Axes: as in bert/model/blocks.py.
 
-Source: ONNX operators, opset 17; bert/model/layers.py for the arithmetic; transformers 4
+Source: ONNX operators, opset 17; bert/model/blocks.py for the arithmetic; transformers 4
 ``models/bert/configuration_bert.py`` (BertOnnxConfig) for the inputs.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.errors import InputError
 from bert.extras import check_installed
 from bert.interop.parameters import Params, check_size
@@ -98,7 +98,7 @@ class _Graph:
         return self.node("LayerNormalization", [x, *weights], name, axis=-1, epsilon=epsilon)
 
     def activation(self, x: str, kind: str, name: str) -> str:
-        """One of bert/config.py's ACTIVATIONS, in the forms that runtimes recognise and fuse."""
+        """One of bert/architectures/bert.py's ACTIVATIONS, in the forms that runtimes recognise and fuse."""
 
         def step(operator: str, inputs: Sequence[str], part: str) -> str:
             return self.node(operator, inputs, f"{name}/{part}")

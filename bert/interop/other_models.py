@@ -1,6 +1,7 @@
 """Refuses weights that are no plain BERT's, by tensor names and shapes: adapters, quantized weights, other models.
 
-config.json is checked in bert/config_keys.py. Names of transformers and of Google's code are looked at alike.
+config.json is checked in bert/architectures/config_keys.py. Names of transformers and of Google's code are
+checked alike.
 
 Source: peft ``tuners/``, adapters, bitsandbytes and torch.ao for what they leave in a file; transformers ``models/``.
 """
@@ -9,12 +10,12 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from bert import config_keys
+from bert.architectures import config_keys
 from bert.errors import InputError, printable
-from bert.interop import weight_names
-from bert.interop.report import Report
-from bert.interop.tensors import Tensors
-from bert.interop.weight_names import Column
+from bert.interop.formats.tensors import Tensors
+from bert.interop.load_report import Report
+from bert.interop.names import bert
+from bert.interop.names.bert import Column
 
 MERGE = (
     "merge it into the weights with peft (PeftModel.from_pretrained(model, adapter).merge_and_unload()), save that "
@@ -85,7 +86,7 @@ def _first(pattern: str, names: Iterable[str]) -> str | None:
 
 def _refuse_other_prefix(names: Collection[str], source: str, column: Column) -> None:
     """A table of tokens under a prefix of its own ("roberta.", "electra.") is the sign of another kind of model."""
-    table = weight_names.TOKEN_TABLE.outside(column).name
+    table = bert.TOKEN_TABLE.outside(column).name
     tail = table.removeprefix("bert")
     other = next((name for name in names if name.endswith(tail) and name != table), None)
     if table not in names and other:
@@ -101,7 +102,7 @@ def _mark_of_roberta(tensors: Tensors, values: Mapping[str, Any], config_file: s
         return f"pad_token_id in {config_file} is 1"
     if name := _first(_ROBERTA, tensors):
         return f"there is {name}"
-    table = weight_names.PARTS["encoder"][1].hugging_face.name
+    table = bert.PARTS["encoder"][1].hugging_face.name
     if table not in tensors or (positions_PD := tensors[table]).ndim != 2:
         return None
     rows = len(positions_PD)

@@ -1,4 +1,4 @@
-"""Arrays between our parameter tree and named tensors of others, by the table in weight_names.py.
+"""Arrays between our parameter tree and named tensors of others, by the table in names/bert.py.
 
 Tensors come from any mapping name -> array (read when asked for) and go to any writer; files are not opened here.
 """
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.errors import InputError
-from bert.interop.report import Report
-from bert.interop.weight_names import NEEDS, PARTS, WITH_CLASSES, Column, Weight, axis_sizes
+from bert.interop.load_report import Report
+from bert.interop.names.bert import NEEDS, PARTS, WITH_CLASSES, Column, Weight, axis_sizes
 
 Params = dict[str, Any]  # nested; leaves are arrays
 

@@ -6,7 +6,7 @@ Their writers are stablehlo.py and onnx.py.
 import pathlib
 from collections.abc import Callable
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.interop.parameters import Params
 
 PROGRAMS = {"stablehlo": "model.stablehlo", "onnx": "model.onnx"}  # format -> its file

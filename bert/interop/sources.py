@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from absl import logging
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.errors import InputError, printable
 from bert.interop import google_tf, hugging_face, weight_files
+from bert.interop.load_report import Report
 from bert.interop.model_directory import ModelDirectory, check_fresh, with_fresh
 from bert.interop.parameters import check_shapes, class_count, flatten
-from bert.interop.report import Report
-from bert.text import tokenizer_files
+from bert.tokenizer import tokenizer_files
 from bert.training import checkpoint_meta, run_directory
 
 

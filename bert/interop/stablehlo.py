@@ -18,10 +18,10 @@ import jax
 import jax.numpy as jnp
 from jax import export
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.interop.parameters import Params, check_size
 from bert.model import forward
-from bert.model.layers import Array
+from bert.model.blocks import Array
 
 
 def write(

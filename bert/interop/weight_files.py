@@ -13,11 +13,11 @@ import google_crc32c
 import numpy as np
 
 from bert.errors import InputError, printable
-from bert.interop import safetensors_file
+from bert.interop.formats import safetensors_file
+from bert.interop.formats.safetensors_file import CHECKSUMS, SafetensorsFile, open_safetensors
+from bert.interop.formats.tensors import Selected, Tensors
+from bert.interop.formats.torch_file import open_torch
 from bert.interop.model_directory import read_json
-from bert.interop.safetensors_file import CHECKSUMS, SafetensorsFile, open_safetensors
-from bert.interop.tensors import Selected, Tensors
-from bert.interop.torch_file import open_torch
 
 SAFETENSORS, TORCH = "model.safetensors", "pytorch_model.bin"
 INDEX = f"{SAFETENSORS}.index.json"

@@ -8,7 +8,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from bert.model import products
+from bert.model import matmul
 from bert.model.dropout import kept
 
 Array = jax.Array
@@ -72,14 +72,14 @@ def _core(q_BTNH, k_BSNH, v_BSNH, query_ids_BT, key_ids_BS, key, rate):
 
 def _forward(q_BTNH, k_BSNH, v_BSNH, query_ids_BT, key_ids_BS, key, rate):
     H, dtype = q_BTNH.shape[-1], v_BSNH.dtype.name
-    q_BNTH, k_BNSH, v_BNSH = (products.operand(x.swapaxes(1, 2), dtype) for x in (q_BTNH, k_BSNH, v_BSNH))
-    scores_BNTS = products.batched_dot(q_BNTH, k_BNSH, (3, 3), result="float32") * (H**-0.5)
+    q_BNTH, k_BNSH, v_BNSH = (matmul.operand(x.swapaxes(1, 2), dtype) for x in (q_BTNH, k_BSNH, v_BSNH))
+    scores_BNTS = matmul.batched_dot(q_BNTH, k_BNSH, (3, 3), result="float32") * (H**-0.5)
     weights_BNTS = _softmax(scores_BNTS, allowed_pairs(query_ids_BT, key_ids_BS))
     if rate:
         # Weights are not negative: the sign says which ones dropout takes away, and saves a second array.
         weights_BNTS = jnp.where(kept(key, weights_BNTS.shape, rate), weights_BNTS, -weights_BNTS)
     signed_BNTS = weights_BNTS.astype(dtype)
-    mixed_BNTH = products.batched_dot(_dropped(signed_BNTS, rate, dtype), v_BNSH, (3, 2), result=dtype)
+    mixed_BNTH = matmul.batched_dot(_dropped(signed_BNTS, rate, dtype), v_BNSH, (3, 2), result=dtype)
     mixed_BTNH = mixed_BNTH.astype(dtype).swapaxes(1, 2)
     return mixed_BTNH, (q_BTNH, k_BSNH, v_BSNH, signed_BNTS, mixed_BTNH)
 
@@ -87,25 +87,25 @@ def _forward(q_BTNH, k_BSNH, v_BSNH, query_ids_BT, key_ids_BS, key, rate):
 def _dropped(signed_BNTS: Array, rate: float, dtype: str) -> Array:
     """The weights after dropout, to be multiplied."""
     scaled_BNTS = jnp.maximum(signed_BNTS.astype(jnp.float32), 0.0) * (1 / (1 - rate))
-    return products.operand(scaled_BNTS, dtype)
+    return matmul.operand(scaled_BNTS, dtype)
 
 
 def _backward(rate, saved, dmixed_BTNH):
     q_BTNH, k_BSNH, v_BSNH, signed_BNTS, mixed_BTNH = saved
     H, dtype = q_BTNH.shape[-1], v_BSNH.dtype.name
     q_BNTH, k_BNSH, v_BNSH, dmixed_BNTH = (
-        products.operand(x.swapaxes(1, 2), dtype) for x in (q_BTNH, k_BSNH, v_BSNH, dmixed_BTNH)
+        matmul.operand(x.swapaxes(1, 2), dtype) for x in (q_BTNH, k_BSNH, v_BSNH, dmixed_BTNH)
     )
-    dv_BNSH = products.batched_dot(_dropped(signed_BNTS, rate, dtype), dmixed_BNTH, (2, 2), result=dtype)
-    ddropped_BNTS = products.batched_dot(dmixed_BNTH, v_BNSH, (3, 3), result="float32")
+    dv_BNSH = matmul.batched_dot(_dropped(signed_BNTS, rate, dtype), dmixed_BNTH, (2, 2), result=dtype)
+    ddropped_BNTS = matmul.batched_dot(dmixed_BNTH, v_BNSH, (3, 3), result="float32")
     # sum_s weight_s dweight_s, as a sum over H instead of S.
     mean_BTN = (dmixed_BTNH.astype(jnp.float32) * mixed_BTNH.astype(jnp.float32)).sum(-1)
     dweights_BNTS = jnp.where(signed_BNTS >= 0, ddropped_BNTS * (1 / (1 - rate)), 0.0)
     dweights_BNTS -= mean_BTN.swapaxes(1, 2)[..., None]
     dscores_BNTS = jnp.abs(signed_BNTS.astype(jnp.float32)) * dweights_BNTS * (H**-0.5)
-    dscores_BNTS = products.operand(dscores_BNTS, dtype)
-    dq_BNTH = products.batched_dot(dscores_BNTS, k_BNSH, (3, 2), result=dtype)
-    dk_BNSH = products.batched_dot(dscores_BNTS, q_BNTH, (2, 2), result=dtype)
+    dscores_BNTS = matmul.operand(dscores_BNTS, dtype)
+    dq_BNTH = matmul.batched_dot(dscores_BNTS, k_BNSH, (3, 2), result=dtype)
+    dk_BNSH = matmul.batched_dot(dscores_BNTS, q_BNTH, (2, 2), result=dtype)
     dq, dk, dv = (d.astype(dtype).swapaxes(1, 2) for d in (dq_BNTH, dk_BNSH, dv_BNSH))
     return dq, dk, dv, None, None, None
 

@@ -1,10 +1,10 @@
-"""Dropout, with random bits that cost next to nothing and are the same on any mesh (see random_numbers.py)."""
+"""Dropout, with random bits that cost next to nothing and are the same on any mesh (see initializers.py)."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bert.model.random_numbers import entry_numbers, threefry
+from bert.model.initializers import entry_numbers, threefry
 
 Array = jax.Array
 

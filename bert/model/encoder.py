@@ -3,7 +3,7 @@
 Parameters of the blocks are one tree whose arrays have a leading layer axis L, so that sharding, checkpoints and
 import see one name a weight whatever the number of layers; the same tree runs as a scan or unrolled. Inference may cut
 it into layers once (`by_layer`).
-Axes: as in layers.py; L layer, P picked position.
+Axes: as in blocks.py; L layer, P picked position.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from bert.config import BertConfig
-from bert.model import products
+from bert.architectures.bert import BertConfig
+from bert.model import matmul
+from bert.model.blocks import Array, Block, LayerNorm
 from bert.model.dropout import dropout
-from bert.model.layers import Array, Block, LayerNorm
-from bert.model.random_numbers import truncated_normal
+from bert.model.initializers import truncated_normal
 
 
 class Table(nn.Module):
@@ -127,7 +127,7 @@ class Encoder(nn.Module):
 
 
 def _scanned(config: BertConfig) -> bool:
-    return config.layer_loop == "scan" or (config.layer_loop == "auto" and not products.on_cpu())
+    return config.layer_loop == "scan" or (config.layer_loop == "auto" and not matmul.on_cpu())
 
 
 def _one_after_the_other(step: Callable, x_BTD: Array, layers: tuple[dict, ...], read_BP: Array | None):

@@ -2,7 +2,7 @@
 
 One compilation a shape of batch and choice of outputs. Float32 products run at full precision on every device (GPUs and
 TPUs would round them otherwise).
-Axes: as in layers.py; L layer, P masked position.
+Axes: as in blocks.py; L layer, P masked position.
 """
 
 import functools
@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bert.config import BertConfig
-from bert.model import encoder, heads, products
+from bert.architectures.bert import BertConfig
+from bert.model import encoder, heads, matmul
+from bert.model.blocks import Array, SelfAttention, pick
 from bert.model.encoder import Encoder
-from bert.model.layers import Array, SelfAttention, pick
 
 Params = dict[str, Any]
 
@@ -63,7 +63,7 @@ def outputs(
 @functools.cache
 def compiled_outputs(dtype: str) -> Callable[..., dict[str, Array]]:
     """What compiles and runs `traced_outputs` for a configuration of that dtype."""
-    options = products.inference_options(dtype)
+    options = matmul.inference_options(dtype)
     return jax.jit(traced_outputs, static_argnames=("config", "wanted"), compiler_options=options)
 
 

@@ -5,7 +5,7 @@ float32 arrays; the hidden states are those at the positions that ``head.reads(b
 where it is None. The pretraining head is one like any other. Heads own their parameters only: the token table is lent
 by the encoder in the call. A head is made of parts, by whose names its parameters are found in training, in inference
 and in files. Losses are in losses.py.
-Axes: as in layers.py; P predicted position, E example in a row, C class, V vocabulary.
+Axes: as in blocks.py; P predicted position, E example in a row, C class, V vocabulary.
 
 Source: Devlin et al. 2018, sections 3.1 and 4; google-research/bert ``run_pretraining.py`` (get_masked_lm_output,
 get_next_sentence_output), ``run_classifier.py`` and ``run_squad.py`` (create_model).
@@ -16,11 +16,11 @@ from collections.abc import Callable
 import flax.linen as nn
 import jax.numpy as jnp
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.model import vocabulary
+from bert.model.blocks import ACTIVATION_FUNCTIONS, Array, Dense, LayerNorm
 from bert.model.dropout import dropout
 from bert.model.encoder import Encoder
-from bert.model.layers import ACTIVATION_FUNCTIONS, Array, Dense, LayerNorm
 
 
 class MaskedWords(nn.Module):

@@ -10,7 +10,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from bert.model import products
+from bert.model import matmul
 
 Array = jax.Array
 
@@ -24,8 +24,8 @@ def logits(x: Array, table_VD: Array, bias_V: Array, dtype: str) -> Array:
     Args:
       x: float [..., D]. table_VD: float32. bias_V: float32. dtype: of the product's operands.
     """
-    scores = products.dot(
-        products.operand(x, dtype), products.operand(table_VD, dtype), ((x.ndim - 1,), (1,)), result="float32"
+    scores = matmul.dot(
+        matmul.operand(x, dtype), matmul.operand(table_VD, dtype), ((x.ndim - 1,), (1,)), result="float32"
     )
     return scores + bias_V
 
@@ -62,12 +62,12 @@ def _backward(dtype: str, saved: tuple, gradients: tuple[Array, Array]):
     weight_M1 = gradients[0].reshape(-1, 1)
     share_MW = jnp.exp(scores_MW.astype(jnp.float32) - log_total_M1)
     dscores_MW = (share_MW - _is_label(scores_MW, label_M1)) * weight_M1
-    dscores_MW = products.operand(dscores_MW, dtype)
+    dscores_MW = matmul.operand(dscores_MW, dtype)
     x_MD = x.reshape(-1, x.shape[-1])
     table_WD, _ = _tiled(table_VD, bias_V, dtype)
-    dx_MD = products.dot(dscores_MW, products.operand(table_WD, dtype), ((1,), (0,)), result="float32")
-    dtable_WD = products.dot(dscores_MW, products.operand(x_MD, dtype), ((0,), (0,)), result="float32")
-    dbias_W = products.column_sums(dscores_MW)
+    dx_MD = matmul.dot(dscores_MW, matmul.operand(table_WD, dtype), ((1,), (0,)), result="float32")
+    dtable_WD = matmul.dot(dscores_MW, matmul.operand(x_MD, dtype), ((0,), (0,)), result="float32")
+    dbias_W = matmul.column_sums(dscores_MW)
     words = table_VD.shape[0]
     return dx_MD.reshape(x.shape).astype(x.dtype), dtable_WD[:words], dbias_W[:words], None
 

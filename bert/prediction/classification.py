@@ -1,7 +1,7 @@
 """Texts -> classes or numbers: what a classifier needs besides its weights, and how its scores are read.
 
 Columns, kind and lengths travel in the model directory's config.json, so that a directory and rows are enough.
-Training such a model is tasks/classification.py. Axes: N example, C class.
+Training such a model is tasks/classification/job.py. Axes: N example, C class.
 """
 
 import dataclasses
@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.data import examples
 from bert.data.examples import Encoded
 from bert.errors import InputError
 from bert.prediction import scores
-from bert.text import sequences
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer import sequences
+from bert.tokenizer.tokenizer import Tokenizer
 
 Kind = Literal["class", "classes", "number"]  # one label, several labels, a number
 KINDS: tuple[Kind, ...] = ("class", "classes", "number")

@@ -13,8 +13,8 @@ from absl import logging
 from bert.data import passages
 from bert.data.passages import Passages
 from bert.errors import InputError
-from bert.text.alignment import Pieces
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer.alignment import Pieces
+from bert.tokenizer.tokenizer import Tokenizer
 
 Windows = TypeVar("Windows", bound="WindowSettings")
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.data import examples
 from bert.data.examples import Encoded, ExampleSettings
 from bert.data.rows import Batch
 from bert.model import forward
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer.tokenizer import Tokenizer
 
 
 class Devices(NamedTuple):

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bert.bio_tags import parse
 from bert.errors import InputError
-from bert.prediction.bio_tags import parse
 
 DECODING = ("viterbi", "greedy")
 _AT_ONCE = 64  # texts of similar length that are decoded together

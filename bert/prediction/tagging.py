@@ -1,6 +1,6 @@
 """A tag for each word: scores of a word's first piece -> tags and entities.
 
-Training is tasks/tagging.py. Axes: K word of all sentences, one after the other, C tag.
+Training is tasks/tagging/job.py. Axes: K word of all sentences, one after the other, C tag.
 
 Source: Devlin et al. 2018, section 5.3 (the first piece stands for the word).
 """
@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bert.config import BertConfig
+from bert import bio_tags
+from bert.architectures.bert import BertConfig
 from bert.data import passages
 from bert.data.passages import Passages
 from bert.errors import InputError
-from bert.prediction import bio_tags, scores, settings, tag_decoding
+from bert.prediction import scores, tag_decoding, task_settings
 from bert.prediction.scores import Reader
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer.tokenizer import Tokenizer
 
 KEY = "tagging"  # of config.json
 
@@ -83,7 +84,7 @@ def reading_of(extra: Mapping[str, Any], config: BertConfig) -> TagReading:
     Others' tags are decoded greedily: many of their models know IOB1, where an I begins an entity after an O.
     """
     told = extra if KEY in extra else {KEY: {"decoding": "greedy"}}
-    return settings.read(TagReading, told, KEY, config.max_position_embeddings)
+    return task_settings.read(TagReading, told, KEY, config.max_position_embeddings)
 
 
 def windows_of(words_N: Sequence[Sequence[str]], tokenizer: Tokenizer, reading: TagReading) -> Sentences:

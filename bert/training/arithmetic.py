@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from absl import logging
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 
 # Dense bf16 peaks in FLOP/s of one device, from the vendors' data sheets, by the start of jax's device_kind.
 _PEAKS = {

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import jax.numpy as jnp
 import numpy as np
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.model import losses
+from bert.model.blocks import Array
 from bert.model.heads import PretrainingHead
-from bert.model.layers import Array
 from bert.training.task import Batch
 
 

@@ -22,9 +22,9 @@ from absl import logging
 from jax.experimental import multihost_utils
 
 from bert import files, json_files
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.errors import InputError, cannot_write
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer.tokenizer import Tokenizer
 
 CONFIG, CHECKPOINTS, MODEL, METRICS, BOARD, CACHE = (
     "config.json",

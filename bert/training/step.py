@@ -16,8 +16,8 @@ import optax
 from jax.sharding import Mesh
 
 from bert.model import losses
+from bert.model.blocks import Array
 from bert.model.heads import Model
-from bert.model.layers import Array
 from bert.training import optim, sharding
 from bert.training.task import Batch, Task, with_counts
 

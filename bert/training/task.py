@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import flax.linen as nn
 
-from bert.config import BertConfig
-from bert.model.layers import Array
+from bert.architectures.bert import BertConfig
+from bert.model.blocks import Array
 
 Batch = Mapping[str, Any]  # arrays by key; bert/data/batches.py lists the keys
 

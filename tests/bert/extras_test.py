@@ -7,7 +7,7 @@ import pytest
 from bert.errors import InputError
 from bert.extras import check_installed
 from configs import table
-from tasks import classification
+from tasks.classification import job
 
 
 def test_a_missing_package_is_named_with_the_extra_that_holds_it(monkeypatch):
@@ -22,4 +22,4 @@ def test_the_baseline_asks_for_scikit_learn_before_any_file_is_read(monkeypatch,
     config = table.get_config()
     config.data, config.baseline = str(tmp_path / "none.csv"), True
     with pytest.raises(InputError, match=r"config\.baseline.*scikit-learn"):
-        classification.read(config)
+        job.read(config)

@@ -12,8 +12,8 @@ import pytest
 
 import bert
 from bert.interop import export, hugging_face
-from bert.interop.report import Report
-from bert.interop.tensor_bundle import open_bundle
+from bert.interop.formats.tensor_bundle import open_bundle
+from bert.interop.load_report import Report
 from bert.model import forward
 from tests.bert.interop.bundle_writer import write_checkpoint
 

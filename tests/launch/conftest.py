@@ -11,7 +11,7 @@ from collections.abc import Callable
 import jax
 import pytest
 
-from bert.text.prepare import PrepareSettings, prepare
+from bert.store.prepare import PrepareSettings, prepare
 from bert.training import sharding
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]

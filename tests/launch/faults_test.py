@@ -13,9 +13,9 @@ import pytest
 
 from bert.data.batches import Batches
 from bert.errors import InputError, RunError
-from bert.text.manifest import check_checksums_beside
-from bert.text.prepare import PrepareSettings, prepare
-from bert.text.store import SPLITS, Store
+from bert.store.manifest import check_checksums_beside
+from bert.store.prepare import PrepareSettings, prepare
+from bert.store.reader import SPLITS, Store
 from bert.training.checkpoint import newest_params
 from launch import pretrain
 from tests.launch.short_run import STEPS, command

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from bert.errors import RunError
-from bert.text.prepare import PrepareSettings, prepare
-from bert.text.store import SPLITS, Store
+from bert.store.prepare import PrepareSettings, prepare
+from bert.store.reader import SPLITS, Store
 from bert.training import run_directory
 from launch import pretrain
 from tests.launch.short_run import command

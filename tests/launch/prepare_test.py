@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from bert.text.prepare import PrepareSettings
-from bert.text.store import Store
+from bert.store.prepare import PrepareSettings
+from bert.store.reader import Store
 from launch import prepare
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
@@ -161,7 +161,7 @@ def test_progress_on_a_terminal_is_one_line_that_is_rewritten(monkeypatch):
 MEMORY = """
 import resource, sys
 from launch import prepare
-from launch.bench import turns
+from bench import turns
 prepare.run(["prepare", *sys.argv[1:]])
 print("peak", turns.resident() // 1024 + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """

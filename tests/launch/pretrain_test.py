@@ -15,7 +15,7 @@ import bert
 from bert import inference
 from bert.data.batches import Batches
 from bert.errors import InputError
-from bert.text.prepare import PrepareSettings, prepare
+from bert.store.prepare import PrepareSettings, prepare
 from launch import pretrain
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]

@@ -8,8 +8,8 @@ import pytest
 
 import bert
 from bert.errors import InputError
-from bert.text.prepare import PrepareSettings, prepare
-from bert.text.store import Store
+from bert.store.prepare import PrepareSettings, prepare
+from bert.store.reader import Store
 from bert.training.pretraining import Pretraining
 from configs import pretrain as settings
 from launch.starting_point import starting_point

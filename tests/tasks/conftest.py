@@ -1,5 +1,7 @@
-"""What tests of tasks share: the tiny reference model."""
+"""What tests of tasks share: the tiny reference model, files, and the commands on a finished model."""
 
+import importlib
+import json
 import pathlib
 
 import pytest
@@ -9,3 +11,52 @@ import pytest
 def tiny_directory() -> pathlib.Path:
     """The model directory of the tiny reference BERT; not to be written to."""
     return pathlib.Path(__file__).resolve().parents[1] / "golden" / "tiny_bert"
+
+
+@pytest.fixture
+def write(tmp_path):
+    """write("a.csv", content) -> path of a new file in the test's folder; texts become UTF-8 as they are."""
+
+    def one(name: str, content: str | bytes) -> str:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
+
+    return one
+
+
+class Commands:
+    """A task's evaluate.py, as the commands use it; files are in one folder."""
+
+    def __init__(self, task: str, folder: pathlib.Path):
+        self.module = importlib.import_module(f"tasks.{task}.evaluate")
+        self.folder = folder
+
+    def write(self, name: str, content) -> str:
+        """Path of a new file with a text, or with a value as JSON."""
+        path = self.folder / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content), newline="")
+        return str(path)
+
+    def read(self, model, path: str, labelled: str, **changes):
+        """(the settings of reading, the examples)."""
+        settings = self.module.settings_of(model, changes)
+        return settings, self.module.read_examples(model, settings, path, "test", labelled)
+
+    def evaluate(self, model, path: str, batch_size: int = 32, **changes):
+        return self.module.evaluate(model, self.read(model, path, "needed", **changes)[1], batch_size=batch_size)
+
+    def predict(self, model, path: str, output: str, format: str, *, details: bool = False, batch_size: int = 32):
+        """name -> text of each file that was written."""
+        settings, found = self.read(model, path, "no")
+        target = self.folder / "out" / output
+        written = self.module.write_predictions(target, model, found, settings, format, batch_size, details)
+        assert {file.name for file in (self.folder / "out").iterdir()} == {file.name for file in written}
+        return {file.name: file.read_bytes().decode() for file in written}
+
+
+@pytest.fixture
+def commands(tmp_path):
+    """commands("squad"): its `Commands`."""
+    return lambda task: Commands(task, tmp_path)

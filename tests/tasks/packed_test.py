@@ -14,16 +14,16 @@ from bert.data import examples
 from bert.data.batches import Batches, BatchSettings
 from bert.data.examples import Encoded, ExampleSettings, TrainingBatches
 from bert.model.heads import Model
-from bert.text.store import Store
-from bert.text.tokenizer import Tokenizer
+from bert.store.reader import Store
+from bert.tokenizer.tokenizer import Tokenizer
 from bert.training import optim, sharding
 from bert.training.pretraining import Pretraining
 from bert.training.step import Setup, abstract_state
 from bert.training.task import Task
-from tasks.classification import Classification
-from tasks.squad import StartAndEnd
+from tasks.classification.job import Classification
+from tasks.squad.job import StartAndEnd
 from tasks.token_labels import TokenLabels
-from tests.bert.text.builders import write_store
+from tests.bert.builders import write_store
 from tests.bert.training import tiny
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

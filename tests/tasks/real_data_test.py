@@ -11,9 +11,9 @@ import pytest
 
 import bert
 from bert import inference
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.model.heads import Model, PretrainingHead
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer.tokenizer import Tokenizer
 from launch import evaluate, finetune
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.data import passages
 from bert.data.examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError

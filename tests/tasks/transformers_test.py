@@ -13,7 +13,7 @@ from bert.model.heads import Model
 from bert.prediction import classification
 from bert.training import optim, sharding
 from bert.training.step import Setup, abstract_state, init_state, make_train_step
-from tasks.classification import Classification
+from tasks.classification.job import Classification
 
 NEEDS_TORCH = "needs torch, which is no dependency: .venv/bin/uv pip install torch --torch-backend=cpu"
 STEPS, BATCH, LENGTH, RATE = 20, 16, 24, 1e-3

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bert.data.batches import Batches, BatchSettings
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer.tokenizer import Tokenizer
 
 SETTINGS = BatchSettings(batch_size=6, max_length=64, packed=False, seed=5)
 PACKED = dataclasses.replace(SETTINGS, packed=True)

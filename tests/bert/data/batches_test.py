@@ -12,7 +12,7 @@ import pytest
 
 from bert.data.batches import Batches, BatchSettings, EvaluationBatches
 from bert.errors import InputError
-from bert.text.store import Store
+from bert.store.reader import Store
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 SETTINGS = BatchSettings(batch_size=6, max_length=64, packed=False, seed=5)
@@ -56,7 +56,7 @@ def test_all_but_padding_belongs_to_an_example(store, settings):
 PLAN = """
 import sys
 from bert.data.batches import Batches, BatchSettings, EvaluationBatches
-from bert.text.store import Store
+from bert.store.reader import Store
 store = Store.open(sys.argv[1])
 settings = BatchSettings(batch_size=4, max_length=64)
 Batches(store, settings)(0), EvaluationBatches(store, settings)(0)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from bert.data.batches import Batches
-from bert.text.store import Store
-from bert.text.tokenizer import Tokenizer
-from tests.bert.text.builders import write_store
+from bert.store.reader import Store
+from bert.tokenizer.tokenizer import Tokenizer
+from tests.bert.builders import write_store
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = 400  # ids 6 to 405; the pieces that continue a word come after them

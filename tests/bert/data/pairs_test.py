@@ -5,7 +5,7 @@ import pytest
 
 from bert.data import pairs
 from bert.errors import InputError
-from bert.text.store import LABELS
+from bert.store.reader import LABELS
 
 
 def documents_of(store):

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.interop import parameters
 from bert.interop.export import save_model_directory
 from bert.model import forward, heads

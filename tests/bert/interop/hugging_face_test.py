@@ -15,7 +15,7 @@ from bert.errors import InputError
 from bert.interop import parameters
 from bert.interop.export import save_model_directory
 from bert.interop.hugging_face import load_model_directory
-from bert.interop.report import Report
+from bert.interop.load_report import Report
 from tests.bert.interop.every_head import assert_same_params
 
 

@@ -9,10 +9,10 @@ import time
 import numpy as np
 import pytest
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.interop import parameters, sources
 from bert.interop.export import save_model_directory
-from bert.interop.weight_names import PARTS, axis_sizes
+from bert.interop.names.bert import PARTS, axis_sizes
 from tests.bert.interop.bundle_writer import write_checkpoint
 
 pytestmark = pytest.mark.alone

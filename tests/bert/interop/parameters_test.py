@@ -5,10 +5,11 @@ import contextlib
 import numpy as np
 import pytest
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.errors import InputError
-from bert.interop import parameters, weight_names
-from bert.interop.report import Report
+from bert.interop import parameters
+from bert.interop.load_report import Report
+from bert.interop.names import bert
 from tests.bert.interop import every_head
 
 # No two sizes alike, so that a wrong axis cannot fit by accident.
@@ -24,12 +25,12 @@ def random_params(without: str = "token_classifier") -> dict:
 
 
 @pytest.mark.parametrize("column", ["hugging_face", "google"])
-@pytest.mark.parametrize("kept", weight_names.WITH_CLASSES)
+@pytest.mark.parametrize("kept", bert.WITH_CLASSES)
 def test_out_and_in_again_is_the_same_bit_by_bit(column, kept):
-    params = random_params(without=next(part for part in weight_names.WITH_CLASSES if part != kept))
+    params = random_params(without=next(part for part in bert.WITH_CLASSES if part != kept))
     tensors = dict(parameters.from_params(params, CONFIG, column=column))
-    parts = weight_names.parts_present(tensors, column, classifier=kept)
-    classes = weight_names.classes_of(tensors, parts, column)
+    parts = bert.parts_present(tensors, column, classifier=kept)
+    classes = bert.classes_of(tensors, parts, column)
     assert classes == every_head.CLASSES[kept]
     back = parameters.to_params(tensors, CONFIG, parts, Report("file"), column=column, classes=classes)
     every_head.assert_same_params(back, params)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
-from bert.interop.tensor_bundle import open_bundle, read_index
+from bert.interop.formats.tensor_bundle import open_bundle, read_index
 from tests.bert.interop.bundle_writer import assert_same
 
 

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from bert.interop.torch_file import open_torch
+from bert.interop.formats.torch_file import open_torch
 from tests.bert.interop.torch_writer import MAGIC, NUMBERS, STORAGES, assert_equal, assert_refused, pickled, tensor
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
-from bert.interop.torch_file import open_torch
+from bert.interop.formats.torch_file import open_torch
 
 CONTAINERS = ("archive", "stream")
 MAGIC = 0x1950A86A20F9469CFC6C

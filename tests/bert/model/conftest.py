@@ -10,15 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bert.config import BertConfig
-from bert.model import products
+from bert.architectures.bert import BertConfig
+from bert.model import matmul
 from bert.model.encoder import Encoder
 from bert.model.heads import Model
 from bert.model.losses import ratio
 from bert.training.pretraining import Pretraining
 
 Row = Sequence[Sequence[int]]  # the token ids of each example in the row
-# What bert.model.products asks a backend to choose its forms: (is it a CPU, has that bfloat16 instructions?)
+# What bert.model.matmul asks a backend to choose its forms: (is it a CPU, has that bfloat16 instructions?)
 FORMS = {"CPU": (True, False), "CPU with bfloat16": (True, True), "accelerator": (False, False)}
 
 
@@ -155,8 +155,8 @@ def set_form(monkeypatch) -> Callable[[str], None]:
 
     def choose(form: str) -> None:
         cpu, native = FORMS[form]
-        monkeypatch.setattr(products, "on_cpu", lambda: cpu)
-        monkeypatch.setattr(products, "_native_bfloat16", lambda: native)
+        monkeypatch.setattr(matmul, "on_cpu", lambda: cpu)
+        monkeypatch.setattr(matmul, "_native_bfloat16", lambda: native)
 
     return choose
 

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.model import attention, dropout
+from bert.model.blocks import pick
 from bert.model.encoder import Encoder
-from bert.model.layers import pick
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bert
-from bert.model import forward, products
+from bert.model import forward, matmul
 
 TINY = pathlib.Path(__file__).resolve().parents[2] / "golden" / "tiny_bert"
 IDS = np.array([[2, 7, 9, 11, 3, 0, 0, 0]], np.int32)
@@ -68,14 +68,14 @@ def test_a_scan_keeps_its_stack(model):
 
 def test_options_of_the_compiler():
     """Given where products are float32 and this compiler has them."""
-    assert products.inference_options("float32") == {"xla_cpu_experimental_ynn_fusion_type": ""}
-    assert products.inference_options("bfloat16") is None
-    assert not products._compiler_has("xla_no_such_option")
+    assert matmul.inference_options("float32") == {"xla_cpu_experimental_ynn_fusion_type": ""}
+    assert matmul.inference_options("bfloat16") is None
+    assert not matmul._compiler_has("xla_no_such_option")
 
 
 def test_a_compiler_without_the_option_computes_the_same(model, monkeypatch):
     want = forward.outputs(model.params, BATCH, config=model.config, wanted=WANTED)
-    monkeypatch.setattr(products, "_compiler_has", lambda option: False)
+    monkeypatch.setattr(matmul, "_compiler_has", lambda option: False)
     forward.compiled_outputs.cache_clear()
     got = forward.outputs(model.params, BATCH, config=model.config, wanted=WANTED)
     forward.compiled_outputs.cache_clear()

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bert.config import SIZES
+from bert.architectures.bert import SIZES
 from bert.errors import InputError
 from bert.model import attention as attention_module
 from bert.model.attention import allowed_pairs, attention, fused_attention

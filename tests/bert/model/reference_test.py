@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.interop import parameters
-from bert.interop.report import Report
+from bert.interop.load_report import Report
 from bert.model.encoder import Encoder
 
 TOLERANCE = 1e-5  # absolute

@@ -6,7 +6,7 @@ import pytest
 from bert.data.passages import parts
 from bert.errors import InputError
 from bert.prediction.questions import Asked, WindowSettings, asked_of, fitted, windows_of
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer.tokenizer import Tokenizer
 
 WORDS = [f"w{i}" for i in range(40)]
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import bert
+from bert import bio_tags
 from bert.errors import InputError
-from bert.prediction import bio_tags, tagging
+from bert.prediction import tagging
 from bert.prediction.tagging import TagReading
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer.tokenizer import Tokenizer
 from tests.bert.prediction.table_model import GOLDEN, tagger
 
 TOKENIZER = Tokenizer.load(GOLDEN / "tiny_tokcls")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.training import arithmetic
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bert.errors import InputError
-from bert.text.tokenizer import Tokenizer
+from bert.tokenizer.tokenizer import Tokenizer
 from bert.training import run_directory, tracking
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello"]

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from bert.config import BertConfig
+from bert.architectures.bert import BertConfig
 from bert.model.heads import Model
 from bert.training import evaluate, optim, sharding
 from bert.training.pretraining import Pretraining

@@ -1,0 +1,185 @@
+"""Dev scores of GLUE tasks beside transformers in PyTorch: same start, recipe, rows and seeds, on this machine.
+
+python -m bench.glue --data=GLUE_FOLDER --init_from=DIR --out=FILE.jsonl [--tasks=sst2,mrpc,...] [--seeds=2]
+
+Needs torch and transformers (`uv pip install torch`). One line a run goes to the file; runs that are in it already are
+not repeated, so the command can be stopped and started. The table is printed at the end.
+"""
+
+import importlib.util
+import json
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+import numpy as np
+
+from bert.errors import InputError
+from launch import flags
+from tasks.classification import job as classification_job
+from tasks.classification.job import targets_of
+from tasks.metrics import classification_metrics
+
+OPTIONS = {
+    "data": "folder with the folders of GLUE's tasks",
+    "init_from": "model directory in Hugging Face layout that both start from",
+    "out": "file with a JSON object a run",
+    "tasks": "names with commas (sst2,mrpc,rte,cola,stsb where not given)",
+    "seeds": "runs of each task with seeds 0, 1, ... (2 where not given)",
+    "rows": "training rows of sst2 at most (5000 where not given)",
+}
+FOLDERS = {"sst2": "SST-2", "mrpc": "MRPC", "rte": "RTE", "cola": "CoLA", "stsb": "STS-B"}
+EPOCHS, BATCH, LENGTH, RATE, WARMUP, DECAY = 3, 32, 128, 5e-5, 0.1, 0.01
+
+
+def run(argv: list[str]) -> None:
+    _, options = flags.parse(
+        argv, doc=__doc__ or "", config_file="", options=OPTIONS, required=("data", "init_from", "out")
+    )
+    if not importlib.util.find_spec("torch"):
+        raise InputError("torch is not installed; .venv/bin/uv pip install torch --torch-backend=cpu")
+    out = pathlib.Path(options.out)
+    names = (options.tasks or "sst2,mrpc,rte,cola,stsb").split(",")
+    unknown = [name for name in names if name not in FOLDERS]
+    if unknown:
+        raise InputError(f"--tasks names {unknown[0]!r}; it may list {', '.join(FOLDERS)}")
+    seeds, limit = flags.whole_number(options, "seeds", 2), flags.whole_number(options, "rows", 5000)
+    done = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    for name in names:
+        for seed in range(seeds):
+            for who, train in (("ours", ours), ("torch", theirs)):
+                if any((run["task"], run["seed"], run["who"]) == (name, seed, who) for run in done):
+                    continue
+                data = subset(pathlib.Path(options.data) / FOLDERS[name], name, limit)
+                started = time.perf_counter()
+                scores = train(name, data, options.init_from, seed)
+                done.append({"task": name, "seed": seed, "who": who, "seconds": time.perf_counter() - started} | scores)
+                with out.open("a") as file:
+                    file.write(json.dumps(done[-1]) + "\n")
+                print(done[-1], flush=True)
+    print(table(done))
+
+
+def subset(folder: pathlib.Path, name: str, limit: int) -> pathlib.Path:
+    """The task's folder; of sst2 one with a random sample of the training rows (seed 0)."""
+    if name != "sst2":
+        return folder
+    part = pathlib.Path(tempfile.gettempdir()) / f"sst2-{limit}"
+    if not (part / "train.tsv").exists():
+        from tasks.classification import glue
+
+        part.mkdir(exist_ok=True)
+        rows = glue.read("sst2", str(folder), "train").rows
+        numbers = {"negative": "0", "positive": "1"}
+        lines = [f"{row['sentence']}\t{numbers[row['label']]}" for row in random.Random(0).sample(rows, limit)]
+        (part / "train.tsv").write_text("\n".join(["sentence\tlabel", *lines]) + "\n")
+        (part / "dev.tsv").write_bytes((folder / "dev.tsv").read_bytes())
+    return part
+
+
+def settings(name: str, data: pathlib.Path, init_from: str, seed: int) -> list[str]:
+    return [
+        f"--config=configs/glue.py:{name}", f"--config.data={data}", f"--config.init_from={init_from}",
+        f"--config.seed={seed}", f"--config.epochs={EPOCHS}", f"--config.batch_size={BATCH}",
+        f"--config.max_length={LENGTH}", f"--config.optimizer.learning_rate={RATE}",
+        f"--config.warmup_share={WARMUP}", f"--config.optimizer.weight_decay={DECAY}",
+    ]  # fmt: skip
+
+
+def ours(name: str, data: pathlib.Path, init_from: str, seed: int) -> dict[str, Any]:
+    """Scores of the last evaluation (not the best one, for the other side has no choice either)."""
+    with tempfile.TemporaryDirectory() as workdir:
+        words = [*settings(name, data, init_from, seed), f"--workdir={workdir}/run"]
+        subprocess.run([sys.executable, "-m", "launch.finetune", *words], check=True, stdout=subprocess.DEVNULL)
+        lines = (pathlib.Path(workdir) / "run" / "classification_metrics.jsonl").read_text().splitlines()
+        last = [line for line in map(json.loads, lines) if line["split"] == "validation"][-1]
+        return {key: value for key, value in last.items() if key not in ("step", "split")}
+
+
+def theirs(name: str, data: pathlib.Path, init_from: str, seed: int) -> dict[str, Any]:
+    """The same recipe in PyTorch, as a person writes it: padding to the longest of a batch, AdamW, linear decay."""
+    import torch
+    import transformers
+
+    config, _ = flags.parse(
+        ["bench", *settings(name, data, init_from, seed)], doc="", config_file=None, options={}, required=()
+    )
+    job = classification_job.read(config)
+    torch.manual_seed(seed)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(init_from)
+    classes = 1 if job.reading.kind == "number" else len(job.labels)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(init_from, num_labels=classes).train()
+    groups = [
+        {"params": [p for n, p in model.named_parameters() if _decays(n)], "weight_decay": DECAY},
+        {"params": [p for n, p in model.named_parameters() if not _decays(n)], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.999), eps=1e-6)
+    texts, targets = job.train.texts, torch.tensor(targets_of(job.train))
+    steps = -(-len(texts) // BATCH) * EPOCHS
+    schedule = transformers.get_linear_schedule_with_warmup(optimizer, round(WARMUP * steps), steps)
+    for _ in range(EPOCHS):
+        order = torch.randperm(len(texts)).tolist()
+        for i in range(0, len(order), BATCH):
+            chosen = order[i : i + BATCH]
+            logits = model(**_inputs(tokenizer, [texts[k] for k in chosen])).logits
+            if job.reading.kind == "number":
+                loss = torch.nn.functional.mse_loss(logits, targets[chosen])
+            else:
+                loss = torch.nn.functional.cross_entropy(logits, targets[chosen])
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+    held = job.validation
+    assert held is not None
+    model.eval()
+    with torch.no_grad():
+        parts = [
+            model(**_inputs(tokenizer, held.texts[i : i + 64])).logits.double().numpy()
+            for i in range(0, len(held.texts), 64)
+        ]
+    logits_NC = np.concatenate(parts)
+    if job.reading.kind == "class":
+        logits_NC = np.exp(logits_NC - np.logaddexp.reduce(logits_NC, axis=-1, keepdims=True))
+    scores = classification_metrics.score(
+        job.names, targets_of(held), logits_NC, job.reading.kind, held.labels, positive=job.positive
+    )
+    return {key: score.value for key, score in scores.items()}
+
+
+def _decays(name: str) -> bool:
+    return not name.endswith("bias") and "LayerNorm" not in name
+
+
+def _inputs(tokenizer: Any, texts: list[tuple[str, ...]]) -> Any:
+    sides = [[text[side] for text in texts] for side in range(len(texts[0]))]
+    return tokenizer(*sides, padding=True, truncation=True, max_length=LENGTH, return_tensors="pt")
+
+
+def table(done: list[dict[str, Any]]) -> str:
+    """Markdown: for each task its first metric, of ours and of PyTorch: each seed, mean, and seconds a run."""
+    lines = [
+        "| task | metric | ours | mean | s | PyTorch | mean | s |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name in dict.fromkeys(run["task"] for run in done):
+        runs = {who: [r for r in done if r["task"] == name and r["who"] == who] for who in ("ours", "torch")}
+        metric = next(key for key in runs["ours"][0] if key not in ("task", "seed", "who", "seconds"))
+        cells = [name, metric]
+        for some in runs.values():
+            values = [run[metric] for run in some if run[metric] is not None]
+            mean = f"{statistics.fmean(values):.4f}" if values else "undefined"
+            seconds = f"{statistics.fmean(run['seconds'] for run in some):.0f}" if some else ""
+            cells += [", ".join(f"{value:.4f}" for value in values), mean, seconds]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    flags.main(run)

@@ -1,0 +1,32 @@
+"""Counts the lengths of examples in people's own copies of SST-2 and MRPC, for bench/texts.py."""
+
+import json
+import pathlib
+
+import numpy as np
+
+from bench.texts import COUNTS, LONGEST
+from bert.prediction import classification
+from bert.tokenizer.tokenizer import Tokenizer
+from tasks.classification import glue
+
+_COLUMNS = {"sst2": ("sentence",), "mrpc": ("sentence1", "sentence2")}
+
+
+def count(folder: str, vocabulary: str, out: pathlib.Path) -> dict[str, pathlib.Path]:
+    """Name of a task -> the file with the counts of its training part, in the form of `texts.COUNTS`.
+
+    Args:
+      folder: with the folders of the tasks. vocabulary: model directory. out: folder for the files.
+    """
+    tokenizer = Tokenizer.load(vocabulary)
+    out.mkdir(parents=True, exist_ok=True)
+    files = {}
+    for name in COUNTS:
+        rows = glue.read(name, folder, "train").rows
+        encoded = classification.encode([tuple(row[c] for c in _COLUMNS[name]) for row in rows], tokenizer, LONGEST)
+        counts = np.bincount(encoded.length_N)
+        first = int(encoded.length_N.min())
+        files[name] = out / f"{name}.json"
+        files[name].write_text(json.dumps([first, counts[first:].tolist()]))
+    return files

@@ -1,0 +1,53 @@
+"""Our pretraining step, timed in turns: python -m bench.ours --size=base --batch=8 --length=128"""
+
+import dataclasses
+import pathlib
+
+import jax
+
+from bench import turns, work
+from bert.model.heads import Model
+from bert.training import optim, sharding
+from bert.training.pretraining import Pretraining
+from bert.training.step import Setup, abstract_state, init_state, make_train_step
+from launch import runtime
+
+CACHE = pathlib.Path(".bench/cache")  # of compiled programs, as each run of the launchers has one
+
+
+def main() -> None:
+    flags = work.parser(__doc__ or "")
+    flags.add_argument("--attention", default="core", help="core, or fused (no dropout on attention weights)")
+    given = flags.parse_args()
+    made = work.work_of(given)
+    runtime.start(allocator="keep", cache=CACHE, options={})
+    rate = 0.0 if given.attention == "fused" else made.dropout
+    config = dataclasses.replace(made.config, attention=given.attention, attention_dropout=rate)
+    task, mesh = Pretraining(), sharding.make_mesh(devices=jax.devices()[:1])
+    optimizer = optim.OptimizerSettings(total_steps=1_000_000, warmup_steps=10_000, learning_rate=1e-4)
+    setup = Setup(Model(config, task.head(config)), task, optimizer, mesh)
+    with jax.set_mesh(mesh):
+        arrays = made.arrays()
+        target = abstract_state(setup, arrays)
+        state = init_state(setup, target, arrays)
+        train_step, _ = make_train_step(setup, target)
+        batch = sharding.place(arrays, mesh)
+        told = None
+
+        def step() -> None:
+            nonlocal state, told
+            state, told = train_step(state, batch)
+
+        name = "ours" if given.attention == "core" else f"ours {given.attention}"
+        versions = {"name": name, "jax": jax.__version__, "device": jax.devices()[0].device_kind}
+        turns.serve(step, lambda: jax.block_until_ready(told), versions, memory)
+
+
+def memory() -> int:
+    """Peak bytes on the device, on a CPU those of the process."""
+    stats = jax.devices()[0].memory_stats()
+    return stats["peak_bytes_in_use"] if stats else turns.resident()
+
+
+if __name__ == "__main__":
+    main()

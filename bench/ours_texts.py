@@ -1,0 +1,64 @@
+"""Our fine-tuning and inference of a classifier on packed rows, timed in turns.
+
+python -m bench.ours_texts --step=finetune|classify --size=mini --lengths=sst2 --count=1024
+
+Batches are those of the product's pipeline, and made in time that counts.
+"""
+
+import jax
+import numpy as np
+
+from bench import ours, turns, work
+from bench.texts import LONGEST, Texts
+from bert.data import examples
+from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.model import forward
+from bert.model.heads import Model
+from bert.prediction import scores
+from bert.training import optim, sharding
+from bert.training.step import Setup, abstract_state, draw_params, init_state, make_train_step
+from launch import runtime
+from tasks.classification.job import Classification
+
+
+def main() -> None:
+    made = work.work_of(work.parser(__doc__ or "", Texts).parse_args(), Texts)
+    runtime.start(allocator="keep", cache=ours.CACHE, options={})
+    encoded = examples.join(
+        [(ids.tolist(), len(ids)) for ids in made.token_ids],
+        targets=np.eye(2, dtype=np.float32)[made.label_N],
+        target_weights=np.ones(made.count, np.float32),
+    )
+    config, task, mesh = made.config, Classification("class", 2), sharding.make_mesh(devices=jax.devices()[:1])
+    optimizer = optim.OptimizerSettings(total_steps=1_000_000, warmup_steps=10_000, learning_rate=1e-4)
+    setup, settings = (
+        Setup(Model(config, task.head(config)), task, optimizer, mesh),
+        ExampleSettings(made.batch, LONGEST),
+    )
+    batches = TrainingBatches(encoded, settings)
+    versions = {"name": "ours", "jax": jax.__version__, "device": jax.devices()[0].device_kind}
+    with jax.set_mesh(mesh):
+        if made.step == "classify":
+            params = forward.by_layer(draw_params(setup, batches(0)), config)  # as a loaded model has them
+            turns.serve(
+                lambda: scores.of_examples(params, config, encoded, settings), lambda: None, versions, ours.memory
+            )
+            return
+        target = abstract_state(setup, batches(0))
+        state, values, done = init_state(setup, target, batches(0)), None, 0
+        train_step, read = make_train_step(setup, target)
+
+        def step() -> None:
+            """As in bert/training/train.py: the values of the step before are read when this one was started."""
+            nonlocal state, values, done
+            before = values
+            state, values = train_step(state, sharding.place(batches(done % made.steps), mesh))
+            done += 1
+            if before is not None:
+                read(before)
+
+        turns.serve(step, lambda: jax.block_until_ready(values), versions, ours.memory)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""The rows of the comparison on a CPU: what is timed against whom, and the ratios that are the goal."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Other(NamedTuple):
+    """An implementation: its environment (bench/environments.py), its file here, and flags of its own."""
+
+    environment: str
+    module: str
+    flags: tuple[str, ...] = ()
+
+
+AS_SHIPPED, GATHERED, COMPILED = "torch", "torch, gathered", "torch, gathered, compiled"
+FLAX, KERAS, PADDED, ONNX = "transformers' Flax", "Keras Hub", "torch, dynamic padding", "ONNX Runtime, dynamic padding"
+OTHERS = {
+    AS_SHIPPED: Other("torch", "torch_peer"),
+    GATHERED: Other("torch", "torch_peer", ("--gather",)),
+    COMPILED: Other("torch", "torch_peer", ("--gather", "--compile")),
+    FLAX: Other("flax", "flax_peer"),
+    KERAS: Other("keras", "keras_peer"),
+    PADDED: Other("torch", "torch_texts"),
+    ONNX: Other("torch", "onnx_peer"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One line or several of the table.
+
+    Attributes:
+      module: our file. flags: of every process.
+      goals: the others, and how many times as fast as each of them ours is to be (None: no goal).
+      steps: of a block of time.
+      kept: all processes keep freed memory; else each does with it what it does where nobody says anything.
+      share: the goal for the share of the matrix peak (None: not measured).
+      start: what is timed is the start of a process up to its first step, and it is to take fewer seconds than this.
+    """
+
+    name: str
+    module: str
+    flags: tuple[str, ...]
+    goals: Mapping[str, float | None]
+    steps: int = 1
+    kept: bool = False
+    share: float | None = None
+    start: float | None = None
+
+
+def _pretrain(name: str, shape: str, goals: Mapping[str, float | None], **more) -> Row:
+    size, batch, length = shape.split()
+    dtype = "bfloat16" if name.endswith("bf16") else "float32"
+    flags = (f"--size={size}", f"--batch={batch}", f"--length={length}", f"--dtype={dtype}")
+    return Row(name, "ours", flags, goals, kept=dtype == "bfloat16", **more)
+
+
+def _texts(name: str, step: str, shape: str, goals: Mapping[str, float | None], **more) -> Row:
+    size, lengths, count, batch = shape.split()
+    dtype = "bfloat16" if name.endswith("bf16") else "float32"
+    flags = (
+        f"--step={step}", f"--size={size}", f"--lengths={lengths}", f"--count={count}", f"--batch={batch}",
+        f"--dtype={dtype}",
+    )  # fmt: skip
+    return Row(name, "ours_texts", flags, goals, kept=dtype == "bfloat16", **more)
+
+
+# A block of fine-tuning is an epoch, so that each block takes the same examples.
+ROWS = {
+    row.name: row
+    for row in (
+        _pretrain("pretrain-mini-f32", "mini 32 128", {AS_SHIPPED: 3.2, GATHERED: 1.3, FLAX: 3.3}),
+        _pretrain("pretrain-base-f32", "base 8 128", {AS_SHIPPED: 1.6, GATHERED: 1.3, FLAX: 1.45}, share=0.85),
+        _pretrain("pretrain-base512-f32", "base 2 512", {AS_SHIPPED: 1.7, GATHERED: 1.35, FLAX: 1.6}),
+        _pretrain("pretrain-mini-bf16", "mini 32 128", {GATHERED: 1.35}),
+        _pretrain("pretrain-base-bf16", "base 8 128", {GATHERED: 1.3}, share=0.75),
+        _pretrain("pretrain-base512-bf16", "base 2 512", {GATHERED: 1.8}),
+        _pretrain("compiled-mini-f32", "mini 32 128", {COMPILED: 1.3}),
+        _pretrain("compiled-base-f32", "base 8 128", {COMPILED: 1.3}),
+        _pretrain("compiled-base512-f32", "base 2 512", {COMPILED: 1.35}),
+        _pretrain("compiled-mini-bf16", "mini 32 128", {COMPILED: 1.35}),
+        _pretrain("compiled-base-bf16", "base 8 128", {COMPILED: 1.3}),
+        _pretrain("compiled-base512-bf16", "base 2 512", {COMPILED: 1.8}),
+        _pretrain("keras-mini-f32", "mini 32 128", {KERAS: None}),
+        _texts("finetune-sst2-f32", "finetune", "mini sst2 512 32", {PADDED: 2.6}, steps=16),
+        _texts("finetune-mrpc-f32", "finetune", "mini mrpc 256 32", {PADDED: 1.5}, steps=8),
+        _texts("finetune-sst2-bf16", "finetune", "mini sst2 512 32", {PADDED: 3.0}, steps=16),
+        _texts("finetune-mrpc-bf16", "finetune", "mini mrpc 256 32", {PADDED: 2.1}, steps=8),
+        _texts("classify-base-f32", "classify", "base 128 8 8", {ONNX: 1.0, PADDED: None}),
+        _texts("classify-mini-f32", "classify", "mini 128 32 32", {ONNX: 1.0, PADDED: None}, steps=5),
+        _texts("classify-sst2-f32", "classify", "mini sst2 1024 32", {ONNX: 1.0, PADDED: 2.5}),
+        _pretrain("start-mini-f32", "mini 32 128", {AS_SHIPPED: 1.0}, start=5.0),
+        _pretrain("start-base-f32", "base 8 128", {AS_SHIPPED: 1.0}, start=8.0),
+    )
+}
+# By the times of single rows about ten minutes on two cores.
+DEFAULT = (
+    "pretrain-mini-f32", "pretrain-base-f32", "pretrain-mini-bf16", "finetune-sst2-f32", "finetune-mrpc-f32",
+    "classify-base-f32", "classify-sst2-f32", "start-mini-f32",
+)  # fmt: skip

@@ -1,0 +1,173 @@
+"""BertConfig: what an encoder is (sizes, activation, dropout) and how it is computed (dtype, loop, remat, attention).
+
+Every check of these values and every spelling of them in other people's ``config.json`` is here.
+Not here: what the other keys of such a file mean (config_keys.py), training settings (configs/), label names and window
+sizes of a task (they travel beside these in ``config.json``), special token ids (bert/tokenizer/tokenizer.py).
+
+Source: Devlin et al. 2018 (base, large); Turc et al. 2019, "Well-Read Students Learn Better" (tiny to medium).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bert.architectures import config_keys
+from bert.errors import InputError
+
+# layers, hidden width, heads; the feed-forward width is always four times the hidden width.
+SIZES = {
+    "tiny": (2, 128, 2),
+    "mini": (4, 256, 4),
+    "small": (4, 512, 8),
+    "medium": (8, 512, 8),
+    "base": (12, 768, 12),
+    "large": (24, 1024, 16),
+}
+# "gelu" is the exact one (erf); released configs also say gelu_new, gelu_fast and gelu_pytorch_tanh for the tanh form.
+ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "relu", "silu", "swish", "tanh")
+# Names in transformers for another way of computing the same function.
+_SAME_ACTIVATION = {"gelu_python": "gelu", "gelu_python_tanh": "gelu_pytorch_tanh"}
+_LARGEST = 3e38  # what is above is infinite in float32
+DTYPES = ("float32", "bfloat16")
+LAYER_LOOPS = ("auto", "scan", "unroll")
+ATTENTIONS = ("core", "fused")
+
+# our field -> name in config.json (Hugging Face, and Google's bert_config.json where it has the value)
+_JSON_NAMES = {
+    "vocab_size": "vocab_size",
+    "hidden_size": "hidden_size",
+    "num_layers": "num_hidden_layers",
+    "num_heads": "num_attention_heads",
+    "intermediate_size": "intermediate_size",
+    "max_position_embeddings": "max_position_embeddings",
+    "type_vocab_size": "type_vocab_size",
+    "hidden_act": "hidden_act",
+    "layer_norm_eps": "layer_norm_eps",
+    "hidden_dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "initializer_range": "initializer_range",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class BertConfig:
+    """An encoder's sizes and its way of computing. Raises InputError for a value out of range."""
+
+    vocab_size: int  # rows of the token table
+    hidden_size: int = 768
+    num_layers: int = 12
+    num_heads: int = 12
+    intermediate_size: int = 3072
+    max_position_embeddings: int = 512  # longest sequence, in tokens
+    type_vocab_size: int = 2  # segments A and B
+    hidden_act: str = "gelu"
+    layer_norm_eps: float = 1e-12
+    hidden_dropout: float = 0.1
+    attention_dropout: float = 0.1
+    initializer_range: float = 0.02  # standard deviation before the cut at two of them
+    dtype: str = "float32"  # of matrix products; parameters, softmax, norms and losses stay float32
+    layer_loop: str = "auto"  # "scan" compiles one block, "unroll" all of them (faster on CPU); auto: by backend
+    remat: bool = False  # compute each block again in the backward pass instead of keeping its activations
+    attention: str = "core"  # "fused": cuDNN's kernel where there is one (bert/model/attention.py); no dropout in it
+
+    def __post_init__(self):
+        for name in ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size",
+                     "max_position_embeddings", "type_vocab_size"):  # fmt: skip
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise InputError(f"{name} is {value!r:.100}; it must be a whole number of at least 1")
+        if self.hidden_size % self.num_heads:
+            raise InputError(
+                f"hidden_size {self.hidden_size} must be a multiple of num_heads {self.num_heads}; "
+                f"the nearest is {max(1, round(self.hidden_size / self.num_heads)) * self.num_heads}"
+            )
+        for name in ("hidden_dropout", "attention_dropout", "layer_norm_eps", "initializer_range"):
+            if not isinstance(getattr(self, name), int | float) or isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is {getattr(self, name)!r:.100}; it must be a number")
+        for name in ("hidden_dropout", "attention_dropout"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise InputError(f"{name} is {getattr(self, name)!r:.100}; it must be at least 0 and below 1")
+        for name in ("layer_norm_eps", "initializer_range"):
+            if not 0.0 < getattr(self, name) < _LARGEST:
+                raise InputError(f"{name} is {getattr(self, name)!r:.100}; it must be above 0 and finite in float32")
+        if str(self.hidden_act) in _SAME_ACTIVATION:
+            object.__setattr__(self, "hidden_act", _SAME_ACTIVATION[self.hidden_act])
+        choices = {"hidden_act": ACTIVATIONS, "dtype": DTYPES, "layer_loop": LAYER_LOOPS, "attention": ATTENTIONS}
+        for name, allowed in choices.items():
+            _check_choice(name, getattr(self, name), allowed)
+
+    def check_training(self) -> None:
+        """Raises InputError where an encoder can be run as the configuration says, but not trained."""
+        if self.attention == "fused" and self.attention_dropout:
+            raise InputError(
+                "attention is 'fused', which has no dropout on attention weights; set attention_dropout=0 or "
+                "attention='core'"
+            )
+
+    @classmethod
+    def of_size(cls, size: str, *, vocab_size: int, **changes) -> BertConfig:
+        """The released model of that size (tiny, mini, small, medium, base, large), with changes by field name."""
+        _check_choice("size", size, tuple(SIZES))
+        layers, width, heads = SIZES[size]
+        return cls(
+            **{
+                "vocab_size": vocab_size,
+                "hidden_size": width,
+                "num_layers": layers,
+                "num_heads": heads,
+                "intermediate_size": 4 * width,
+                **changes,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any], *, source: str = "config.json") -> BertConfig:
+        """The encoder that a Hugging Face ``config.json`` or Google's ``bert_config.json`` describes.
+
+        Keys that say nothing about the encoder's sizes are left alone. Raises InputError, naming ``source``, for
+        another kind of model, a missing size, or a value out of range.
+        """
+        config_keys.refuse_other_models(values, source)
+        needed = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
+        missing = [name for name in needed if values.get(name) is None]
+        if missing:
+            raise InputError(f"{source}: {', '.join(missing)} missing; a BERT configuration names them")
+        fields = {ours: values[theirs] for ours, theirs in _JSON_NAMES.items() if values.get(theirs) is not None}
+        try:
+            if "intermediate_size" not in fields and isinstance(fields["hidden_size"], int):
+                fields["intermediate_size"] = 4 * fields["hidden_size"]
+            return cls(**fields)
+        except InputError as error:
+            text = re.sub(rf"\b({'|'.join(_JSON_NAMES)})\b", lambda ours: _JSON_NAMES[ours[0]], str(error))
+            raise InputError(f"{source}: {text}") from None
+
+    @classmethod
+    def json_notes(cls, values: Mapping[str, Any], *, source: str = "config.json") -> list[str]:
+        """One line each for keys and for classes that nothing here reads."""
+        return config_keys.notes(values, _JSON_NAMES.values(), source)
+
+    def to_json(self) -> dict[str, Any]:
+        """The encoder's part of a Hugging Face ``config.json``."""
+        return {"model_type": "bert", **{theirs: getattr(self, ours) for ours, theirs in _JSON_NAMES.items()}}
+
+    def matmul_flops_per_token(self, length: int) -> float:
+        """Arithmetic of one token's forward pass in matrix products (2 per multiply-add), heads not counted.
+
+        The usual count: every block at every position, though of the last one only what is read is computed.
+
+        Args:
+          length: tokens in the token's row, for the attention products.
+        """
+        weights = 4 * self.hidden_size**2 + 2 * self.hidden_size * self.intermediate_size
+        return self.num_layers * (2.0 * weights + 4.0 * length * self.hidden_size)
+
+
+def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        near = difflib.get_close_matches(str(value), allowed, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"{name} is {value!r:.100}; it must be one of {', '.join(allowed)}{hint}")

@@ -1,0 +1,211 @@
+"""A corpus: files of text -> documents -> sentences, read as a stream.
+
+Files are found in corpus_files.py and decoded in text_files.py; line layouts and sentences are in layout.py, installed
+packages in installed_docs.py. Long documents come in several sections, so nothing has to fit into memory.
+"""
+
+import dataclasses
+import hashlib
+import itertools
+import pathlib
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from bert.corpus import corpus_files, installed_docs, text_files
+from bert.corpus.corpus_files import INSTALLED_DOCS, Source
+from bert.corpus.layout import (
+    LAYOUTS,
+    SAMPLE_CHARS,
+    SECTION_CHARS,
+    SENTENCES,
+    WRAPPED,
+    cut_sections,
+    resolve_layout,
+    share_inside_sentences,
+)
+from bert.errors import InputError, printable
+from bert.tokenizer.wordpiece import clean
+
+# Shorter files are too short to tell their layout: they are judged together with their folder.
+OWN_LAYOUT_CHARS = 1 << 16
+
+
+class Section(NamedTuple):
+    """Part of a document, or all of it. name: "file:line" or "file:row" of its beginning."""
+
+    name: str
+    text: str
+    layout: str  # for layout.split_sentences
+    first: bool  # a document begins here
+
+
+@dataclasses.dataclass(frozen=True)
+class CorpusSettings:
+    """How files are read. The words are those of configs/prepare.py, which explains them."""
+
+    encoding: str = ""
+    text_column: str = "text"
+    documents: str = "auto"
+    sentences: str = "auto"
+    language: str = "en"
+
+    def __post_init__(self):
+        choices = {"documents": ("auto", "blank_lines", "file"), "sentences": ("auto", "lines", "split", "wrapped")}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise InputError(f"{name} {getattr(self, name)!r} must be one of {', '.join(allowed)}")
+
+
+class Corpus:
+    """The files of a corpus and the settings to read them with; nothing is read before `sections`."""
+
+    def __init__(self, spec: str | Iterable[str], settings: CorpusSettings | None = None, *, workers: int = 1):
+        """`workers`: processes that read installed documentation; files are always read by one."""
+        self.settings = settings or CorpusSettings()
+        self.sources = corpus_files.find_sources(spec)
+        self.workers = workers
+        self.notes: dict[str, dict[str, Any]] = {}  # path -> bytes, encoding, layout, documents; filled while reading
+        self._installed: list[tuple[str, str]] | None = None
+        self._layouts: dict[tuple[pathlib.Path, str], tuple[str, float]] = {}
+
+    def sections(self) -> Iterator[Section]:
+        """All sections, in the order of the sources and of their lines."""
+        for source in self.sources:
+            note: dict[str, Any] = {"bytes": source.bytes, "encoding": "utf-8", "documents": 0}
+            self.notes[printable(str(source.path))] = note
+            for section in self._sections_of(source, note):
+                note["documents"] += section.first
+                yield section
+
+    def signature(self) -> str:
+        """Changes when a file of the corpus is added, removed or changed (by name, size and time of change)."""
+        marks = []
+        for source in self.sources:
+            if source.kind == INSTALLED_DOCS:
+                marks += installed_docs.installed()
+            else:
+                stat = source.path.stat()
+                marks.append(f"{source.path} {source.bytes} {stat.st_mtime_ns}")
+        return hashlib.sha256("\n".join(marks).encode("utf-8", "surrogateescape")).hexdigest()
+
+    def _sections_of(self, source: Source, note: dict[str, Any]) -> Iterator[Section]:
+        if source.kind == INSTALLED_DOCS:
+            note["layout"], note["one document is"] = WRAPPED, "a docstring"
+            documents: list[tuple[str, str]] = []
+            for name, text in self._installed or installed_docs.documents(self.workers):
+                note["bytes"] += len(text.encode("utf-8", "surrogatepass"))
+                documents.append((name, text))
+                yield Section(name, text, WRAPPED, True)
+            self._installed = documents  # for the second reading: the vocabulary and the tokens both need it
+            return
+        encoding = text_files.encoding_of(source.path, self.settings.encoding)
+        note["encoding"] = encoding.removesuffix("-sig")
+        read = self._text_sections if source.kind == "text" else self._row_sections
+        try:
+            yield from read(source, encoding, note)
+        except text_files.NotInEncoding as error:
+            raise error.with_others(self._wrongly_encoded()) from None
+
+    def _text_sections(self, source: Source, encoding: str, note: dict[str, Any]) -> Iterator[Section]:
+        layout, note["inside sentences"] = self._layout(source, encoding)
+        note["layout"] = layout
+        wanted = self.settings.documents
+        blank_lines = wanted == "blank_lines" or (wanted == "auto" and layout == SENTENCES)
+        note["one document is"] = "a block between blank lines" if blank_lines else "the file"
+        lines = text_files.read_lines(source.path, encoding)
+        if not blank_lines:
+            for index, text in enumerate(cut_sections(lines, layout)):
+                yield Section(str(source.path), text, layout, index == 0)
+            return
+        number = 1
+        for blank, block in itertools.groupby(lines, key=lambda line: not line.strip()):
+            if blank:
+                number += sum(1 for _ in block)
+                continue
+            name = f"{source.path}:{number}"
+            for index, text in enumerate(cut_sections(block, layout)):
+                number += text.count("\n")
+                yield Section(name, text, layout, index == 0)
+
+    def _row_sections(self, source: Source, encoding: str, note: dict[str, Any]) -> Iterator[Section]:
+        note["one document is"] = "a row"
+        column, language = self.settings.text_column, self.settings.language
+        unjoined: list[str] = []
+        sampled = 0
+        for name, value in corpus_files.read_rows(source, encoding, column):
+            if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
+                text, layout = "\n".join(" ".join(sentence.split()) for sentence in value), SENTENCES
+            elif value is None or isinstance(value, str):
+                text = (value or "").replace("\r\n", "\n").replace("\r", "\n")
+                layout = self._wanted_layout()
+            else:
+                raise InputError(
+                    f"{name}: column {column!r} holds a {type(value).__name__}; a text or a list of texts is needed"
+                )
+            cleaned = clean(text)  # JSON can hold unpaired surrogates
+            note["half characters"] = note.get("half characters", 0) + (cleaned != text)
+            text = cleaned
+            if layout not in LAYOUTS and sampled < SAMPLE_CHARS:
+                sampled += len(text)
+                unjoined += [text] * (self._layout_of(text)[0] != WRAPPED)
+            if len(text) <= 2 * SECTION_CHARS:
+                yield Section(name, text, layout, True)
+                continue
+            layout = resolve_layout(layout, text, language)
+            for index, part in enumerate(cut_sections(text_files.lines_of(text), layout)):
+                yield Section(name, part, layout, index == 0)
+        note["inside sentences"] = share_inside_sentences("\n\n".join(unjoined))
+
+    def _wanted_layout(self) -> str:
+        return {"lines": SENTENCES}.get(self.settings.sentences, self.settings.sentences)
+
+    def _layout(self, source: Source, encoding: str) -> tuple[str, float]:
+        """Layout of a text file, and the share of its lines that end inside sentences where none are joined.
+
+        Short ones share both with all short ones beside them with the same ending.
+        """
+        wanted = self._wanted_layout()
+        if wanted in LAYOUTS:
+            return wanted, 0.0
+        head = _head(source.path, encoding, SAMPLE_CHARS)
+        if len(head) >= OWN_LAYOUT_CHARS:
+            return self._layout_of(head)
+        group = (source.path.parent, source.path.suffix)
+        if group not in self._layouts:
+            self._layouts[group] = self._layout_of(self._sample_of(group))
+        return self._layouts[group]
+
+    def _layout_of(self, sample: str) -> tuple[str, float]:
+        layout = resolve_layout(self._wanted_layout(), sample, self.settings.language)
+        return layout, 0.0 if layout == WRAPPED else share_inside_sentences(sample)
+
+    def _sample_of(self, group: tuple[pathlib.Path, str]) -> str:
+        """Beginnings of the short files of a folder, up to SAMPLE_CHARS characters of them."""
+        heads: list[str] = []
+        for source in self.sources:
+            if source.kind == "text" and (source.path.parent, source.path.suffix) == group:
+                encoding = text_files.encoding_of(source.path, self.settings.encoding)
+                head = _head(source.path, encoding, OWN_LAYOUT_CHARS)
+                if len(head) < OWN_LAYOUT_CHARS:
+                    heads.append(head)
+                if sum(map(len, heads)) >= SAMPLE_CHARS:
+                    break
+        return "\n\n".join(heads)
+
+    def _wrongly_encoded(self) -> list[pathlib.Path]:
+        """Files whose beginning is not of the encoding that they would be read with."""
+        texts = [source.path for source in self.sources if source.kind in ("text", "jsonl")]
+        return [
+            path for path in texts if not text_files.decodes(path, text_files.encoding_of(path, self.settings.encoding))
+        ]
+
+
+def _head(path: pathlib.Path, encoding: str, chars: int) -> str:
+    """At least `chars` characters from the beginning of a file, or all of it."""
+    pieces, size = [], 0
+    for piece in text_files.read_lines(path, encoding):
+        pieces.append(piece)
+        size += len(piece)
+        if size >= chars:
+            break
+    return "".join(pieces)

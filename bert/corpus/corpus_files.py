@@ -1,0 +1,149 @@
+"""The files of a corpus: which they are, and the rows of those that hold rows."""
+
+import glob
+import itertools
+import json
+import os
+import pathlib
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from bert.corpus.text_files import read_lines
+from bert.errors import InputError, listed
+
+INSTALLED_DOCS = "installed-docs"
+LONGEST_ROW = 1 << 26  # characters of a line of JSON, which is held as a whole: a few hundred megabytes
+# Found in folders. A file that is named, or met by a glob, may have any ending but those of OTHER_FORMATS.
+ENDINGS = (".txt", ".jsonl", ".parquet", ".txt.gz", ".jsonl.gz")
+OTHER_FORMATS = {
+    **dict.fromkeys((".zip", ".tar", ".tgz", ".tar.gz", ".bz2", ".xz", ".zst", ".7z"), "unpack it first"),
+    **dict.fromkeys((".csv", ".tsv", ".json", ".xml", ".html", ".pdf"), "convert it to .txt, .jsonl or .parquet first"),
+    **dict.fromkeys((".arrow", ".parquet.gz"), "name the folder of the saved data set, or give plain .parquet"),
+}
+
+
+class Source(NamedTuple):
+    """One file (or saved data set) of a corpus. kind: "text", "jsonl", "parquet", "saved" or "installed-docs"."""
+
+    path: pathlib.Path
+    kind: str
+
+    @property
+    def bytes(self) -> int:
+        """Size on disk, packed if it is packed; 0 for what is no file."""
+        if self.kind == "saved":
+            return sum(path.stat().st_size for path in self.path.glob("*.arrow"))
+        return self.path.stat().st_size if self.path.is_file() else 0
+
+
+def find_sources(spec: str | Iterable[str]) -> list[Source]:
+    """Files of a corpus, sorted by path within each part of the spec, each file once.
+
+    Args:
+      spec: a folder (read with all below it), a file, a glob ("**" goes through folders), a folder saved by
+        `datasets`, or "installed-docs"; or several of these, as a list or separated by commas.
+
+    Raises InputError for a part that matches nothing, or a format that is not read.
+    """
+    parts = _parts(spec)
+    if not parts:
+        raise InputError("corpus is empty; name a folder, files such as 'texts/*.txt', or installed-docs")
+    sources: dict[str, Source] = {}
+    for part in parts:
+        for source in _sources_of(part):
+            sources.setdefault(os.path.realpath(source.path), source)
+    return list(sources.values())
+
+
+def _parts(spec: str | Iterable[str]) -> list[str]:
+    if not isinstance(spec, str):
+        return [str(part) for part in spec]
+    if os.path.exists(spec):  # a name with a comma in it
+        return [spec]
+    return [part.strip() for part in spec.split(",") if part.strip()]
+
+
+def _sources_of(part: str) -> list[Source]:
+    path = pathlib.Path(part)
+    if part == INSTALLED_DOCS:
+        return [Source(path, INSTALLED_DOCS)]
+    if (path / "dataset_dict.json").is_file():
+        splits = sorted(p.parent.name for p in path.glob("*/state.json"))
+        if len(splits) != 1:
+            example = f"such as {path / splits[0]}" if splits else "there is none"
+            raise InputError(f"{path}: holds the splits {', '.join(splits)}; name one, {example}")
+        return [Source(path / splits[0], "saved")]
+    if (path / "state.json").is_file() and (path / "dataset_info.json").is_file():
+        return [Source(path, "saved")]
+    if path.is_dir():
+        files = sorted(
+            file
+            for file in path.rglob("*")
+            if file.is_file()
+            and _ending(file) in ENDINGS
+            and not any(name.startswith(".") for name in file.relative_to(path).parts)  # hidden, as for a pattern
+        )
+        if not files:
+            raise InputError(f"{path}: no file in this folder ends in one of {', '.join(ENDINGS)}")
+        return [Source(file, _kind(file)) for file in files]
+    files = [path] if path.is_file() else sorted(pathlib.Path(name) for name in glob.glob(part, recursive=True))
+    files = [file for file in files if file.is_file()]
+    if not files:
+        raise InputError(f"corpus {part!r}: no such file, folder or match of a pattern (seen from {os.getcwd()})")
+    return [Source(file, _kind(file)) for file in files]
+
+
+def _ending(path: pathlib.Path) -> str:
+    endings = [suffix.lower() for suffix in path.suffixes[-2:]]
+    return "".join(endings) if endings[-1:] == [".gz"] else "".join(endings[-1:])
+
+
+def _kind(path: pathlib.Path) -> str:
+    ending = _ending(path)
+    for other, way_out in OTHER_FORMATS.items():
+        if ending == other or ending == other + ".gz":
+            raise InputError(f"{path}: {other} files are not read; {way_out}")
+    return {".jsonl": "jsonl", ".parquet": "parquet"}.get(ending.removesuffix(".gz"), "text")
+
+
+def read_rows(source: Source, encoding: str, column: str) -> Iterator[tuple[str, Any]]:
+    """("file:row", value of the text column) of each row; rows and lines count from 1.
+
+    Raises InputError for a row that cannot be read, or a column that is not there (with those that are).
+    """
+    if source.kind == "jsonl":
+        yield from _json_rows(source.path, encoding, column)
+        return
+    from bert.corpus import arrow_files  # pyarrow and pandas, 67 MB, only where a table is read
+
+    for row, value in enumerate(arrow_files.column_values(source.path, source.kind, column), 1):
+        yield f"{source.path}:{row}", value
+
+
+def _json_rows(path: pathlib.Path, encoding: str, column: str) -> Iterator[tuple[str, Any]]:
+    pieces: list[str] = []
+    number, size = 1, 0
+    for piece in itertools.chain(read_lines(path, encoding), ["\n"]):
+        pieces.append(piece)
+        size += len(piece)
+        if size > LONGEST_ROW:
+            raise InputError(
+                f"{path}, line {number}: longer than {LONGEST_ROW:,} characters; each line must hold one object, so "
+                "put the text on several lines, or into a .txt file, where lines may have any length"
+            )
+        if piece.endswith("\n"):
+            line = "".join(pieces)
+            if line.strip():
+                yield f"{path}:{number}", _json_value(line, f"{path}, line {number}", column)
+            pieces, number, size = [], number + 1, 0
+
+
+def _json_value(line: str, where: str, column: str) -> Any:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:  # the latter where it is nested too deeply
+        raise InputError(f"{where}: not JSON ({error}); each line must hold one object") from None
+    if not isinstance(row, dict) or column not in row:
+        have = f"the columns {listed(row)}" if isinstance(row, dict) else f"a {type(row).__name__}, not an object"
+        raise InputError(f"{where}: has {have}; set text_column to the one with the text (now {column!r})")
+    return row[column]

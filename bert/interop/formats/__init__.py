@@ -1,0 +1,1 @@
+"""Readers and writers of bytes: safetensors, PyTorch files, TensorFlow checkpoints."""

@@ -1,0 +1,167 @@
+"""The parts of a block: dense, layer norm, dropout, attention, feed-forward.
+
+Axes: B row, T query position, S key position, D hidden width, N head, H head width, F feed-forward width.
+Parameters are float32; matrix products run in ``config.dtype``; softmax and layer-norm statistics in float32.
+
+Source: Devlin et al. 2018; google-research/bert ``modeling.py`` (post-norm blocks, truncated normal 0.02).
+"""
+
+import functools
+import math
+from collections.abc import Callable
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from bert.architectures.bert import BertConfig
+from bert.model import matmul
+from bert.model.attention import allowed_pairs, attention, attention_scores, attention_weights, fused_attention
+from bert.model.dropout import dropout
+from bert.model.initializers import truncated_normal
+
+Array = jax.Array
+
+
+@jax.custom_vjp
+def gelu(x: Array) -> Array:
+    """``x`` times the normal distribution function, computed in float32; the gradient keeps ``x`` alone."""
+    return (x * _normal_below(x.astype(jnp.float32))).astype(x.dtype)
+
+
+def _normal_below(x: Array) -> Array:
+    return 0.5 * (1.0 + jax.lax.erf(x * math.sqrt(0.5)))
+
+
+def _gelu_backward(x: Array, dy: Array) -> tuple[Array]:
+    wide = x.astype(jnp.float32)
+    density = jnp.exp(-0.5 * wide * wide) * (1 / math.sqrt(2 * math.pi))
+    return ((dy * (_normal_below(wide) + wide * density)).astype(x.dtype),)
+
+
+gelu.defvjp(lambda x: (gelu(x), x), _gelu_backward)
+
+ACTIVATION_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
+    "gelu": gelu,
+    "gelu_new": functools.partial(jax.nn.gelu, approximate=True),
+    "gelu_pytorch_tanh": functools.partial(jax.nn.gelu, approximate=True),
+    "gelu_fast": functools.partial(jax.nn.gelu, approximate=True),
+    "relu": jax.nn.relu,
+    "silu": jax.nn.silu,
+    "swish": jax.nn.silu,
+    "tanh": jnp.tanh,
+}
+
+
+class Dense(nn.Module):
+    """``x @ kernel + bias`` in ``config.dtype``; kernel float32 [in, out], bias float32 [out].
+
+    ``float32_result``: the product still runs in ``config.dtype``, but its sums are never rounded to it.
+    """
+
+    config: BertConfig
+    features: int
+    float32_result: bool = False
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        dtype = self.config.dtype
+        init = truncated_normal(self.config.initializer_range)
+        kernel = self.param("kernel", init, (x.shape[-1], self.features))
+        bias = self.param("bias", nn.initializers.zeros, (self.features,), jnp.float32)
+        return matmul.dense(x, kernel, bias, dtype, "float32" if self.float32_result else dtype)
+
+
+class LayerNorm(nn.Module):
+    """Layer norm over the last axis, in float32 whatever comes in; scale and bias float32 [D]."""
+
+    config: BertConfig
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        scale = self.param("scale", nn.initializers.ones, (x.shape[-1],), jnp.float32)
+        bias = self.param("bias", nn.initializers.zeros, (x.shape[-1],), jnp.float32)
+        x = x.astype(jnp.float32)
+        centred = x - x.mean(-1, keepdims=True)
+        # The variance of the centred values: E[x^2] - E[x]^2 cancels where the mean is large.
+        variance = jnp.square(centred).mean(-1, keepdims=True)
+        return centred * jax.lax.rsqrt(variance + self.config.layer_norm_eps) * scale + bias
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention with its output projection."""
+
+    config: BertConfig
+
+    def setup(self):
+        self.query, self.key, self.value, self.output = (Dense(self.config, self.config.hidden_size) for _ in range(4))
+
+    def _heads(self, dense: Dense, x_BTD: Array) -> Array:
+        """[B, T, N, H]: queries, keys or values, by the projection that makes them."""
+        return dense(x_BTD).reshape(*x_BTD.shape[:2], self.config.num_heads, -1)
+
+    def __call__(self, x_BTD: Array, ids_BT: Array, x_BSD: Array, ids_BS: Array, key: Array | None) -> Array:
+        """What positions T take from positions S: hidden states and example ids of both."""
+        q, k, v = self._heads(self.query, x_BTD), self._heads(self.key, x_BSD), self._heads(self.value, x_BSD)
+        if self.config.attention == "fused":
+            if key is not None:
+                self.config.check_training()
+            mixed_BTNH = fused_attention(q, k, v, ids_BT, ids_BS)
+        else:
+            mixed_BTNH = attention(q, k, v, ids_BT, ids_BS, key, self.config.attention_dropout)
+        return self.output(mixed_BTNH.reshape(x_BTD.shape))
+
+    def scores(self, x_BTD: Array) -> Array:
+        """Scores before the softmax, float32 [B, N, T, S]."""
+        return attention_scores(self._heads(self.query, x_BTD), self._heads(self.key, x_BTD))
+
+    def weights(self, x_BTD: Array, example_ids_BT: Array) -> Array:
+        """Attention weights float32 [B, N, T, S], without dropout."""
+        q, k = self._heads(self.query, x_BTD), self._heads(self.key, x_BTD)
+        return attention_weights(q, k, allowed_pairs(example_ids_BT, example_ids_BT))
+
+
+class FeedForward(nn.Module):
+    """``down(activation(up(x)))``, [B, T, D] -> [B, T, D]."""
+
+    config: BertConfig
+
+    def setup(self):
+        self.up = Dense(self.config, self.config.intermediate_size)
+        self.down = Dense(self.config, self.config.hidden_size)
+
+    def __call__(self, x_BTD: Array) -> Array:
+        return self.down(ACTIVATION_FUNCTIONS[self.config.hidden_act](self.up(x_BTD)))
+
+
+class Block(nn.Module):
+    """One post-norm block: attention and feed-forward, each added to its input and normalised."""
+
+    config: BertConfig
+
+    def setup(self):
+        self.attention, self.attention_norm = SelfAttention(self.config), LayerNorm(self.config)
+        self.feed_forward, self.feed_forward_norm = FeedForward(self.config), LayerNorm(self.config)
+
+    def __call__(self, x_BSD: Array, example_ids_BS: Array, key: Array | None, read_BT: Array | None = None) -> Array:
+        """Hidden states [B, T, D] at the positions ``read_BT`` of each row, None for all, from those at all positions.
+
+        ``key``: dropout key of this block, None for none.
+        """
+        keys = (None,) * 3 if key is None else jax.random.split(key, 3)
+        rate, dtype = self.config.hidden_dropout, self.config.dtype
+        x_BTD, ids_BT = x_BSD, example_ids_BS
+        if read_BT is not None:
+            x_BTD, ids_BT = pick(x_BSD, read_BT), jnp.take_along_axis(example_ids_BS, read_BT, axis=1)
+        mixed_BTD = dropout(self.attention(x_BTD, ids_BT, x_BSD, example_ids_BS, keys[0]), rate, keys[1])
+        x_BTD = self.attention_norm(x_BTD + mixed_BTD).astype(dtype)
+        return self.feed_forward_norm(x_BTD + dropout(self.feed_forward(x_BTD), rate, keys[2])).astype(dtype)
+
+    def attention_weights(self, x_BTD: Array, example_ids_BT: Array) -> Array:
+        """This block's attention weights float32 [B, N, T, S] for the block's input."""
+        return self.attention.weights(x_BTD, example_ids_BT)
+
+
+def pick(hidden_BTD: Array, positions_BP: Array) -> Array:
+    """[B, P, D]: the hidden states at the given positions of each row."""
+    return jnp.take_along_axis(hidden_BTD, positions_BP[..., None], axis=1)

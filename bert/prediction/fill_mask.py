@@ -1,0 +1,70 @@
+"""The masks of a text: where they are, which tokens a model would put there, and the text with them filled in.
+
+Axes: P mask of the text, V row of the model's token table.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from bert.errors import InputError, short_repr
+from bert.tokenizer.tokenizer import Encoding, Tokenizer
+
+
+def find_masks(encoding: Encoding, tokenizer: Tokenizer, limit: int) -> list[int]:
+    """Indices of the mask token in an encoded text (which has no [CLS] yet).
+
+    Raises InputError where there is none, or where one is beyond the model's positions, ``limit``.
+    """
+    token = short_repr(tokenizer.vocab[tokenizer.mask_id])[1:-1]
+    found = [i for i, piece in enumerate(encoding.ids) if piece == tokenizer.mask_id]
+    if not found:
+        raise InputError(f"the text has no {token}; write {token} where a word is to be filled in")
+    # [CLS] is at position 0, and the last position is [SEP]'s.
+    beyond = [i + 1 for i in found if i + 1 > limit - 2]
+    if beyond:
+        raise InputError(
+            f"{token} beyond the model's positions: mask at {beyond[0]}, limit {limit}; shorten the text before it"
+        )
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class FilledMasks:
+    """What a model says of the masks in a text.
+
+    offsets: start and end of each mask in the text. logits_PV: float32; V may exceed the vocabulary.
+    """
+
+    text: str
+    offsets: list[tuple[int, int]]
+    logits_PV: np.ndarray
+    tokenizer: Tokenizer
+
+    def ranked(self, top: int = 5) -> list[list[tuple[str, float]]]:
+        """The likeliest tokens for every mask, in order: ``[[(token, probability), ...], ...]``.
+
+        Probabilities are over all rows of the model; rows beyond the vocabulary are never returned.
+        """
+        if top < 1:
+            raise InputError(f"top is {top}; it must be at least 1")
+        vocab, logits_PV = self.tokenizer.vocab, self.logits_PV.astype(np.float64)
+        shares_PV = np.exp(logits_PV - np.logaddexp.reduce(logits_PV, axis=-1, keepdims=True))[:, : len(vocab)]
+        order_PV = np.argsort(-shares_PV, axis=-1, kind="stable")[:, :top]
+        return [[(vocab[i], float(row_V[i])) for i in best] for row_V, best in zip(shares_PV, order_PV, strict=True)]
+
+    def filled(self) -> str:
+        """The text with every mask replaced by its likeliest piece of text (no special token); all else untouched.
+
+        A piece that continues a word stands without its ``##``; the blanks are the input's.
+        """
+        allowed = self.tokenizer.replacement_ids
+        best_P = allowed[np.argmax(self.logits_PV[:, allowed], axis=-1)]
+        done, filled = 0, ""
+        for (start, end), best in zip(self.offsets, best_P, strict=True):
+            piece = self.tokenizer.vocab[best]
+            filled += self.text[done:start] + (
+                piece.removeprefix(self.tokenizer.settings.prefix) if self.tokenizer.continues_word_V[best] else piece
+            )
+            done = end
+        return filled + self.text[done:]

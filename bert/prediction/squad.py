@@ -1,0 +1,154 @@
+"""Reading comprehension by start and end: the one span of the passage whose two scores are largest, or no answer.
+
+Training is tasks/squad/job.py. Axes: K token of the windows, one after the other, W window, I start, J length.
+
+Source: Devlin et al. 2018, sections 4.2 and 4.3; google-research/bert ``run_squad.py`` (write_predictions).
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bert.architectures.bert import BertConfig
+from bert.data.passages import Passages
+from bert.errors import InputError
+from bert.prediction import questions, scores, task_settings
+from bert.prediction.questions import Asked, WindowSettings
+from bert.prediction.scores import Reader
+from bert.tokenizer.alignment import Pieces
+
+KEY = "squad"  # of config.json
+
+
+@dataclasses.dataclass(frozen=True)
+class SpanReading(WindowSettings):
+    """How passages become windows, and scores an answer.
+
+    Attributes:
+      max_answer: tokens of an answer at most.
+      best: how many candidates are told.
+      no_answer: whether a question may have none (SQuAD 2.0).
+      threshold: nothing is answered where the score of no answer is larger than the best span's by more than this.
+    """
+
+    max_answer: int = 30
+    best: int = 20
+    no_answer: bool = False
+    threshold: float = 0.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("max_answer", "best"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+    def to_json(self) -> dict[str, Any]:
+        return {KEY: dataclasses.asdict(self)}
+
+
+class Candidate(NamedTuple):
+    """Pieces [first, stop) of a passage, and the sum of their two scores; (0, 0) is no answer."""
+
+    first: int
+    stop: int
+    score: float
+
+
+class Found(NamedTuple):
+    """The candidates for a question, best first, and the score of no answer, the smallest over its windows."""
+
+    candidates: list[Candidate]
+    nothing: float
+
+
+def reading_of(extra: Mapping[str, Any], config: BertConfig) -> SpanReading:
+    """The settings in a model directory; of a model that others trained the usual ones, as far as it has positions."""
+    return questions.fitted(task_settings.read(SpanReading, extra, KEY, config.max_position_embeddings))
+
+
+def search(scores_K2: np.ndarray, passages: Passages, reading: SpanReading) -> list[Found]:
+    """The best spans of each question: inside the passage, start before end, each once.
+
+    A start is looked for in the window that gives it the most context, so that windows share no candidate.
+
+    Args:
+      scores_K2: float [K, 2], scores of being the start and the end, of each token of ``passages.encoded``.
+    """
+    counts = np.zeros(len(scores_K2), bool)
+    counts[passages.place_K] = True
+    candidates: list[list[Candidate]] = [[] for _ in range(len(passages))]
+    nothing = np.full(len(passages), np.inf)
+    windows = zip(passages.text_W, passages.bounds_W2, passages.places_W, passages.encoded.starts, strict=False)
+    for text, (first, stop), place, cls in windows:
+        nothing[text] = min(nothing[text], float(scores_K2[cls].sum()))
+        here = slice(place, place + stop - first)
+        start_I = np.where(counts[here], scores_K2[here, 0].astype(np.float64), -np.inf)
+        for i, j, score in _best_pairs(start_I, scores_K2[here, 1].astype(np.float64), reading):
+            candidates[text].append(Candidate(int(first) + i, int(first) + j + 1, score))
+    return [
+        Found(sorted(some, key=lambda c: (-c.score, c.first, c.stop))[: reading.best], float(none))
+        for some, none in zip(candidates, nothing, strict=True)
+    ]
+
+
+def _best_pairs(start_I: np.ndarray, end_I: np.ndarray, reading: SpanReading) -> list[tuple[int, int, float]]:
+    """(start, end inclusive, score) of the best spans in one window."""
+    count, longest = len(start_I), min(reading.max_answer, len(start_I))
+    if not count:
+        return []
+    padded = np.concatenate([end_I, np.full(longest - 1, -np.inf)])
+    total_IJ = start_I[:, None] + np.lib.stride_tricks.sliding_window_view(padded, longest)
+    flat = total_IJ.ravel()
+    chosen = np.argpartition(-flat, min(reading.best, len(flat)) - 1)[: reading.best]
+    return [(int(k // longest), int(k // longest + k % longest), float(flat[k])) for k in chosen if flat[k] > -np.inf]
+
+
+def answers(
+    found: Sequence[Found], contexts: Sequence[str], pieces_N: Sequence[Pieces], reading: SpanReading
+) -> list[dict[str, Any]]:
+    """For each question ``{"answer", "start", "end", "probability", "null_odds", "candidates"}``.
+
+    start and end are characters of the context, the end exclusive, both None for no answer, which is the text "".
+    null_odds: the score of no answer minus the best span's (None where there is no span, as in an empty passage).
+    candidates: the same first four keys each, best first; their probabilities, the softmax of the scores, sum to 1.
+      No two have the same characters.
+    """
+    told = []
+    for (candidates, nothing), context, pieces in zip(found, contexts, pieces_N, strict=True):
+        scored: dict[tuple[int, int], float] = {}
+        for c in candidates:  # a character may have several pieces, such as a Korean syllable
+            scored.setdefault(pieces.span_of(c.first, c.stop), c.score)
+        rows = [(*span, score) for span, score in scored.items()]
+        listed: list[tuple[int | None, int | None, float]] = list(rows)
+        if reading.no_answer or not rows:
+            listed = sorted([*rows, (None, None, nothing)], key=lambda row: -row[2])
+        p = scores.softmax(np.array([row[2] for row in listed])).tolist()
+        options = [
+            {"answer": "" if a is None else context[a:b], "start": a, "end": b, "probability": share}
+            for (a, b, _), share in zip(listed, p, strict=True)
+        ]
+        odds = nothing - rows[0][2] if rows else None
+        silent = odds is None or (reading.no_answer and odds > reading.threshold)
+        best = next(option for option in options if (option["start"] is None) == silent)
+        told.append(best | {"null_odds": odds, "candidates": options})
+    return told
+
+
+def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how: Any) -> list[dict[str, Any]]:
+    """See `answers`; the candidates only with ``details``. ``rows``: see `questions.asked_of`.
+
+    ``how``: batch_size and packed, see `LoadedModel.predict`.
+    """
+    asked = questions.asked_of(rows)
+    reading = reading_of(model.extra, model.config)
+    found = read(model, asked, reading, **how)
+    return found if details else [{k: v for k, v in one.items() if k != "candidates"} for one in found]
+
+
+def read(model: Reader, asked: Sequence[Asked], reading: SpanReading, **how: Any) -> list[dict[str, Any]]:
+    """The answers to questions, see `answers`."""
+    cut, pieces_N = questions.windows_of(asked, model.vocabulary, reading)
+    scores_K2 = model.token_scores(cut.encoded, max_length=reading.max_length, **how)
+    return answers(search(scores_K2, cut, reading), [one.context for one in asked], pieces_N, reading)

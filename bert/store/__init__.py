@@ -1,0 +1,1 @@
+"""Prepared tokens on disk: how they are made, written, checked and read."""

@@ -1,0 +1,115 @@
+"""The manifest of a prepared folder: read, checked field by field, and compared with the files that it lists.
+
+What is in it is listed at `finish` in writer.py; what the files hold is in reader.py.
+"""
+
+import concurrent.futures
+import hashlib
+import pathlib
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from bert import json_files
+from bert.errors import InputError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+_LIMIT = 1 << 28  # bytes; some 250 for each file of a shard of 67 million tokens
+_AGAIN = "prepare the text again into another folder, or with overwrite=True"
+
+
+def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
+    """The manifest of a finished folder; every field has its type.
+
+    Raises:
+      InputError: no such folder, not finished, written by another version, or damaged: naming file and field.
+    """
+    path = folder / MANIFEST
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; give the one that prepare wrote")
+    if not path.is_file():
+        raise InputError(f"{folder}: no {MANIFEST}, so this is no finished prepared folder; run prepare to its end")
+    try:
+        manifest = json_files.read_object(path, limit=_LIMIT, half_characters=True)  # of names of files
+    except InputError as error:
+        raise InputError(f"{error} ({_AGAIN})") from None
+    if manifest.get("format") != FORMAT:
+        raise InputError(f"{path}: format {manifest.get('format')!r}, this version reads {FORMAT}; {_AGAIN}")
+    if field := next(_wrong_fields(manifest), None):
+        raise InputError(f"{path}: {field} is missing or of another type; the file is damaged, {_AGAIN}")
+    return manifest
+
+
+def _wrong_fields(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Names of fields that are not what `finish` writes."""
+    kinds: dict[str, Callable[[Any], bool]] = {
+        **{"tokenizer": _is_text, "vocab_size": _is_count, "word_boundaries": lambda value: isinstance(value, bool)},
+        **dict.fromkeys(("labels", "settings", "report", "splits", "files"), _is_object),
+    }
+    yield from (name for name, is_right in kinds.items() if not is_right(manifest.get(name)))
+    for name, noted in manifest["files"].items():
+        if not _is_plain_name(name) or not _is_object(noted):
+            yield f"files {name!r}"
+        elif not _is_count(noted.get("bytes")) or not _is_text(noted.get("sha256")):
+            yield f"bytes or sha256 of files {name!r}"
+    for split, counts in manifest["splits"].items():
+        numbers = ("documents", "sentences", "tokens")
+        if not _is_object(counts) or not all(_is_count(counts.get(name)) for name in numbers):
+            yield f"splits {split!r}"
+        elif not isinstance(counts.get("shards"), list) or not all(map(_is_plain_name, counts["shards"])):
+            yield f"shards of splits {split!r}"
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 62
+
+
+def _is_plain_name(value: Any) -> bool:
+    """Whether it names a file in the folder itself, and is no path to elsewhere."""
+    return isinstance(value, str) and re.fullmatch(r"[\w][\w.-]*", value) is not None
+
+
+def check_files(folder: pathlib.Path, manifest: Mapping[str, Any], *, checksums: bool) -> None:
+    """Raises InputError naming the first file that is missing or differs in size (or in content)."""
+    for name, noted in manifest["files"].items():
+        path = folder / name
+        size = path.stat().st_size if path.is_file() else None
+        if size != noted["bytes"]:
+            state = "missing" if size is None else f"{size:,} bytes long"
+            raise InputError(f"{path}: {state}, the manifest says {noted['bytes']:,} bytes; prepare the text again")
+        if checksums and sha256(path) != noted["sha256"]:
+            raise InputError(f"{path}: its checksum differs from the manifest's; it is damaged, prepare the text again")
+
+
+def check_checksums_beside(folder: pathlib.Path, manifest: Mapping[str, Any]) -> concurrent.futures.Future[None]:
+    """`check_files` with checksums in a thread of its own; ``result()`` waits for it, and raises what it raises.
+
+    The process may end before it does: it reads about 2 GB a second.
+    """
+    future: concurrent.futures.Future[None] = concurrent.futures.Future()
+
+    def check() -> None:
+        try:
+            check_files(folder, manifest, checksums=True)
+        except BaseException as error:  # whoever waits is told
+            future.set_exception(error)
+        else:
+            future.set_result(None)
+
+    threading.Thread(target=check, name="checksums", daemon=True).start()
+    return future
+
+
+def sha256(path: pathlib.Path) -> str:
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -1,0 +1,270 @@
+"""Corpus -> prepared folder (reader.py), as a stream: read, drop duplicates, hold out, split, tokenize, write.
+
+One process reads and writes, several split and tokenize; the bytes written do not depend on their number. With a given
+vocabulary they are the same in every run. A learnt one may differ in a few pieces from run to run (`Tokenizer.train`),
+and the bytes with it.
+"""
+
+import collections
+import dataclasses
+import hashlib
+import os
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from bert.corpus import pool
+from bert.corpus.corpus import Corpus
+from bert.errors import InputError
+from bert.store.prepare_report import Report, group_sources, remarks_on_lines
+from bert.store.prepare_settings import PrepareSettings, given_tokenizer
+from bert.store.prepared_folder import is_finished, learnt_tokenizer, replacing, report_of, settle
+from bert.store.reader import SPLITS
+from bert.store.text_hashes import SeenDigests, fraction
+from bert.store.tokenize_sections import start_tokenizing, tokenize_sections
+from bert.store.writer import StoreWriter, finish
+from bert.tokenizer import letter_case
+from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.wordpiece import MAX_WORD_CHARS
+
+TASK_BYTES = 1 << 19  # text handed to a worker at once
+
+
+class Prepared(NamedTuple):
+    """What `prepare` leaves: the folder, its tokenizer and report, and whether it was finished before this call."""
+
+    directory: pathlib.Path
+    tokenizer: Tokenizer
+    report: Report
+    was_finished: bool
+
+
+# Called now and then with (step, bytes of text so far); step is "vocabulary" or "tokens".
+Progress = Callable[[str, int], None]
+
+
+def prepare(
+    out: str | pathlib.Path,
+    settings: PrepareSettings,
+    *,
+    workers: int = 1,
+    overwrite: bool = False,
+    progress: Progress = lambda step, done: None,
+) -> Prepared:
+    """Writes a prepared folder, or finds it finished already; one whose files are damaged is written again.
+
+    Everything is written into a folder beside OUT, which becomes OUT when it is complete (prepared_folder.py).
+
+    Args:
+      out: the folder, or a link to it; new, empty, or one that an earlier call with the same settings finished.
+      workers: processes that split and tokenize.
+      overwrite: replace a finished folder that differs.
+
+    Raises:
+      InputError: bad or no texts, bad settings, or a folder that was prepared otherwise or cannot be replaced.
+      RunError: all is written, but the file system refuses to put it in place; the disk is full; a worker was killed.
+    """
+    folder = pathlib.Path(os.path.realpath(out))
+    corpus = Corpus(settings.corpus, settings.reading(), workers=workers)
+    given = given_tokenizer(settings) if settings.vocab else None
+    longest = given.settings.max_word_chars if given else settings.max_word_chars or MAX_WORD_CHARS
+    settings = dataclasses.replace(settings, max_word_chars=longest)  # what the folder notes
+    noted = _writable(dataclasses.asdict(settings) | {"texts": corpus.signature()})
+    settle(folder)
+    if is_finished(folder, noted, given, overwrite):
+        return Prepared(pathlib.Path(out), Tokenizer.load(folder), report_of(folder), True)
+    given = given or learnt_tokenizer(folder, noted)  # the ids of a damaged folder stay what they were
+    with replacing(folder, noted, given) as (new, done):
+        if not done:
+            _write(new, corpus, given, settings, noted, workers, progress)
+    return Prepared(pathlib.Path(out), Tokenizer.load(folder), report_of(folder), done)
+
+
+def _write(
+    folder: pathlib.Path,
+    corpus: Corpus,
+    given: Tokenizer | None,
+    settings: PrepareSettings,
+    noted: dict[str, Any],
+    workers: int,
+    progress: Progress,
+) -> None:
+    """Fills an empty folder; `noted` goes into its manifest."""
+    report = Report()
+    tokenizer = given or _train_tokenizer(corpus, settings, report, progress)
+    writers = _write_shards(folder, corpus, tokenizer, settings, workers, report, progress)
+    _count_kept(report, writers)
+    if not report.tokens:
+        raise InputError(f"corpus {settings.corpus!r}: no text in {report.read} documents; nothing was written")
+    report.sources = group_sources(corpus.notes)
+    report.remarks += remarks_on_lines(corpus.notes)
+    finish(folder, tokenizer, writers, settings=noted, report=report.as_dict())
+
+
+def _writable(noted: dict[str, Any]) -> dict[str, Any]:
+    """Settings as a manifest can hold them: bytes of a path that are not UTF-8 are spelled out."""
+    return {
+        name: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+        for name, value in noted.items()
+    }
+
+
+class _VocabularyTexts:
+    """About `vocab_megabytes` of the corpus, chosen evenly by a hash of each section; can be read several times."""
+
+    def __init__(self, corpus: Corpus, settings: PrepareSettings, progress: Progress):
+        self.corpus, self.settings, self.progress = corpus, settings, progress
+        self.sample: list[str] = []  # of the last reading, up to letter_case.SAMPLE_CHARS
+        self.stopped = False  # before the end, for packed files held far more than expected
+
+    def __iter__(self) -> Iterator[str]:
+        size = sum(source.bytes * (4 if source.path.suffix == ".gz" else 1) for source in self.corpus.sources)
+        wanted = self.settings.vocab_megabytes * 1e6
+        done, self.sample, text = 0, [], ""
+        for section in self.corpus.sections():
+            text = section.text
+            if wanted < size and fraction(text.encode("utf-8", "surrogatepass"), self.settings.seed) >= wanted / size:
+                continue
+            if done < letter_case.SAMPLE_CHARS:
+                self.sample.append(text)
+            yield text
+            done += len(text)
+            self.progress("vocabulary", done)
+            if done >= 2 * wanted:
+                self.stopped = True
+                return
+        if not done:  # of equal sections all or none are chosen
+            yield text
+
+
+def _train_tokenizer(corpus: Corpus, settings: PrepareSettings, report: Report, progress: Progress) -> Tokenizer:
+    texts = _VocabularyTexts(corpus, settings, progress)
+    tokenizer = Tokenizer.train(
+        texts,
+        vocab_size=settings.vocab_size,
+        lower_case=settings.lower_case is not False,
+        strip_accents=settings.strip_accents,
+        max_word_chars=settings.max_word_chars or MAX_WORD_CHARS,
+        source=f"corpus {settings.corpus!r}",
+    )
+    if texts.stopped:
+        report.remarks.append(
+            f"the vocabulary was learnt from the first {2 * settings.vocab_megabytes} MB alone, for packed files hold "
+            "more than four times their size; raise vocab_megabytes for more"
+        )
+    merged = letter_case.merged_by_lower_case(texts.sample) if settings.lower_case is None else []
+    if merged:
+        pairs = ", ".join(f"{first} and {second}" for first, second in merged[:3])
+        report.remarks.append(
+            f"lower-casing makes {len(merged)} frequent pairs of words equal ({pairs}); if letter case tells them "
+            "apart, set lower_case to False"
+        )
+    by_default = settings.strip_accents is None and tokenizer.settings.strip_accents
+    marks = letter_case.lost_marks(texts.sample) if by_default else 0.0
+    if marks >= letter_case.MANY_MARKS:
+        report.remarks.append(
+            f"removing accents drops {100 * marks:.0f} % of the characters, marks that belong to the words of this "
+            "script; set strip_accents to False to keep them"
+        )
+    return tokenizer
+
+
+class _Task(NamedTuple):
+    """Sections for one worker, and for each where its tokens go."""
+
+    sections: list[tuple[str, str]]  # text, layout
+    splits: list[str]  # "train" or "validation"
+    joined: list[bool]  # goes on with the section before it, in the same document and split
+    bytes: int
+
+
+def _tasks(corpus: Corpus, settings: PrepareSettings, report: Report) -> Iterator[_Task]:
+    """Sections worth tokenizing, in tasks of about TASK_BYTES.
+
+    A long document that loses a section (a duplicate, or one held out) is two documents from then on: text that was
+    not adjacent must never be taken for a continuation.
+    """
+    seen = SeenDigests() if settings.deduplicate else None
+    first_digest = previous = None
+    task = _Task([], [], [], 0)
+    for section in corpus.sections():
+        data = section.text.strip().encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(data, digest_size=8).digest()
+        report.read += section.first
+        report.text_bytes += len(data)
+        # The first document with text always trains: a corpus of one document must not end up held out.
+        first_digest = first_digest or (digest if data else None)
+        place = 1.0 if digest == first_digest else fraction(digest, settings.seed)
+        held_out = place < settings.validation_share
+        split = "validation" if held_out else "train"
+        if seen is not None and data and not seen.add(digest):
+            report.duplicates += section.first
+            report.duplicate_parts += not section.first
+            previous = None
+            continue
+        report.next_held_out = min(report.next_held_out, place if data else 1.0)
+        joined = not section.first and previous == split
+        report.cuts += not section.first and not joined
+        task.sections.append((section.text, section.layout))
+        task.splits.append(split)
+        task.joined.append(joined)
+        task = task._replace(bytes=task.bytes + len(data))
+        previous = split
+        if task.bytes >= TASK_BYTES:
+            yield task
+            task = _Task([], [], [], 0)
+    if task.sections:
+        yield task
+
+
+def _write_shards(
+    folder: pathlib.Path,
+    corpus: Corpus,
+    tokenizer: Tokenizer,
+    settings: PrepareSettings,
+    workers: int,
+    report: Report,
+    progress: Progress,
+) -> dict[str, StoreWriter]:
+    """Writers of both splits with every section in them; counts go into the report."""
+    words = bool(settings.word_boundaries)
+    writers = {
+        split: StoreWriter(
+            folder, split, vocab_size=tokenizer.vocab_size, word_boundaries=words, shard_tokens=settings.shard_tokens
+        )
+        for split in SPLITS
+    }
+    under_way: collections.deque[_Task] = collections.deque()
+
+    def sections() -> Iterator[list[tuple[str, str]]]:
+        for task in _tasks(corpus, settings, report):
+            under_way.append(task)
+            yield task.sections
+
+    setup = (tokenizer, settings.language, settings.special_tokens_in_text, words)
+    done = 0
+    for pieces in pool.ordered_map(
+        tokenize_sections, sections(), workers=workers, setup=start_tokenizing, setup_arguments=setup
+    ):
+        task = under_way.popleft()
+        for split, joined, piece in zip(task.splits, task.joined, pieces.sections(), strict=True):
+            if not joined:
+                for writer in writers.values():
+                    writer.end_document()
+                report.empty += not len(piece.tokens)
+            writers[split].add(piece.tokens, piece.sentence_lengths, piece.continues)
+        report.add_lost(pieces.lost)
+        done += task.bytes
+        progress("tokens", done)
+    for writer in writers.values():
+        writer.end_document()
+    return writers
+
+
+def _count_kept(report: Report, writers: dict[str, StoreWriter]) -> None:
+    report.kept = sum(writer.num_documents for writer in writers.values())
+    report.one_sentence = sum(writer.num_one_sentence for writer in writers.values())
+    report.sentences = sum(writer.num_sentences for writer in writers.values())
+    report.tokens = sum(writer.num_tokens for writer in writers.values())
+    report.validation_documents = writers["validation"].num_documents
+    report.validation_tokens = writers["validation"].num_tokens

@@ -1,0 +1,199 @@
+"""The counts of a `prepare` run, their table, and notices of what would hurt training."""
+
+import dataclasses
+import math
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from bert.errors import printable
+from bert.store.prepare_settings import PrepareSettings
+from bert.store.tokenize_sections import Lost
+
+FEW_NAMES = 3  # files named in each line of the table
+# Share of the lines that end inside sentences from which on somebody should look; of sentences on lines 0 to 0.2 do.
+MANY_INSIDE_SENTENCES = 0.3
+LONG_WORD = 1000  # characters; the time to look a word up grows with the square of its length
+
+
+@dataclasses.dataclass
+class Report:
+    """Counts of one run; all are the same for any number of workers.
+
+    read: documents in the corpus. Of these `empty` hold no token and `duplicates` are word for word an earlier one (of
+    a long document, its first part is); `duplicate_parts` counts the later parts that are. `cuts` counts how often a
+    long document was cut in two because a part between was held out or a duplicate, so read + cuts = kept + empty +
+    duplicates. Of those kept, `one_sentence` hold a single sentence. `text_bytes` counts the UTF-8 text read.
+
+    Characters are counted without white space: `characters` of all text, `unknown_characters` of the words that became
+    unknown tokens, `long_word_characters` of those of them that are longer than max_word_chars, `longest_word` of the
+    longest of them. `next_held_out`: the validation share above which one more document (or part of a long one) is held
+    out; 1 if there is none. `remarks` are notices about how the text was read. Folders of earlier versions have none of
+    these.
+    """
+
+    read: int = 0
+    empty: int = 0
+    duplicates: int = 0
+    duplicate_parts: int = 0
+    cuts: int = 0
+    kept: int = 0
+    one_sentence: int = 0
+    sentences: int = 0
+    tokens: int = 0
+    unknown_tokens: int = 0
+    characters: int = 0
+    unknown_characters: int = 0
+    long_word_characters: int = 0
+    longest_word: int = 0
+    validation_documents: int = 0
+    validation_tokens: int = 0
+    next_held_out: float = 1.0
+    text_bytes: int = 0
+    remarks: list[str] = dataclasses.field(default_factory=list)
+    sources: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+
+    @property
+    def unknown_share(self) -> float:
+        """Of the tokens."""
+        return self.unknown_tokens / self.tokens if self.tokens else 0.0
+
+    @property
+    def unknown_character_share(self) -> float:
+        return self.unknown_characters / self.characters if self.characters else 0.0
+
+    def add_lost(self, lost: Lost) -> None:
+        self.characters += lost.characters
+        self.unknown_tokens += lost.tokens
+        self.unknown_characters += lost.in_words
+        self.long_word_characters += lost.in_long_words
+        self.longest_word = max(self.longest_word, lost.longest_word)
+
+    def as_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self) | {"unknown_share": round(self.unknown_share, 6)}
+
+    def table(self) -> str:
+        """Lines for people: the sources, then the counts."""
+        lines = []
+        for group in self.sources:
+            names = ", ".join(group["names"]) + (", ..." if group["files"] > len(group["names"]) else "")
+            how = "; ".join(f"{key}: {group[key]}" for key in ("encoding", "layout", "one document is") if group[key])
+            lines.append(f"{group['files']} file(s), {group['bytes'] / 1e6:.1f} MB, {how} ({names})")
+            if changed := group.get("half characters"):
+                lines.append(f"  half characters (lone surrogates) replaced by U+FFFD, texts: {changed:,}")
+        rows = [
+            ("documents read", self.read, ""),
+            ("  dropped, empty", self.empty, ""),
+            ("  dropped, duplicates", self.duplicates, ""),
+            ("  parts dropped", self.duplicate_parts, "duplicates, of long documents (about 100,000 characters each)"),
+            ("  cut in two", self.cuts, "around a part that was held out or a duplicate"),
+            ("documents kept", self.kept, ""),
+            ("  with one sentence", self.one_sentence, "give no true next-sentence pair"),
+            ("sentences", self.sentences, ""),
+            *self._characters(),
+            ("tokens", self.tokens, ""),
+            ("  unknown", self.unknown_tokens, f"{100 * self.unknown_share:.2f} %"),
+            ("validation documents", self.validation_documents, ""),
+            ("validation tokens", self.validation_tokens, ""),
+            ("bytes of text", self.text_bytes, ""),
+        ]
+        lines += [f"{name:<24}{count:>16,}  {remark}".rstrip() for name, count, remark in rows]
+        return "\n".join(map(printable, lines))
+
+    def _characters(self) -> list[tuple[str, int, str]]:
+        if not self.characters:  # prepared by an earlier version
+            return []
+        lost = f"{100 * self.unknown_character_share:.2f} %, in the words that are unknown"
+        return [("characters", self.characters, "without blanks"), ("  lost", self.unknown_characters, lost)]
+
+    def notices(self, settings: PrepareSettings) -> list[str]:
+        """One line for each problem to know of before training on this."""
+        lines = [*self.remarks]
+        if self.one_sentence >= 0.1 * self.kept:
+            lines.append(
+                f"{self.one_sentence} of {self.kept} documents have one sentence and are unusable for true pairs; NSP "
+                f"needs two{self._other_documents()}"
+            )
+        if self.kept == 1:
+            others = "none" if self.one_sentence else "sop or none"
+            lines.append(
+                "there is one document; the random partner of a next-sentence pair needs a second one: add texts, or "
+                f"pretrain with examples.objective={others}"
+            )
+        if settings.validation_share > 0 and not self.validation_documents:
+            lines.append(self._nothing_held_out(settings.validation_share))
+        if max(self.unknown_share, self.unknown_character_share) > 0.01:
+            lines.append(self._much_is_unknown(settings))
+        return lines
+
+    def _other_documents(self) -> str:
+        blocks = [group for group in self.sources if group["one document is"].startswith("a block")]
+        if not blocks:
+            return ""
+        files = sum(group["files"] for group in blocks)
+        way_out = "set documents to file" if files > 1 else "take those between sentences out"
+        return f". If blank lines are not the ends of documents, {way_out}"
+
+    def _nothing_held_out(self, share: float) -> str:
+        nothing = f"no document fell into the validation part (share {share} of {self.kept})"
+        if self.next_held_out >= 1:
+            return f"{nothing}, for the first one always trains and there is no other; train without validation"
+        enough = min(math.floor(1000 * self.next_held_out + 1) / 1000, 0.999)
+        return f"{nothing}; raise validation_share to {enough} or more, or train without validation"
+
+    def _much_is_unknown(self, settings: PrepareSettings) -> str:
+        """The shares of tokens and characters, how much long words have of it, and what can be set for each cause."""
+        text = f"{100 * self.unknown_share:.1f} % of the tokens are unknown to the vocabulary"
+        if not self.characters:  # prepared by an earlier version
+            return f"{text}; does it fit the language and letter case?"
+        text += f", and {100 * self.unknown_character_share:.1f} % of the characters are lost in them"
+        long, other = self.long_word_characters, self.unknown_characters - self.long_word_characters
+        if long:
+            share = f"{100 * long / self.characters:.1f} %"
+            text += f"; {share} are in words above the longest allowed, {_longer(self, settings)}"
+        if other:
+            share = f"{100 * other / self.characters:.1f} %"
+            fitting = "give one that fits the language and letter case, or set vocab to '' to learn one"
+            way_out = fitting if settings.vocab else "raise vocab_size"
+            text += f"; {share} are in words with characters that the vocabulary lacks: {way_out}"
+        return text
+
+
+def _longer(report: Report, settings: PrepareSettings) -> str:
+    """The way out for words that are too long."""
+    if report.longest_word > LONG_WORD:
+        return f"the longest has {report.longest_word:,} characters: put blanks into such words, or take them out"
+    way_out = f"set max_word_chars to {report.longest_word}"
+    folder = pathlib.Path(settings.vocab)
+    if settings.vocab and folder.is_dir():  # its tokenizer decides
+        way_out = f"give {folder / 'vocab.txt'} as vocab, and {way_out}"
+    return way_out
+
+
+def remarks_on_lines(notes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A notice about files whose lines end inside sentences and were not joined; none if there are none."""
+    paths = [path for path, note in notes.items() if note.get("inside sentences", 0) >= MANY_INSIDE_SENTENCES]
+    if not paths:
+        return []
+    names = ", ".join(paths[:FEW_NAMES]) + (", ..." if len(paths) > FEW_NAMES else "")
+    share = max(notes[path]["inside sentences"] for path in paths)
+    return [
+        f"up to {100 * share:.0f} % of the lines of {len(paths)} file(s) end inside a sentence, and no line was joined "
+        f"with the next ({names}); if their lines are broken at a width, set sentences to wrapped"
+    ]
+
+
+def group_sources(notes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Notes of a corpus (path -> how it was read) with files that were read in the same way put together."""
+    groups: dict[tuple, dict[str, Any]] = {}
+    for path, note in notes.items():
+        how = {key: note.get(key, "") for key in ("encoding", "layout", "one document is")}
+        start = {"files": 0, "bytes": 0, "documents": 0, "half characters": 0, **how, "names": []}
+        group = groups.setdefault(tuple(how.values()), start)
+        group["files"] += 1
+        group["bytes"] += note["bytes"]
+        group["documents"] += note["documents"]
+        group["half characters"] += note.get("half characters", 0)
+        if len(group["names"]) < FEW_NAMES:
+            group["names"].append(path)
+    return list(groups.values())

@@ -1,0 +1,130 @@
+"""The folder that `prepare` writes: whether it is finished, and its atomic replacement (bert/files.py)."""
+
+import contextlib
+import dataclasses
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from absl import logging
+
+from bert import files
+from bert.errors import InputError
+from bert.store.manifest import MANIFEST, check_files, read_manifest
+from bert.store.prepare_report import Report
+from bert.store.reader import Store
+from bert.tokenizer import tokenizer_files
+from bert.tokenizer.tokenizer import Tokenizer
+
+_SHARD_FILE = re.compile(r"\w+-\d{5,}\.(tokens|sentences|documents|words)")  # of writer.py
+
+
+def is_finished(folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | None, overwrite: bool) -> bool:
+    """Whether the folder holds just this, whole; raises InputError where it holds something else.
+
+    All of its bytes are read. Where some are damaged, the log says so, and the folder is to be written again.
+    """
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return False
+    if not (folder / MANIFEST).is_file():
+        raise InputError(f"{folder}: is not empty and not a prepared folder; give another folder")
+    try:
+        manifest = read_manifest(folder)
+    except InputError as error:
+        if not overwrite:
+            raise
+        logging.warning("%s", error)
+        return False
+    was = manifest["settings"]
+    differing = [
+        "the texts have changed" if name == "texts" else f"{name} was {was.get(name)!r}, now {value!r}"
+        for name, value in noted.items()
+        if was.get(name) != value
+    ]
+    if given is not None and given.fingerprint != manifest["tokenizer"]:
+        differing.append("the vocabulary has changed")
+    if differing and overwrite:
+        return False
+    if differing:
+        raise InputError(
+            f"{folder}: was prepared otherwise: {'; '.join(differing)}; give another folder, or set overwrite to True"
+        )
+    try:
+        check_files(folder, manifest, checksums=True)
+        _ = Store.open(folder).tokenizer
+        report_of(folder)
+    except InputError as error:
+        logging.warning("%s", error)
+        return False
+    return True
+
+
+def learnt_tokenizer(folder: pathlib.Path, noted: dict[str, Any]) -> Tokenizer | None:
+    """The tokenizer of a damaged folder with these settings, where it is whole: learnt anew, it might be another."""
+    try:
+        manifest, found = read_manifest(folder), Tokenizer.load(folder)
+    except InputError:
+        return None
+    was = manifest["settings"]
+    same = all(was.get(name) == value for name, value in noted.items())
+    return found if same and found.fingerprint == manifest["tokenizer"] else None
+
+
+def report_of(folder: pathlib.Path) -> Report:
+    """What the manifest says was kept and dropped.
+
+    Raises:
+      InputError: it is damaged.
+    """
+    stored = read_manifest(folder)["report"]
+    there = [field.name for field in dataclasses.fields(Report) if field.name in stored]  # older folders lack some
+    report, empty = Report(**{name: stored[name] for name in there}), Report()
+    try:
+        report.table()
+        lists = [name for name in there if isinstance(getattr(empty, name), list)]
+        if all(isinstance(stored[name], list if name in lists else int | float) for name in there):
+            return report
+    except (TypeError, ValueError, LookupError, AttributeError):  # whatever a value of another type brings about
+        pass
+    raise InputError(f"{folder / MANIFEST}: report is of other types; the file is damaged, prepare the text again")
+
+
+def settle(folder: pathlib.Path) -> None:
+    """Clears away what killed runs left; a folder that one was just replacing comes back."""
+    files.settle(folder, (MANIFEST,), clear=True)
+
+
+def _written_names(folder: pathlib.Path) -> list[str]:
+    """Names that the manifest lists; where it is damaged, those in the folder that look like ours."""
+    try:
+        return [MANIFEST, *read_manifest(folder)["files"]]
+    except InputError:
+        shard_files = filter(_SHARD_FILE.fullmatch, (path.name for path in folder.iterdir()))
+        return [MANIFEST, *tokenizer_files.WRITTEN, *shard_files]
+
+
+@contextlib.contextmanager
+def replacing(
+    folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | None
+) -> Iterator[tuple[pathlib.Path, bool]]:
+    """(a folder to write into, whether an earlier run finished just this but could not put it in place).
+
+    Empty unless finished; takes the place of ``folder`` at the end.
+
+    Raises:
+      InputError: ``folder`` has files that its manifest does not list, is a mount point, or cannot be made; or another
+        run writes it.
+      RunError: all is written, but the file system refuses to put it in place; both folders are kept.
+    """
+
+    def is_done(new: pathlib.Path) -> bool:
+        try:
+            return is_finished(new, noted, given, overwrite=True)
+        except InputError:  # left by a run that was killed
+            return False
+
+    files.check_replaceable(folder, _written_names(folder) if (folder / MANIFEST).is_file() else ())
+    busy = f"{folder}: another prepare is writing this folder; wait for it"
+    with files.replacing(folder, finished=is_done, busy=busy) as new:
+        yield new, is_done(new)

@@ -1,0 +1,183 @@
+"""What a worker of `prepare` does: sections of text -> sentences -> token ids in a few flat arrays."""
+
+import dataclasses
+import itertools
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bert.corpus.layout import split_sentences
+from bert.store.reader import token_dtype
+from bert.tokenizer.tokenizer import Encoding, Tokenizer
+
+MAX_KNOWN = 1 << 18  # words remembered, about 40 MB
+MAX_WORD = 32  # characters; longer ones (all text in scripts without blanks) hardly ever come again
+
+
+class Piece(NamedTuple):
+    """Tokens of one section; no sentence is empty."""
+
+    tokens: np.ndarray  # [tokens], the store's type
+    sentence_lengths: np.ndarray  # int64 [sentences]
+    continues: np.ndarray | None  # bool [tokens]
+
+
+class Lost(NamedTuple):
+    """What became unknown tokens. Characters are those of the text, without white space."""
+
+    characters: int = 0  # of all text, lost or not
+    tokens: int = 0
+    in_words: int = 0  # characters of the words that became unknown tokens
+    in_long_words: int = 0  # of these, characters of words above the limit max_word_chars
+    longest_word: int = 0  # characters of the longest of those words
+
+
+@dataclasses.dataclass(frozen=True)
+class Pieces:
+    """Tokens of several sections, one after the other: few arrays travel faster between processes than many."""
+
+    tokens: np.ndarray
+    sentence_lengths: np.ndarray
+    sentence_counts: np.ndarray  # int64 [sections]
+    continues: np.ndarray | None
+    lost: Lost
+
+    def sections(self) -> Iterator[Piece]:
+        token = sentence = 0
+        for count in self.sentence_counts:
+            lengths = self.sentence_lengths[sentence : sentence + count]
+            end = token + int(lengths.sum())
+            words = None if self.continues is None else self.continues[token:end]
+            yield Piece(self.tokens[token:end], lengths, words)
+            token, sentence = end, sentence + count
+
+
+Loss = tuple[int, int, int]  # characters that became unknown tokens, those in long words, the longest word
+
+
+class WordCache:
+    """Ids of texts, word by word, with the words that were met before remembered.
+
+    No rule of the tokenizer looks across a blank, so a text's ids are those of its blank-separated parts; and most
+    parts of any text were seen before. On English prose this is four times as fast as giving whole sentences to the
+    library. Parts are stored as the bytes of their ids.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, special_in_text: bool):
+        self._tokenizer = tokenizer
+        self._special_in_text = special_in_text
+        self._dtype = token_dtype(tokenizer.vocab_size)
+        self._known: dict[str, bytes] = {}
+        self._losses: dict[str, Loss] = {}  # of known words with unknown tokens
+        # A protected "new york" does look across a blank, and so may other rules than BERT's.
+        self._whole = bool(tokenizer.settings.components) or any(
+            word.split() != [word] for word in tokenizer.settings.added_words()
+        )
+
+    def parts(self, sentences: Sequence[str]) -> tuple[list[list[bytes]], list[Loss]]:
+        """For each sentence (single blanks between words) the ids of each word; a word may have none. And the loss of
+        each word (in other cases of each sentence) that has unknown tokens."""
+        if self._whole:
+            encodings = self._tokenizer.encode_batch(sentences, special_in_text=self._special_in_text)
+            pairs = list(zip(sentences, encodings, strict=True))
+            return [self._by_words(*pair) for pair in pairs], [self._loss(*pair) for pair in pairs]
+        words = [sentence.split(" ") for sentence in sentences]
+        new = list(set(itertools.chain.from_iterable(words)).difference(self._known))
+        unknown, longest_allowed = [], self._tokenizer.settings.max_word_chars
+        for word, ids in zip(new, self._tokenizer.encode_ids(new, special_in_text=self._special_in_text), strict=True):
+            self._known[word] = np.array(ids, self._dtype).tobytes()
+            # Often, and it needs no second encoding.
+            if ids == [self._tokenizer.unk_id] and word.isascii() and word.isalnum():
+                self._losses[word] = (len(word), len(word) * (len(word) > longest_allowed), len(word))
+            elif self._tokenizer.unk_id in ids:
+                unknown.append(word)
+        encodings = self._tokenizer.encode_batch(unknown, special_in_text=self._special_in_text)
+        self._losses |= {word: self._loss(word, encoding) for word, encoding in zip(unknown, encodings, strict=True)}
+        ids_of_words = [list(map(self._known.__getitem__, sentence)) for sentence in words]
+        losses = list(filter(None, map(self._losses.get, itertools.chain.from_iterable(words))))
+        for word in new:
+            if len(word) > MAX_WORD:
+                del self._known[word]
+                self._losses.pop(word, None)
+        if len(self._known) > MAX_KNOWN:
+            self._known.clear()
+            self._losses.clear()
+        return ids_of_words, losses
+
+    def _loss(self, text: str, encoding: Encoding) -> Loss:
+        """What of a text became unknown tokens."""
+        settings, characters, in_long_words, longest = self._tokenizer.settings, 0, 0, 0
+        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+            if token == self._tokenizer.unk_id:
+                word = text[start:end]
+                size = len(word)
+                if settings.strip_accents:
+                    size = sum(not unicodedata.combining(c) for c in unicodedata.normalize("NFD", word))
+                characters += end - start
+                in_long_words += (end - start) * (size > settings.max_word_chars)
+                longest = max(longest, size)
+        return characters, in_long_words, longest
+
+    def _by_words(self, sentence: str, encoding: Encoding) -> list[bytes]:
+        """The ids of a sentence by its words; a token of several words belongs to the first of them."""
+        words: list[list[int]] = [[] for _ in sentence.split(" ")]
+        word = 0
+        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+            covered = sentence[start:end]
+            first = start + len(covered) - len(covered.lstrip(" "))
+            word = max(word, sentence.count(" ", 0, first) if covered.strip(" ") else word)
+            words[word].append(token)
+        return [np.array(ids, self._dtype).tobytes() for ids in words]
+
+
+class _Worker(NamedTuple):
+    words: WordCache
+    tokenizer: Tokenizer
+    language: str
+    word_boundaries: bool
+
+
+_worker: _Worker | None = None  # of this process; set once by start_tokenizing
+
+
+def start_tokenizing(tokenizer: Tokenizer, language: str, special_in_text: bool, word_boundaries: bool) -> None:
+    global _worker
+    _worker = _Worker(WordCache(tokenizer, special_in_text), tokenizer, language, word_boundaries)
+
+
+def tokenize_sections(sections: Sequence[tuple[str, str]]) -> Pieces:
+    """Tokens of (text, layout) pairs, by the tokenizer that `start_tokenizing` gave to this process."""
+    assert _worker is not None
+    dtype = token_dtype(_worker.tokenizer.vocab_size)
+    by_section = [split_sentences(text, layout, _worker.language) for text, layout in sections]
+    sentences = list(itertools.chain.from_iterable(by_section))
+    parts, losses = _worker.words.parts(sentences)
+    joined = [b"".join(words) for words in parts]
+    tokens = np.frombuffer(b"".join(joined), dtype)
+    lengths = np.fromiter(map(len, joined), np.int64, len(joined)) // dtype.itemsize
+    # Sentences without a token (of zero-width characters, say) are left out of the counts.
+    section_of = np.repeat(np.arange(len(sections)), list(map(len, by_section)))
+    counts = np.bincount(section_of[lengths > 0], minlength=len(sections))
+    continues = (
+        _continues(itertools.chain.from_iterable(parts), dtype, len(tokens)) if _worker.word_boundaries else None
+    )
+    in_words, in_long_words, longest = zip(*losses, strict=True) if losses else ((), (), ())
+    lost = Lost(
+        characters=sum(len(sentence) - sentence.count(" ") for sentence in sentences),
+        tokens=int((tokens == _worker.tokenizer.unk_id).sum()),
+        in_words=sum(in_words),
+        in_long_words=sum(in_long_words),
+        longest_word=max(longest, default=0),
+    )
+    return Pieces(tokens, lengths[lengths > 0], counts, continues, lost)
+
+
+def _continues(words: Iterable[bytes], dtype: np.dtype, num_tokens: int) -> np.ndarray:
+    """bool [tokens]; True for the tokens of a word after its first."""
+    lengths = np.fromiter(map(len, words), np.int64) // dtype.itemsize
+    starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+    flags = np.ones(num_tokens, bool)
+    flags[starts] = False
+    return flags

@@ -1,1 +1,0 @@
-"""What people have (files of text) -> token ids on disk."""

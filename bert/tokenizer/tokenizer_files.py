@@ -1,0 +1,225 @@
+"""What the files of a tokenizer's folder say, and tokenizer_config.json as we write it.
+
+Not here: vocab.txt (vocabulary.py), and tokenizer.json as it is written, which the `tokenizers` library does.
+
+Source: the formats of `tokenizers` and transformers. Where files disagree, the one counts that counts in transformers.
+"""
+
+import json
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from bert.errors import InputError, short_repr
+from bert.json_files import read_object
+from bert.tokenizer.added_words import AddedWord, read_added_word, special_word
+from bert.tokenizer.tokenizer_rules import BERT_CLASSES, GENERAL_CLASSES, check_frame, decide, decide_case, read_rules
+from bert.tokenizer.vocab_file import SPECIAL_TOKENS, read_vocab_file
+from bert.tokenizer.wordpiece import MAX_WORD_CHARS, PREFIX, TokenizerSettings
+
+GOOGLE_MAX_WORD_CHARS = 200  # google-research/bert, tokenization.py, WordpieceTokenizer
+CONFIG = "tokenizer_config.json"
+WRITTEN = ("tokenizer.json", "vocab.txt", CONFIG)  # by `Tokenizer.save`
+_SWITCHES = {"lower_case": "do_lower_case", "strip_accents": "strip_accents", "split_chinese": "tokenize_chinese_chars"}
+_LISTS = ("additional_special_tokens", "extra_special_tokens")  # names in transformers 4 and 5
+
+
+class _Added(NamedTuple):
+    """Added words by their text, and the ids that the files give them."""
+
+    words: dict[str, AddedWord]
+    ids: dict[str, int]
+
+
+def read_tokenizer_folder(folder: pathlib.Path) -> dict[str, Any]:
+    """Arguments of `Tokenizer.from_vocab` that a folder holds.
+
+    tokenizer.json counts before vocab.txt. The switches of tokenizer_config.json (do_lower_case, ...) count before a
+    BertNormalizer in tokenizer.json where the class of the tokenizer is one of BERT's, and not at all where it is
+    another, as in transformers; what else transformers does otherwise is logged. In a folder of Google's
+    (bert_config.json and vocab.txt), words are split up to Google's 200 characters.
+
+    Raises InputError where neither tokenizer.json nor vocab.txt is there, or a file holds what it must not.
+    """
+    config, added = _object_in(folder / CONFIG) or {}, _Added({}, {})
+    content, source = _object_in(folder / "tokenizer.json"), str(folder / "tokenizer.json")
+    kind = _tokenizer_class(folder, config)
+    switches = {
+        ours: _checked(config[theirs], theirs, str(folder / CONFIG), _is(bool), "true or false")
+        for ours, theirs in _SWITCHES.items()
+        if config.get(theirs) is not None
+    }
+    vocab: dict[str, int] | list[str]
+    if content is not None:
+        rules = read_rules(content, source)
+        vocab = _read_entries(content, added, source)
+        special = _read_special_tokens(folder, config, added, vocab)
+        found = decide(rules, special, switches, kind, source)
+    else:
+        source = str(folder / "vocab.txt")
+        vocab = _read_vocab_txt(folder, kind)
+        special = _read_special_tokens(folder, config, added, vocab)
+        found = switches
+        if (folder / "bert_config.json").exists() and not (folder / "config.json").exists():
+            found["max_word_chars"] = GOOGLE_MAX_WORD_CHARS
+        elif kind in BERT_CLASSES and "lower_case" not in switches:
+            found["lower_case"] = decide_case([entry for entry in vocab if entry not in added.words], source)
+    entries, words = _with_ids(vocab, added, source)
+    if content is not None and kind not in BERT_CLASSES:  # transformers gives BERT's classes BERT's frame
+        check_frame(rules, special, entries, source)
+    limit = config.get("model_max_length")
+    if limit is not None:
+        _checked(limit, "model_max_length", str(folder / CONFIG), _counts, "a number of at least 1")
+    found |= {"vocab": entries, "added": words, "source": source, "special_tokens": special}
+    # transformers writes 1e30 for "no limit".
+    return {**found, "model_max_length": 512 if limit is None else int(min(limit, 1 << 30))}
+
+
+def config_text(settings: TokenizerSettings, model_max_length: int, more_special: list[str]) -> str:
+    """The whole of tokenizer_config.json; `more_special` are the special tokens without a role."""
+    # transformers' BertTokenizer has BERT's own rules, whatever tokenizer.json says; its general class takes all from
+    # that file, but must be told that BERT reads segment types.
+    usual = (settings.max_word_chars, settings.clean_text, settings.prefix) == (MAX_WORD_CHARS, True, PREFIX)
+    usual = usual and not settings.components
+    general = {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
+    switches = {theirs: getattr(settings, ours) for ours, theirs in _SWITCHES.items()}
+    values = {
+        "tokenizer_class": "BertTokenizer" if usual else "PreTrainedTokenizerFast",
+        **({} if usual else general),
+        **({} if "normalizer" in dict(settings.components) else switches),
+        "model_max_length": model_max_length,
+        **{f"{name}_token": token for name, token in settings.special_tokens},
+        **({_LISTS[0]: more_special} if more_special else {}),
+    }
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def _tokenizer_class(folder: pathlib.Path, config: Mapping[str, Any]) -> str:
+    """The class that transformers takes for a folder; "" where no file names one."""
+    name, source = config.get("tokenizer_class"), CONFIG
+    if name is None:
+        model, source = _object_in(folder / "config.json", finite=False) or {}, "config.json"
+        name = model.get("tokenizer_class") or (BERT_CLASSES[0] if model.get("model_type") else "")
+    return _checked(name, "tokenizer_class", str(folder / source), _is(str), "a text")
+
+
+def _read_vocab_txt(folder: pathlib.Path, kind: str) -> list[str]:
+    try:
+        vocab = read_vocab_file(folder / "vocab.txt")
+    except FileNotFoundError:
+        raise InputError(
+            f"{folder}: has neither tokenizer.json nor vocab.txt; name a folder that holds one of them"
+        ) from None
+    if kind not in (*BERT_CLASSES, *GENERAL_CLASSES):
+        raise InputError(
+            f"{folder}: tokenizer_class is {short_repr(kind)}, whose rules are not in vocab.txt; export it as "
+            f"tokenizer.json, or name BertTokenizer in {CONFIG} if BERT's own rules are meant"
+        )
+    return vocab
+
+
+def _read_entries(content: Mapping[str, Any], added: _Added, source: str) -> dict[str, int]:
+    """Vocabulary of a tokenizer.json, without words that are only added; those go into ``added``."""
+    vocab = _checked(content["model"].get("vocab") or {}, "vocab", source, _is(dict), "an object")
+    if not {*map(type, vocab.values())} <= {int} or min(vocab.values(), default=0) < 0:
+        wrong = next(entry for entry, index in vocab.items() if type(index) is not int or index < 0)
+        raise InputError(
+            f"{source}: the entry {short_repr(wrong)} has the id {short_repr(vocab[wrong])}; it must be a number"
+        )
+    for token in _checked(content.get("added_tokens") or [], "added_tokens", source, _is(list), "a list"):
+        _add(added, read_added_word(token, source), token.get("id") if isinstance(token, dict) else None, source)
+    return vocab
+
+
+def _read_special_tokens(
+    folder: pathlib.Path, config: Mapping[str, Any], added: _Added, vocab: Mapping[str, int] | list[str]
+) -> dict[str, str]:
+    """Special tokens by their role; what the files say of other added words goes into ``added``.
+
+    Three generations of transformers: lists and roles in tokenizer_config.json, with "added_tokens_decoder" beside
+    them, or with special_tokens_map.json and added_tokens.json in files of their own.
+    """
+    source, named = str(folder / CONFIG), dict(config)
+    decoder = config.get("added_tokens_decoder")
+    if decoder is not None:
+        for index, token in _checked(decoder, "added_tokens_decoder", source, _is(dict), "an object").items():
+            _add(added, read_added_word(token, source), index, source)
+    else:
+        named |= _object_in(folder / "special_tokens_map.json") or {}
+    roles = {name: named[f"{name}_token"] for name in (*SPECIAL_TOKENS, "bos", "eos") if named.get(f"{name}_token")}
+    words = {name: read_added_word(token, source, special=True) for name, token in roles.items()}
+    more = []
+    for name in _LISTS:
+        tokens = _checked(named.get(name) or [], name, source, _is(list, dict), "a list")
+        tokens = tokens.values() if isinstance(tokens, dict) else tokens
+        more += [read_added_word(token, source, special=True) for token in tokens]
+    if decoder is None:
+        special = {word.content for word in (*words.values(), *more)}
+        for content, index in (_object_in(folder / "added_tokens.json") or {}).items():
+            plain = special_word(content) if content in special else AddedWord(content)
+            _add(added, added.words.get(content, plain), index, source)
+    for name, word in words.items():
+        # BERT has no use for a beginning and an end of texts: they get no new id.
+        if name in SPECIAL_TOKENS or word.content in vocab or word.content in added.words:
+            added.words.setdefault(word.content, word)
+    for word in more:
+        added.words.setdefault(word.content, word)
+    return {name: word.content for name, word in words.items() if name in SPECIAL_TOKENS}
+
+
+def _add(added: _Added, word: AddedWord, index: Any, source: str) -> None:
+    if isinstance(index, str) and index.isascii() and index.isdigit() and len(index) < 20:
+        index = int(index)  # the names of a JSON object are texts
+    if type(index) is not int:
+        raise InputError(
+            f"{source}: the added token {short_repr(word.content)} has the id {short_repr(index)}; it must be a number"
+        )
+    added.ids[word.content] = index
+    added.words[word.content] = word
+
+
+def _with_ids(vocab: Mapping[str, int] | list[str], added: _Added, source: str) -> tuple[list[str], list[AddedWord]]:
+    """Entries that words are cut into, and added words, both in the order of their ids.
+
+    Raises InputError where ids have a gap.
+    """
+    if isinstance(vocab, list) and len(set(vocab)) < len(vocab):  # from_vocab says which is there twice
+        return vocab, []
+    ids = dict(vocab) if isinstance(vocab, Mapping) else {entry: index for index, entry in enumerate(vocab)}
+    cut = len(ids)
+    for content, index in added.ids.items():
+        ids.setdefault(content, index)
+    entries = sorted(ids, key=ids.__getitem__)
+    for expected, entry in enumerate(entries):
+        if ids[entry] != expected:
+            raise InputError(
+                f"{source}: {short_repr(entry)} has id {short_repr(ids[entry])} where {expected} comes next; ids "
+                "must have no gap"
+            )
+    words = sorted(added.words.values(), key=lambda word: ids.get(word.content, len(ids)))
+    # Added words between the others count as entries: `tokenizers` numbers new words from the vocabulary's end.
+    known = set(vocab)
+    kept = entries[:cut] if all(entry in known for entry in entries[:cut]) else entries
+    return kept, words
+
+
+def _is(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kinds)
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 1 and value == int(value)
+
+
+def _checked(value: Any, name: str, source: str, fits: Callable[[Any], bool], rule: str) -> Any:
+    if not fits(value):
+        raise InputError(f"{source}: {name} is {short_repr(value)}; it must be {rule}")
+    return value
+
+
+def _object_in(path: pathlib.Path, *, finite: bool = True) -> dict[str, Any] | None:
+    """The object in a file; None where there is no file."""
+    try:
+        return read_object(path, finite=finite)
+    except FileNotFoundError:
+        return None

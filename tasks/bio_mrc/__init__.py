@@ -1,0 +1,1 @@
+"""Reading comprehension by B/I/O tags, with the votes of several annotators."""

@@ -1,0 +1,1 @@
+"""Classes of sentences and pairs, several labels at once, and numbers."""

@@ -1,0 +1,213 @@
+"""Classes of sentences and pairs, several labels at once, and numbers: GLUE's tasks and people's own tables.
+
+Files are read in tasks/files/ and sources.py, scores are in tasks/metrics/classification_metrics.py, the linear
+baseline is in baseline.py; what prediction needs besides weights is bert/prediction/classification.py.
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from bert.architectures.bert import BertConfig
+from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.errors import InputError
+from bert.extras import check_installed
+from bert.model import losses
+from bert.model.blocks import Array
+from bert.model.heads import SequenceHead
+from bert.prediction import classification, scores
+from bert.prediction.classification import Kind, Reading
+from bert.prediction.scores import Devices
+from bert.tokenizer.tokenizer import Tokenizer
+from bert.training.best import Choice
+from bert.training.evaluate import Metrics
+from tasks.classification import glue, sources
+from tasks.files import equal_texts
+from tasks.files.examples import Examples
+from tasks.files.records import comma_names, comma_numbers
+from tasks.job import chosen_metric, dropout_rate, report_of
+from tasks.metrics import classification_metrics, constant_predictions
+
+NUMBER = "LABEL_0"  # the name of the one score of a number, as transformers has it
+
+
+@dataclasses.dataclass(frozen=True)
+class Classification:
+    """Head and loss, for the training loop: cross-entropy to the target's shares, binary cross-entropy, or squared
+    error, averaged over the examples by their weights."""
+
+    kind: Kind
+    classes: int
+    rate: float | None = None  # dropout before the scores; None: as between the blocks
+
+    def head(self, config: BertConfig) -> SequenceHead:
+        return SequenceHead(config, self.classes, self.rate)
+
+    def counts(self, batch: Mapping[str, Any]) -> dict[str, Array]:
+        return {"loss": batch["target_weights"].sum()}
+
+    def sums(self, outputs: dict[str, Array], batch: Mapping[str, Any]) -> dict[str, Array]:
+        loss = {"class": losses.soft_nats, "classes": losses.binary_nats, "number": losses.squared_error}[self.kind]
+        values_BE = loss(outputs["sequence_logits"], batch["targets"])
+        return {"loss": losses.weighted_sum(values_BE, batch["target_weights"])}
+
+    def metrics(self, totals: dict[str, float]) -> Metrics:
+        return {"loss": totals["loss"] / totals["loss_count"] if totals["loss_count"] else None}
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """Examples of one table or GLUE task, read and checked; see `tasks.job.Job`."""
+
+    train: Examples
+    validation: Examples | None
+    reading: Reading
+    names: tuple[str, ...]  # of the metrics
+    positive: str | None
+    choice: Choice | None
+    weights: Mapping[str, float]  # of the classes, 1 where not named
+    rate: float | None
+    with_baseline: bool
+    files: Mapping[str, Any]  # how files are read, for config.json
+    fresh: tuple[str, ...] = ("pooler", "sequence_classifier")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.train.labels or (NUMBER,)
+
+    @property
+    def report(self) -> str:
+        return report_of(self.train, self.validation, "texts", lambda part: map(equal_texts.key_of, part.texts))
+
+    @property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for part in (self.train, self.validation):
+            if part is not None:
+                digest.update(repr((part.labels, part.texts)).encode())
+                digest.update(targets_of(part).tobytes())
+        return digest.hexdigest()
+
+    def with_labels(self, labels: Sequence[str]) -> "Job":
+        if self.reading.kind == "number":
+            return self
+        order = [self.labels.index(name) for name in labels]
+
+        def ordered(part: Examples) -> Examples:
+            return part._replace(labels=tuple(labels), targets=targets_of(part)[:, order])
+
+        held = None if self.validation is None else ordered(self.validation)
+        return dataclasses.replace(self, train=ordered(self.train), validation=held)
+
+    def task(self, config: BertConfig) -> Classification:
+        return Classification(self.reading.kind, len(self.labels), self.rate)
+
+    def extra(self, scores: Metrics) -> dict[str, Any]:
+        scored = {"metrics": list(self.names), "positive": self.positive}
+        return self.reading.to_json() | {"files": dict(self.files), "scored": scored}
+
+    def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
+        weight_C = np.array([self.weights.get(name, 1.0) for name in self.labels], np.float32)
+        # The weight of an example is that of its class, or the mean over the shares of its classes.
+        targets_NC = targets_of(self.train)
+        weight_N = targets_NC @ weight_C if self.weights else np.ones(len(targets_NC), np.float32)
+        encoded = classification.encode(
+            self.train.texts, tokenizer, settings.max_length, targets=targets_NC, target_weights=weight_N
+        )
+        return TrainingBatches(encoded, settings)
+
+    def evaluator(
+        self, tokenizer: Tokenizer, config: BertConfig, settings: ExampleSettings, devices: Devices
+    ) -> Callable[[dict], Metrics]:
+        held = self.validation
+        assert held is not None
+        encoded = classification.encode(held.texts, tokenizer, settings.max_length)
+
+        def evaluate(params: dict) -> Metrics:
+            logits_NC = scores.of_examples(params, config, encoded, settings, devices)
+            return self._scores(held, classification.predictions(logits_NC, self.reading.kind))
+
+        return evaluate
+
+    def baseline(self) -> Metrics:
+        if not self.with_baseline or self.validation is None:
+            return {}
+        from tasks.classification.baseline import fit_baseline  # scikit-learn is slow to import
+
+        predict = fit_baseline(self.train.texts, targets_of(self.train), self.reading.kind)
+        return self._scores(self.validation, predict(self.validation.texts))
+
+    def _scores(self, held: Examples, predicted_NC: np.ndarray) -> Metrics:
+        kind, threshold = self.reading.kind, self.reading.threshold
+        names = computed(self.names, kind, self.positive)
+        arguments = (targets_of(held), predicted_NC, kind, held.labels)
+        scores = classification_metrics.score(names, *arguments, positive=self.positive, threshold=threshold)
+        values = {name: score.value for name, score in scores.items()}
+        answer = classification_metrics.constant_answer(*arguments, threshold)
+        if answer and kind == "number":
+            answer = "about the same number"  # a name in the log, which must not change from evaluation to evaluation
+        return values | constant_predictions.noted(answer, len(held.texts))
+
+
+def targets_of(part: Examples) -> np.ndarray:
+    """float32 [N, C] of examples that were read as labelled."""
+    assert part.targets is not None
+    return part.targets
+
+
+def computed(names: Sequence[str], kind: str, positive: str | None) -> tuple[str, ...]:
+    """The metrics that are logged: those that are named, f1 under a name that says its class, and the loss."""
+    of_positive = (
+        [f"f1:{positive}"] if positive is not None and set(names) & set(classification_metrics.OF_POSITIVE) else []
+    )
+    return tuple(dict.fromkeys([*names, *of_positive, classification_metrics.LOSS[kind]]))
+
+
+def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
+    """The job that configs/table.py or configs/glue.py describes; ``equal_apart``: see `tasks.job.as_begun`."""
+    if config.baseline:
+        check_installed("sklearn", "scikit-learn", "baseline", "config.baseline")
+    rate = dropout_rate(config)
+    train, validation, text, known = sources.read(config, equal_apart=equal_apart)
+    kind, labels = train.kind, train.labels
+    reading = Reading(kind, text, config.max_length, config.threshold)
+    names = comma_names(config.metrics) or known or classification_metrics.default_metrics(kind, labels)
+    # By name, and here: a model that the run starts from may have the two labels in the other order.
+    positive = config.positive or (glue.TASKS[config.glue].positive if config.glue else "") or None
+    if positive is None and kind == "class":
+        parts = [train] if validation is None or config.validation or config.glue else [train, validation]
+        positive = classification_metrics.rarer_label(np.concatenate([targets_of(part) for part in parts]), labels)
+    classification_metrics.check_names(names, kind, labels, positive)
+    choosing = chosen_metric(config.metric, computed(names, kind, positive))
+    larger = classification_metrics.better(choosing, 1.0, 0.0)
+    choice = (
+        Choice(choosing, larger, config.patience, classification_metrics.LOSS[kind]) if validation is not None else None
+    )
+    if not 0 < config.threshold < 1:
+        raise InputError(f"config.threshold is {config.threshold}; it must be between 0 and 1")
+    weights = class_weights(config.class_weights, train)
+    files = {name: config[name] for name in sources.KEPT}
+    return Job(train, validation, reading, names, positive, choice, weights, rate, config.baseline, files)
+
+
+def class_weights(told: str, train: Examples) -> dict[str, float]:
+    """Class -> weight from "no=1,yes=3", or "balanced": rows / (classes * rows of the class), as in scikit-learn."""
+    if not told:
+        return {}
+    if train.kind != "class":
+        raise InputError(f"config.class_weights is {told!r}, but they are for one class a row, not for {train.kind!r}")
+    if told == "balanced":
+        rows_C = targets_of(train).sum(0)
+        return {
+            name: float(len(train.texts) / (len(train.labels) * rows)) if rows else 0.0
+            for name, rows in zip(train.labels, rows_C, strict=True)
+        }
+    weights = comma_numbers("config.class_weights", told, "CLASS=NUMBER", zero=False)
+    unknown = [name for name in weights if name not in train.labels]
+    if unknown:
+        raise InputError(f"config.class_weights names {unknown[0]!r}; the classes are {', '.join(train.labels)}")
+    return weights

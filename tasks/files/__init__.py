@@ -1,0 +1,1 @@
+"""Tables and label columns of any form -> examples with targets."""

@@ -1,0 +1,27 @@
+"""Which annotators a setting keeps: names with commas, or with a - before each those that are left out."""
+
+from typing import NamedTuple
+
+from bert.errors import InputError
+from tasks.files.records import comma_names
+
+
+class Kept(NamedTuple):
+    """Whose votes are kept: these names alone, or (``without``) all but these; all where there are no names."""
+
+    names: frozenset[str]
+    without: bool
+
+    def __contains__(self, annotator: object) -> bool:
+        return not self.names or (annotator in self.names) != self.without
+
+
+def kept(setting: str) -> Kept:
+    """What the setting says."""
+    parts = comma_names(setting)
+    without = {part.startswith("-") for part in parts}
+    if len(without) > 1:
+        raise InputError(
+            f"annotators {setting!r}: name those to keep, or with a - before each those to leave out, not both"
+        )
+    return Kept(frozenset(part.removeprefix("-") for part in parts), True in without)

@@ -1,0 +1,149 @@
+"""Tables in text, a record a line: csv, tab-separated, and lines split by a pattern.
+
+Which delimiter, where none is set: that of a first line like "sep=;"; .tsv is split at tabs; .csv at commas, unless its
+first line has none and has tabs or else semicolons, or one of these alone splits all lines into equally many fields;
+any other file at tabs, where every line has one. Quotes are in quotes.py, headers in headers.py.
+
+Lines end in LF, CRLF or CR. Lines of nothing but blanks are skipped and counted, but not inside of quotes.
+"""
+
+import csv
+import itertools
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from bert.errors import InputError, listed
+from tasks.files.headers import Record, check_no_header, split_header
+from tasks.files.quotes import are_quoting, quoted_records
+from tasks.files.records import DELIMITERS, Table, TableSettings, short
+from tasks.files.text_lines import read_lines
+
+_SEPARATOR_LINE = re.compile(r'"?sep=([^"]|\\t)"?[,;\t]*', re.IGNORECASE)  # for Excel
+PROBED = 200  # lines by which the delimiter is chosen
+
+
+def read(path: str, ending: str, settings: TableSettings) -> Table:
+    """A table from a text file.
+
+    Args:
+      ending: of its name, without .gz: ".csv", ".tsv", or anything else.
+
+    Raises:
+      InputError: what read_lines raises, no delimiter found, a bad header, a line with too few or too many fields, or a
+        quote that is not closed.
+    """
+    lines, ends = [], []
+    for line in read_lines(path, settings.encoding, ends=True):
+        text = line.rstrip("\r\n")
+        lines.append(text)
+        ends.append(sys.intern(line[len(text) :]))
+    notes: list[str] = []
+    character = settings.character
+    separator = _SEPARATOR_LINE.fullmatch(lines[0]) if lines else None
+    if separator:
+        lines[0] = ""
+    if not character and not settings.pattern:
+        named = DELIMITERS.get(separator[1], separator[1]) if separator else ""
+        character = named or _find_delimiter(path, lines, ending, settings, notes)
+    quoted = bool(character) and are_quoting(lines, character, settings, notes)
+    records: Iterable[Record]
+    if quoted:
+        records = quoted_records(path, lines, ends, character, notes)
+    elif settings.pattern:
+        records = _split_records(lines, settings.pattern, len(settings.columns))
+    else:
+        records = ((i, line.split(character) if character else [line]) for i, line in enumerate(lines, 1))
+    blank, filled = -bool(separator), []
+    for number, fields in records:
+        if not lines[number - 1].strip(" "):  # delimiters alone are a row of empty fields, not a blank line
+            blank += 1
+            continue
+        filled.append((number, fields))
+    if blank:
+        notes.append(f"{path}: {blank:,} blank {'line was' if blank == 1 else 'lines were'} skipped")
+    columns = settings.columns
+    if columns:
+        check_no_header(path, columns, filled, notes)
+    else:
+        columns, filled = split_header(path, filled, notes)
+    return _table(path, columns, filled, settings, quoted, notes)
+
+
+def _table(
+    path: str, columns: tuple[str, ...], records: list[Record], settings: TableSettings, quoted: bool, notes: list[str]
+) -> Table:
+    rows: list[dict[str, Any]] = []
+    places: list[str] = []
+    dropped: list[int] = []
+    allowed = {len(columns), *settings.widths}
+    for number, fields in records:
+        if len(fields) not in allowed:
+            if settings.ragged == "drop":
+                dropped.append(number)
+                continue
+            quotes = f"; quoting is {'on' if quoted else 'off'}, set it if that is wrong" * any(
+                '"' in f for f in fields
+            )
+            comment = "; line 1 is read as the header, take it out if it is a comment" * columns[0].startswith("#")
+            wanted = " or ".join(map(str, sorted(allowed)))
+            raise InputError(
+                f"{path}:{number}: {len(fields)} field{'s' * (len(fields) != 1)} where {wanted} are wanted "
+                f"({listed(columns, 8)}){quotes}{comment}; mend the line, or set ragged to drop"
+            )
+        rows.append(dict(itertools.zip_longest(columns, fields)))
+        places.append(f"{path}:{number}")
+    if dropped:
+        notes.append(
+            f"{path}: {len(dropped):,} lines with a wrong number of fields dropped, the first is line {dropped[0]}"
+        )
+    return Table(columns, rows, places, tuple(notes), path, universal_newlines=True)
+
+
+def _find_delimiter(path: str, lines: list[str], ending: str, settings: TableSettings, notes: list[str]) -> str:
+    """The delimiter by name and content; "" where a line is one field."""
+    filled = [line for line in lines if line.strip(" ")]
+    first = filled[0] if filled else ""
+    if ending == ".csv":
+        marks = [mark for mark in ",\t;" if mark in first]
+        width = len(settings.columns)
+        regular = [mark for mark in marks if _is_regular(lines, mark, width)] if len(marks) > 1 else marks
+        if len(regular) > 1 and width:
+            raise InputError(
+                f"{path}: {' and '.join(map(repr, regular))} both split its lines into {width} fields; set delimiter "
+                "to comma, tab or semicolon"
+            )
+        chosen = next(iter(regular or marks), ",")
+        if chosen != ",":
+            notes.append(f"{path}: split at {'tabs' if chosen == chr(9) else 'semicolons'}")
+        return chosen
+    if ending == ".tsv" or (filled and all("\t" in line for line in filled)):
+        return "\t"
+    if len(settings.columns) == 1 or not filled:
+        return ""
+    number = next(i for i, line in enumerate(lines, 1) if line.strip(" ") and "\t" not in line)
+    raise InputError(
+        f"{path}:{number}: no tab in {short(lines[number - 1])}; set delimiter (comma, space, a pattern), or "
+        "columns to one name if a line is one text"
+    )
+
+
+def _is_regular(lines: list[str], mark: str, width: int) -> bool:
+    """Whether a delimiter splits the first lines into equally many fields: two or more, or ``width``."""
+    probed = list(itertools.islice((line for line in lines if line.strip(" ")), PROBED))
+    try:
+        lengths = [len(fields) for fields in csv.reader((line + "\n" for line in probed), delimiter=mark)]
+    except csv.Error:
+        return False
+    lengths = lengths[:-1] if len(probed) == PROBED else lengths  # the last record may be cut off
+    return len(set(lengths)) == 1 and lengths[0] == (width or max(lengths[0], 2))
+
+
+def _split_records(lines: list[str], pattern: str, width: int) -> Iterator[Record]:
+    """Lines split by a pattern into at most `width` fields (0: as many as the first line has)."""
+    compiled = re.compile(pattern)
+    for number, line in enumerate(lines, 1):
+        fields = compiled.split(line.strip(" "), maxsplit=max(width - 1, 0)) if width != 1 else [line]
+        width = width or (len(fields) if line.strip(" ") else 0)
+        yield number, fields

@@ -1,0 +1,183 @@
+"""What a table of examples is, and how people say that theirs is to be read. The readers are in tables.py."""
+
+import dataclasses
+import difflib
+import math
+import pathlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from bert.errors import InputError, listed
+from tasks.files.look_alikes import apart
+
+QUOTING = ("auto", "yes", "no")
+RAGGED = ("refuse", "drop")
+DELIMITERS = {"comma": ",", "tab": "\t", "\\t": "\t", "semicolon": ";", "space": " +"}
+SHOWN = 60  # characters of a value in a message
+
+
+class Table(NamedTuple):
+    """Rows with named columns, in the order of the file.
+
+    columns: their names; of a row that leaves one out (jsonl), the value is None.
+    rows: column -> value: text from csv and tsv, else the types of JSON.
+    places: where each row begins, "FILE:LINE", or "FILE: row N" (from 1) where a file has no lines.
+    notes: what the reader did that a person should know, one line each.
+    path: the file.
+    names: column -> its label names in their order, where the file says so (ClassLabel of `datasets`).
+    universal_newlines: whether a line break in a text is to be read as "\\n", whatever the file has (csv).
+    """
+
+    columns: tuple[str, ...]
+    rows: list[dict[str, Any]]
+    places: list[str]
+    notes: tuple[str, ...] = ()
+    path: str = ""
+    names: Mapping[str, tuple[str, ...]] = {}
+    universal_newlines: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class TableSettings:
+    """How a text file is read; parquet and saved data sets need none of it.
+
+    columns: names for a file without a header; where they are given, the first line is data.
+    delimiter: "" by name and content; "tab", "comma", "semicolon", "space" (a run of blanks), any one character; or a
+      regular expression. The last two kinds split a line into at most as many fields as there are columns, so the last
+      field keeps the rest of the line.
+    quoting: "yes": csv's double quotes; "no": a quote is a character like any other; "auto": see delimited.py.
+    encoding: a name, or GLOB=NAME parts as for a corpus (bert/corpus/text_files.py).
+    ragged: what happens to a line with too few or too many fields: "refuse", or "drop" (counted in the notes).
+    widths: numbers of fields that are right beside len(columns), for files whose last columns may be left out (None).
+    """
+
+    columns: tuple[str, ...] = ()
+    delimiter: str = ""
+    quoting: str = "auto"
+    encoding: str = "utf-8"
+    ragged: str = "refuse"
+    widths: tuple[int, ...] = ()
+
+    def __post_init__(self):
+        object.__setattr__(self, "columns", tuple(self.columns))
+        for name, allowed in (("quoting", QUOTING), ("ragged", RAGGED)):
+            if getattr(self, name) not in allowed:
+                raise InputError(f"{name} {getattr(self, name)!r} must be one of {', '.join(allowed)}")
+        if len(set(self.columns)) < len(self.columns) or not all(self.columns):
+            raise InputError(f"columns {', '.join(map(repr, self.columns))}: each needs a name of its own")
+        try:
+            groups = re.compile(self.pattern).groups
+        except re.error as error:
+            raise InputError(
+                f"delimiter {self.delimiter!r} is no regular expression ({error}); see tab, space"
+            ) from None
+        if groups:
+            raise InputError(f"delimiter {self.delimiter!r}: write groups as (?:...), for their text would be a field")
+        if self.quoting == "yes" and self.pattern:
+            raise InputError(f"quoting yes needs a delimiter of one character, not {self.delimiter!r}; set it to auto")
+
+    @property
+    def character(self) -> str:
+        """The delimiter where it is one character; "" where it is a pattern or not set."""
+        delimiter = DELIMITERS.get(self.delimiter, self.delimiter)
+        return delimiter if len(delimiter) == 1 else ""
+
+    @property
+    def pattern(self) -> str:
+        """The delimiter where it is a regular expression; else ""."""
+        return "" if self.character else DELIMITERS.get(self.delimiter, self.delimiter)
+
+
+def short(value: Any) -> str:
+    """A value as messages show it: on one line, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def cell(row: Mapping[str, Any], name: str) -> Any:
+    """Value of a column; "a.b" also finds b inside the object a. None where there is no such thing."""
+    if name in row:
+        return row[name]
+    value: Any = row
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def has_column(table: Table, name: str) -> bool:
+    return name in table.columns or any(cell(row, name) is not None for row in table.rows)
+
+
+def check_column(table: Table, name: str, role: str) -> None:
+    """Refuses a name that the table does not have; ``role``: the setting that names it, such as "text"."""
+    if has_column(table, name):
+        return
+    known = list(dict.fromkeys([*table.columns, *_inner_names(table.rows)]))
+    folded = {other.casefold(): other for other in known}
+    near = [folded[match] for match in difflib.get_close_matches(name.casefold(), list(folded), 3, 0.5)]
+    hint = f"; did you mean {' or '.join(near)}?{apart(name, near)}" if near else ""
+    shown = listed(short(other).strip("'\"") for other in known)
+    mark = re.search(r"\w\s?([|:~^])\s?\w", known[0]) if len(known) == 1 else None
+    way_out = f"set delimiter to {mark[1]!r} if it stands between columns, or {role}" if mark else f"set {role}"
+    raise InputError(
+        f"{table.path}: no column {name!r}{hint}; the columns are {shown}; {way_out} to one of them (or columns to "
+        "their names, where the first line is no header)"
+    )
+
+
+def _inner_names(rows: list[dict[str, Any]]) -> Iterable[str]:
+    for outer, value in (rows[0] if rows else {}).items():
+        if isinstance(value, Mapping):
+            yield from (f"{outer}.{inner}" for inner in value)
+
+
+def comma_names(text: str) -> tuple[str, ...]:
+    """The names in a setting that has commas between them."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def comma_numbers(setting: str, text: str, form: str, *, zero: bool) -> dict[str, float]:
+    """Name -> number in a setting like "anna=2,ben=0.5"; ``form``: "NAME=NUMBER" or the like, for messages."""
+    numbers: dict[str, float] = {}
+    for part in comma_names(text):
+        name, _, value = (word.strip() for word in part.rpartition("="))
+        try:
+            number = float(value)
+        except ValueError:
+            number = -1.0
+        if not name or not 0 <= number < math.inf or (number == 0 and not zero):
+            raise InputError(f"{setting}: {part!r} must be {form}, the number {'not below' if zero else 'above'} 0")
+        if name in numbers:
+            raise InputError(f"{setting} names {name!r} twice; give one number")
+        numbers[name] = number
+    return numbers
+
+
+def without_halves(text: str) -> str:
+    """The text with U+FFFD for each half character (lone surrogate); halves that fit together become one character."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def refuse_halves(name: str, where: str) -> None:
+    """Refuses a name of a class or tag with half a character: no file could hold it."""
+    if without_halves(name) != name:
+        raise InputError(f"{where}: {short(name)} has half a character (a lone surrogate); write the whole one")
+
+
+def ending_of(path: pathlib.Path) -> str:
+    """The ending that tells the format, in small letters: ".csv" of "a.CSV.gz"; "" where there is none."""
+    endings = [suffix.lower() for suffix in path.suffixes]
+    return next(iter(endings[-2:-1] if endings[-1:] == [".gz"] else endings[-1:]), "")
+
+
+def check_path(path: str) -> pathlib.Path:
+    """The path, or an InputError where nothing is there."""
+    place = pathlib.Path(path)
+    if not place.exists():
+        near = []
+        if place.parent.is_dir():
+            near = difflib.get_close_matches(place.name, [other.name for other in place.parent.iterdir()], 3, 0.6)
+        hint = f"; beside it: {', '.join(near)}" if near else ""
+        raise InputError(f"{path}: no such file or folder{hint}; name a file, or a folder saved by datasets")
+    return place

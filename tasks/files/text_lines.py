@@ -1,0 +1,37 @@
+"""The lines of a text file, with the faults that a person should hear of before anything is made of them."""
+
+import pathlib
+from collections.abc import Iterator
+
+from bert.corpus import text_files
+from bert.errors import InputError
+
+LINE_LIMIT = 1 << 26  # characters of a line, or of a quoted field; a longer one is a damaged file, not an example
+
+
+def read_lines(path: str, encoding: str, *, ends: bool = False) -> Iterator[str]:
+    """Lines of a text file without their ends, or with them (LF, CRLF or CR) where ``ends`` is set; .gz is unpacked.
+
+    Raises:
+      InputError: bytes that are not of the encoding, a damaged .gz file, a NUL, or a line over LINE_LIMIT characters
+        (before the rest of it is read); see also `text_files.read_lines`.
+    """
+    file = pathlib.Path(path)
+    number, length = 1, 0
+    pieces: list[str] = []
+    for piece in text_files.read_lines(file, text_files.encoding_of(file, encoding), not ends):
+        if "\0" in piece:
+            wide = text_files.wide_encoding(file)
+            way_out = f"Set encoding to {wide}" if wide and wide != encoding else "Take it out if it is"
+            raise InputError(f"{path}:{number}: holds a NUL character; is it text? {way_out}")
+        pieces.append(piece.removeprefix("\ufeff") if number == 1 and not pieces else piece)
+        length += len(piece)
+        if length > LINE_LIMIT:
+            raise InputError(
+                f"{path}:{number}: the line is longer than {LINE_LIMIT:,} characters; each example needs its own line"
+            )
+        if piece.endswith(("\n", "\r") if ends else "\n"):
+            yield "".join(pieces) if ends else "".join(pieces)[:-1]
+            number, pieces, length = number + 1, [], 0
+    if length:
+        yield "".join(pieces)

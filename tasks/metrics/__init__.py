@@ -1,0 +1,1 @@
+"""Metrics of labels, spans, entities and annotators."""

@@ -1,0 +1,274 @@
+"""How good predictions are: scores with reasons, intervals, the confusion matrix, and the rows to look at.
+
+Pure functions of NumPy arrays that hold every row once, so nothing is ever averaged over batches; no files, no model.
+Definitions are those of scikit-learn 1.9 and scipy 1.17, written as sums over rows, so that a thousand resamples are
+one matrix product; tests/tasks/metrics/classification_metrics_test.py holds them to the originals.
+
+Targets and predictions are [N, C]. kind "class": shares that sum to 1, one-hot or soft. kind "classes": 0 or 1 and
+sigmoid shares. kind "number": C is 1.
+
+Rules:
+  Classes. The true class has the largest target; of classes within 1e-6 of it the first in label order. The predicted
+    class has the largest share; of equal ones the first. With several labels a row, a label counts as present above
+    0.5 and as predicted above its threshold, never at it.
+  Undefined. A value that the rows do not determine is None with a reason, where scikit-learn gives 0 and a warning and
+    scipy NaN: F1 of a class that is neither present nor predicted, precision of one that is never predicted, recall
+    of one that is never present, a correlation with constant numbers, everything without rows or with predictions
+    that are not finite. Macro F1 is the mean over the classes with an F1, which is scikit-learn's default too.
+  Matthews. Predictions of one class against several true ones give 0.0, as in scikit-learn, and a note: always saying
+    the same is chance level, and a mean over seeds must count such a run. Where all rows are of one class there is
+    nothing to tell apart, so it is None.
+  Logarithms. A share that rounded to 0 counts as the smallest one that its dtype holds, so a loss stays finite.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bert.errors import InputError, printable
+from tasks.metrics.weighted_metrics import (
+    OF_POSITIVE,
+    PER_LABEL,
+    check_arrays,
+    draws,
+    make_rows,
+    predicted,
+    present,
+    row_losses,
+    values_of,
+    why,
+)
+
+_NAMES = {
+    "class": ("accuracy", "f1", "acc_and_f1", "macro_f1", "micro_f1", "weighted_f1", "matthews", "cross_entropy", "n"),
+    "classes": ("micro_f1", "macro_f1", "weighted_f1", "exact_match", "cross_entropy", "n"),
+    "number": ("pearson", "spearman", "corr", "mse", "mae", "n"),
+}
+_LOWER_IS_BETTER = ("cross_entropy", "mse", "mae")
+LOSS = {"class": "cross_entropy", "classes": "cross_entropy", "number": "mse"}  # that is trained
+_SAME_NUMBER = 0.01  # of the range of the targets
+
+
+class Score(NamedTuple):
+    """value: None where undefined. reason: why it is undefined, or a note on a value that is."""
+
+    value: float | None
+    reason: str | None = None
+
+
+class Interval(NamedTuple):
+    """A 95 % interval; None where the score or half of the resamples are undefined, or there is one row only.
+
+    left_out: how many of the resamples are not in it, for they are undefined.
+    """
+
+    low: float | None
+    high: float | None
+    resamples: int
+    left_out: int
+
+
+def default_metrics(kind: str, labels: Sequence[str]) -> tuple[str, ...]:
+    """The names that people expect for this kind, the one that chooses the best checkpoint first."""
+    if kind == "class":
+        f1 = ("f1",) if len(labels) == 2 else ()
+        return ("accuracy", *f1, "macro_f1", "matthews", "cross_entropy", "n")
+    if kind == "classes":
+        return ("micro_f1", "macro_f1", "exact_match", "cross_entropy", "n", *(f"f1:{label}" for label in labels))
+    return ("pearson", "spearman", "mse", "mae", "n")
+
+
+def rarer_label(targets_NC: np.ndarray, labels: Sequence[str]) -> str | None:
+    """The label of two with the smaller share of the targets, the second of equal ones; None of another number."""
+    if len(labels) != 2:
+        return None
+    first, second = targets_NC.sum(axis=0, dtype=np.float64)
+    return labels[0] if first < second else labels[1]
+
+
+def title(name: str, positive: str | None = None) -> str:
+    """The name of a metric for people, with its class: "f1 of spam"; ``positive`` is the class of f1 and acc_and_f1."""
+    measure, _, label = name.partition(":") if name.startswith(PER_LABEL) else (name, "", "")
+    if positive is not None and name in OF_POSITIVE:
+        label = positive
+    return f"{measure} of {label}" if label else name
+
+
+def check_names(names: Sequence[str], kind: str, labels: Sequence[str], positive: str | None = None) -> None:
+    """Raises InputError where a metric is unknown for this kind, or has no meaning for these labels."""
+    if kind not in _NAMES:
+        raise ValueError(f"kind {kind!r} is none of {', '.join(_NAMES)}")
+    if positive is not None and positive not in labels:
+        raise InputError(f"positive label {positive!r} is none of the labels: {', '.join(labels)}")
+    for name in names:
+        if name in OF_POSITIVE and kind == "class" and positive is None and len(labels) != 2:
+            raise InputError(
+                f"metric {name} needs a positive label, for there are {len(labels)} labels, or use f1:LABEL"
+            )
+        starts = () if kind == "number" else PER_LABEL
+        if name not in _NAMES[kind] and not (name.startswith(starts) and name.partition(":")[2] in labels):
+            known = ", ".join([*_NAMES[kind], *(start + "LABEL" for start in starts)])
+            raise InputError(f"metric {name!r} is not known for kind {kind!r}; known are {known}")
+
+
+def score(
+    names: Sequence[str],
+    targets: np.ndarray,
+    predictions: np.ndarray,
+    kind: str,
+    labels: Sequence[str],
+    *,
+    positive: str | None = None,
+    threshold: float | Sequence[float] = 0.5,
+) -> dict[str, Score]:
+    """The named metrics over all rows; see the rules above.
+
+    accuracy, f1 (of the positive label), acc_and_f1 (their mean, GLUE's for MRPC and QQP), macro_f1, micro_f1,
+    weighted_f1, matthews, exact_match (all labels of a row right), f1:LABEL, precision:LABEL, recall:LABEL;
+    cross_entropy in nats to the soft target, with several labels the mean over labels; pearson, spearman, corr (their
+    mean, GLUE's for STS-B), mse, mae; n, the rows scored.
+
+    Args:
+      positive: the label that f1 is about; the second of two where None.
+      threshold: with several labels, the share above which a label is predicted; one, or one a label [C].
+
+    Raises:
+      InputError: a name that is not known for this kind.
+      ValueError: arrays of other shapes, or targets that are not finite.
+    """
+    check_names(names, kind, labels, positive)
+    check_arrays(targets, predictions, 1 if kind == "number" else len(labels))
+    count = len(targets)
+    broken = count - int(np.isfinite(predictions).all(axis=1).sum())
+    if broken or not count:
+        reason = f"{broken:,} of {count:,} rows have predictions that are not finite" if broken else "no rows"
+        return {name: Score(float(count)) if name == "n" else Score(None, reason) for name in names}
+    rows = make_rows(targets, predictions, kind, labels, positive, threshold)
+    constant = kind == "class" and constant_answer(targets, predictions, kind, labels)
+    notes = {"matthews": f"predicts one class only: {constant}"} if constant else {}
+    values = {name: float(value) for name, (value,) in values_of(names, rows, np.ones((1, count))).items()}
+    return {
+        name: Score(None, why(name, rows)) if np.isnan(value) else Score(value, notes.get(name))
+        for name, value in values.items()
+    }
+
+
+def bootstrap(
+    names: Sequence[str],
+    targets: np.ndarray,
+    predictions: np.ndarray,
+    kind: str,
+    labels: Sequence[str],
+    *,
+    positive: str | None = None,
+    threshold: float | Sequence[float] = 0.5,
+    seed: int = 0,
+    resamples: int = 1000,
+) -> dict[str, Interval]:
+    """95 % percentile bootstrap intervals over rows for every name but "n"; the same for the same seed.
+
+    It tells how far the score would move with other rows of the same kind, not with another training run.
+    Source: Efron and Tibshirani 1993, section 13.3. Arguments and errors as in `score`.
+    """
+    names = [name for name in names if name != "n"]
+    scores = score(names, targets, predictions, kind, labels, positive=positive, threshold=threshold)
+    drawn: dict[str, list[float]] = {name: [] for name in names}
+    sought = [name for name in names if scores[name].value is not None]
+    if sought and len(targets) > 1:
+        rows = make_rows(targets, predictions, kind, labels, positive, threshold)
+        for weights_RN in draws(len(targets), resamples, seed):
+            for name, values in values_of(sought, rows, weights_RN).items():
+                drawn[name].extend(values[~np.isnan(values)].tolist())
+    intervals = {}
+    for name, defined in drawn.items():
+        low, high = np.percentile(defined, [2.5, 97.5]).tolist() if len(defined) > resamples / 2 else (None, None)
+        intervals[name] = Interval(low, high, resamples, resamples - len(defined))
+    return intervals
+
+
+def better(name: str, a: float | None, b: float | None) -> bool:
+    """Whether a is better than b, lower for losses, higher for the rest; undefined (None, NaN) is never better."""
+    if name == "n" or not (any(name in known for known in _NAMES.values()) or name.startswith(PER_LABEL)):
+        raise ValueError(f"{name!r} is no metric that one value of can be better than another")
+    if a is None or np.isnan(a):
+        return False
+    if b is None or np.isnan(b):
+        return True
+    return a < b if name in _LOWER_IS_BETTER else a > b
+
+
+def constant_answer(
+    targets: np.ndarray, predictions: np.ndarray, kind: str, labels: Sequence[str], threshold: Any = 0.5
+) -> str | None:
+    """What a model answers that gives two or more rows all the same answer, though it is not right for all; else None.
+
+    Numbers count as the same where they differ by less than a hundredth of the targets' range.
+    """
+    if len(predictions) < 2 or not np.isfinite(predictions).all():
+        return None
+    if kind == "number":
+        spread = np.ptp(targets)
+        return f"about {predictions.mean():.4g}" if np.ptp(predictions) < _SAME_NUMBER * spread else None
+    answers_NC = predicted(predictions, kind, threshold)
+    if not (answers_NC == answers_NC[0]).all() or (answers_NC == present(targets, kind)).all():
+        return None
+    return ", ".join(label for label, is_said in zip(labels, answers_NC[0], strict=True) if is_said) or "no label"
+
+
+def confusion(targets: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    """int64 [C, C] counts of rows for kind "class": true classes down, predicted classes across."""
+    check_arrays(targets, predictions, targets.shape[-1])
+    return present(targets, "class").astype(np.int64).T @ predicted(predictions, "class", 0.5).astype(np.int64)
+
+
+def worst_rows(targets: np.ndarray, predictions: np.ndarray, kind: str, count: int = 100) -> np.ndarray:
+    """int64: the rows of the largest `row_losses`, worst first, equal ones in file order; a NaN is the worst."""
+    losses = row_losses(targets, predictions, kind)
+    return np.argsort(-np.where(np.isnan(losses), np.inf, losses), kind="stable")[:count]
+
+
+def is_count(name: str) -> bool:
+    """Whether a metric counts something, so that it is a whole number; of labels (``f1:total``) none does."""
+    return name == "n" or name.startswith("n_") or name in ("total", "HasAns_total", "NoAns_total")
+
+
+def report_table(
+    scores: Mapping[str, Score], intervals: Mapping[str, Interval] | None = None, positive: str | None = None
+) -> str:
+    """The scores as lines for people: name, value, interval and remarks; ``positive`` as in `title`."""
+    titles = {title(name, positive): name for name in scores}  # f1 and f1:LABEL may be the same
+    unit = "words" if "n_sentences" in scores else "questions" if "n_tokens" in scores else "rows"
+    width = max(map(len, titles), default=0)
+    lines = []
+    for shown, name in titles.items():
+        value, reason = scores[name]
+        interval = (intervals or {}).get(name)
+        if value is None:
+            text = f"undefined: {reason}"
+        elif name == "n":
+            text = f"{value:,.0f} {unit} scored"
+        elif is_count(name):
+            text = f"{value:8,.0f}"
+        else:
+            text = f"{value:8.4f}"
+            if interval and interval.low is not None:
+                text += f"   95 % interval {interval.low:.4f} to {interval.high:.4f}"
+            if interval and interval.left_out:
+                text += f"   ({interval.left_out:,} of {interval.resamples:,} resamples left out)"
+            text += f"   ({reason})" if reason else ""
+        lines.append(printable(f"{shown:<{width}}  {text}"))
+    return "\n".join(lines)
+
+
+def as_json(
+    scores: Mapping[str, Score], intervals: Mapping[str, Interval] | None = None, positive: str | None = None
+) -> dict[str, Any]:
+    """name -> value, reason and interval; null, never NaN. f1 and acc_and_f1 have the ``positive`` class as "label"."""
+    intervals = intervals or {}
+    return {
+        name: result._asdict()
+        | (intervals[name]._asdict() if name in intervals else {})
+        | ({"label": positive} if positive is not None and name in OF_POSITIVE else {})
+        for name, result in scores.items()
+    }

@@ -1,0 +1,1 @@
+"""Files of questions on passages, for both tasks that answer them."""

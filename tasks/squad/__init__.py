@@ -1,0 +1,1 @@
+"""Reading comprehension by the start and the end of one answer."""

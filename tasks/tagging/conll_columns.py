@@ -1,0 +1,175 @@
+"""Tagged sentences in columns: a word a line, a blank line between sentences; one column of tags, or one a worker.
+
+A line of blanks and tabs is a blank line; several are as good as one, and the last sentence needs none. Lines end in
+LF, CRLF or CR, and in nothing else (U+0085 and U+2028 belong to the word). Lines with -DOCSTART- begin a document. No
+line is a comment: # is a word like any other.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from bert.bio_tags import is_tag
+from bert.errors import InputError
+from tasks.files.records import TableSettings, short
+from tasks.files.text_lines import read_lines
+from tasks.tagging.tag_schemes import TagFile, Tagged, TagSettings, check_tags
+
+DOCUMENT_START = "-DOCSTART-"
+BLANKS = re.compile(r"[ \t]+")
+
+
+class _Sentence(NamedTuple):
+    lines: list[int]
+    document: int  # how many -DOCSTART- stand before it
+    columns: list[tuple[str, ...]]
+
+
+def read_columns(path: str, settings: TagSettings, labelled: str) -> TagFile:
+    """The sentences of a file; annotators are called by the number of their column."""
+    sentences, documents = _sentences(path, settings)
+    notes = [f"{path}: {documents:,} {DOCUMENT_START} lines, each begins a document"] if documents else []
+    if not sentences:
+        return TagFile([], notes, ())
+    width = len(sentences[0].columns)
+    word = _column(path, "words", settings.words, width)
+    if word is None:
+        raise InputError(
+            f"{path}: words is column {settings.words}, but lines have {width} (the first is 0); set words"
+        )
+    columns: list[int] = []
+    if labelled != "no":
+        if _is_crowd(sentences, settings):
+            notes.append(f"{path}: columns 1 to {width - 1} are read as the tags of a worker each (tags 1-)")
+            settings = TagSettings(**{**vars(settings), "tags": "1-"})
+        columns = _tag_columns(path, settings, width, word, labelled == "needed")
+        if not columns:
+            notes.append(f"{path}: lines have {width} columns, none of them with tags (tags {settings.tags})")
+    elif width > 1:
+        notes.append(f"{path}: column {word} of {width} (the first is 0) is read as the words; set words for another")
+    rows = [_tagged(path, sentence, word, columns, settings, number) for number, sentence in enumerate(sentences, 1)]
+    if not documents:
+        rows = [row._replace(document=str(number)) for number, row in enumerate(rows, 1)]
+    return TagFile(rows, notes, tuple(map(str, columns)) if len(columns) > 1 else ())
+
+
+def splitter(delimiter: str) -> Callable[[str], list[str]]:
+    """Line -> its fields, without blanks around them."""
+    table = TableSettings(delimiter=delimiter)
+    pattern = BLANKS if not delimiter else re.compile(table.pattern) if table.pattern else None
+    if pattern is None:
+        return lambda line: [field.strip(" ") for field in line.split(table.character)]
+    return lambda line: pattern.split(line.strip(" \t"))
+
+
+def _sentences(path: str, settings: TagSettings) -> tuple[list[_Sentence], int]:
+    """(all sentences, the number of -DOCSTART- lines)."""
+    split = splitter(settings.delimiter)
+    sentences: list[_Sentence] = []
+    lines: list[int] = []
+    rows: list[list[str]] = []
+    documents, first = 0, (0, 0)  # first: number and fields of the first line
+
+    def close() -> None:
+        if rows:
+            sentences.append(_Sentence(lines.copy(), documents, list(zip(*rows, strict=True))))
+            lines.clear()
+            rows.clear()
+
+    for number, line in enumerate(read_lines(path, settings.encoding), 1):
+        if not line.strip(" \t"):
+            close()
+            continue
+        fields = split(line)
+        if DOCUMENT_START in fields:
+            close()
+            documents += 1
+            continue
+        if not first[0]:
+            _check_kind(path, number, line)
+            first = (number, len(fields))
+        if len(fields) != first[1]:
+            raise _ragged(path, number, line, len(fields), first, settings)
+        lines.append(number)
+        rows.append(fields)
+    close()
+    return sentences, documents
+
+
+def _check_kind(path: str, number: int, line: str) -> None:
+    if re.fullmatch(r"\s*\{\s*\".*\}\s*", line):
+        raise InputError(f"{path}:{number}: {short(line)} is json, not columns; set format to lines")
+
+
+def _ragged(path: str, number: int, line: str, count: int, first: tuple[int, int], settings: TagSettings) -> InputError:
+    hint = ""
+    if line.startswith("#"):
+        hint = "; comment lines are not read, take them out"
+    elif "\t" in line and not settings.delimiter:
+        hint = ", or set delimiter to tab if words hold blanks"
+    what = "1 field (a word or a tag is missing)" if count == 1 else f"{count} fields"
+    return InputError(
+        f"{path}:{number}: {what} where {first[1]} are wanted (as in line {first[0]}): {short(line)}; mend the "
+        f"line{hint}"
+    )
+
+
+def _column(path: str, role: str, text: str, width: int) -> int | None:
+    """Number of a column, from 0; None where the lines have no such column."""
+    if not re.fullmatch(r"-?[0-9]+", text):
+        raise InputError(f"{path}: {role} {text!r} must be the number of a column (0 the first, -1 the last)")
+    number = int(text)
+    return number % width if -width <= number < width else None
+
+
+def _tag_columns(path: str, settings: TagSettings, width: int, word: int, needed: bool) -> list[int]:
+    """Numbers of the columns with tags; none where there are none and none are needed."""
+    several = re.fullmatch(r"([0-9]+)-([0-9]*)", settings.tags)
+    if several:
+        begin, end = int(several[1]), int(several[2] or width - 1)
+        if begin <= word <= end:
+            raise InputError(
+                f"{path}: tags {settings.tags} has the column {word} in it, which holds the words; set tags"
+            )
+        found = list(range(begin, end + 1)) if end < width else []
+    else:
+        number = _column(path, "tags", settings.tags, width)
+        if number == word and settings.tags != "-1":
+            raise InputError(f"{path}: words and tags are both the column {word}; set tags to another")
+        found = [] if number is None or number == word else [number]
+    if needed and not found:
+        raise InputError(
+            f"{path}: tags is {settings.tags}, but lines have {width} column{'s' * (width != 1)} (the first is 0), the "
+            f"words are in {word}; set tags, or delimiter if the lines were not split right"
+        )
+    return found
+
+
+def _is_crowd(sentences: Sequence[_Sentence], settings: TagSettings) -> bool:
+    """Whether a file has a column for each worker: several, all with tags, and some of them empty."""
+    if (settings.words, settings.tags) != ("0", "-1") or len(sentences[0].columns) < 3 or not settings.empty:
+        return False
+    some_empty = False
+    for sentence in sentences:
+        cells = set().union(*sentence.columns[1:])
+        some_empty |= settings.empty in cells
+        if settings.scheme != "plain" and not all(cell == settings.empty or is_tag(cell) for cell in cells):
+            return False
+    return some_empty
+
+
+def _tagged(
+    path: str, sentence: _Sentence, word: int, columns: Sequence[int], settings: TagSettings, number: int
+) -> Tagged:
+    words = sentence.columns[word]
+    if "" in words:
+        line = sentence.lines[words.index("")]
+        raise InputError(f"{path}:{line}: the word (column {word}) is empty; write one, or take the line out")
+    annotations = []
+    for column in columns:
+        cells = sentence.columns[column]
+        tags = tuple(None if cell == settings.empty else cell for cell in cells)
+        if any(tag is not None for tag in tags):
+            check_tags(tags, settings.scheme, lambda i: f"{path}:{sentence.lines[i]}: column {column}")  # noqa: B023
+            annotations.append((str(column), tags))
+    return Tagged(words, tuple(annotations), f"{path}:{sentence.lines[0]}", str(sentence.document))

@@ -1,0 +1,167 @@
+"""A tag for each word of a sentence, by one annotator or by the votes of several: columns, json lines, crowds.
+
+Reading files is in tagged.py, votes in votes.py, scores in tag_scores.py, the loss in token_labels.py; what
+prediction needs besides weights is bert/prediction/tagging.py. Axes: K word of all sentences, C tag.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from bert import bio_tags
+from bert.architectures.bert import BertConfig
+from bert.data.examples import Encoded, ExampleSettings, TrainingBatches
+from bert.errors import InputError
+from bert.prediction import scores, tagging
+from bert.prediction.scores import Devices
+from bert.prediction.tagging import Sentences, TagReading
+from bert.tokenizer.tokenizer import Tokenizer
+from bert.training.best import Choice
+from bert.training.evaluate import Metrics
+from tasks import votes
+from tasks.files import equal_texts
+from tasks.job import choice_of, dropout_rate, fingerprint_of, metric_names, read_parts, report_of, settings_of
+from tasks.tagging import tag_scores
+from tasks.tagging.tagged import Tagged, TaggedRows, TagSettings, read_tagged, split
+from tasks.token_labels import TokenLabels, windows_with_targets
+from tasks.votes import VoteSettings
+
+LABELLED_PIECES = ("first", "all")
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """Sentences and tags, read and checked; see `tasks.job.Job`."""
+
+    train: TaggedRows
+    validation: TaggedRows | None
+    labels: tuple[str, ...]
+    reading: TagReading
+    voting: VoteSettings
+    labelled_pieces: str  # which pieces of a word have its target: the first, or all
+    names: tuple[str, ...]  # of the metrics that are logged
+    choice: Choice | None
+    loss: TokenLabels
+    files: TagSettings
+    fresh: tuple[str, ...] = ("token_classifier",)
+    positive: str | None = None
+
+    @property
+    def report(self) -> str:
+        keys = lambda part: (equal_texts.key_of([" ".join(row.words)]) for row in part.rows)  # noqa: E731
+        return report_of(self.train, self.validation, "sentences", keys)
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint_of(self.train, self.validation, lambda row: (row.words, row.annotations))
+
+    def with_labels(self, labels: Sequence[str]) -> "Job":
+        return dataclasses.replace(self, labels=tuple(labels))
+
+    def task(self, config: BertConfig) -> TokenLabels:
+        return self.loss
+
+    def extra(self, scores: Metrics) -> dict[str, Any]:
+        return self.reading.to_json() | {"files": dataclasses.asdict(self.files)}
+
+    def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
+        sentences = tagging.windows_of([row.words for row in self.train.rows], tokenizer, self.reading)
+        counts_KC = tag_scores.vote_counts(self.train.rows, self.labels, self.voting.weights)
+        target_KC, voted_K = votes.target(counts_KC, self.voting, tag_scores.outside(self.labels))
+        encoded = with_targets(sentences, target_KC, voted_K, self.labels, self.labelled_pieces == "all")
+        return TrainingBatches(encoded, settings)
+
+    def evaluator(
+        self, tokenizer: Tokenizer, config: BertConfig, settings: ExampleSettings, devices: Devices
+    ) -> Callable[[dict], Metrics]:
+        assert self.validation is not None
+        rows = self.validation.rows
+        sentences = tagging.windows_of([row.words for row in rows], tokenizer, self.reading)
+
+        def evaluate(params: dict) -> Metrics:
+            logits_KC = scores.of_tokens(params, config, sentences.passages.encoded, settings, devices)
+            p_KC = scores.softmax(logits_KC[sentences.place_K])
+            predicted = tagging.tags(p_KC, sentences.starts, self.labels, self.reading)
+            found = tag_scores.score(p_KC, predicted, rows, self.labels, self.voting.weights)
+            values = {name: found[name].value for name in dict.fromkeys((*self.names, tag_scores.LOSS))}
+            return values | tag_scores.constant(predicted, found)
+
+        return evaluate
+
+    def baseline(self) -> Metrics:
+        return {}
+
+
+def with_targets(
+    sentences: Sentences, target_KC: np.ndarray, voted_K: np.ndarray, labels: Sequence[str], all_pieces: bool
+) -> Encoded:
+    """The windows with each word's target at its first piece, or at all of its pieces, where B-X goes on as I-X.
+
+    Args:
+      target_KC, voted_K: float32 distributions and bool, of the words.
+    """
+    pieces = len(sentences.passages.place_K)
+    word_of = np.searchsorted(sentences.first_K, np.arange(pieces), side="right") - 1
+    is_first = np.isin(np.arange(pieces), sentences.first_K)
+    targets = target_KC[word_of]
+    for begin, label in enumerate(labels):
+        prefix, kind = bio_tags.parse(label)
+        inner = f"I-{kind}" if kind else "I"
+        if prefix == "B" and inner in labels:
+            moved = np.where(is_first, 0.0, targets[:, begin])
+            targets[:, begin] -= moved
+            targets[:, labels.index(inner)] += moved
+    weights = voted_K[word_of] & (is_first | all_pieces)
+    return windows_with_targets(sentences.passages, targets, weights.astype(np.float32))
+
+
+def labels_of(rows: Sequence[Tagged]) -> tuple[str, ...]:
+    """The tags of the sentences: O first, then by type, B before I; of B/I/O tags both of each type that occurs."""
+    tags = {tag for row in rows for _, given in row.annotations for tag in given if tag is not None}
+    if bio_tags.are_bio(tuple(tags)):
+        kinds = {bio_tags.parse(tag)[1] for tag in tags if tag != "O"}
+        tags |= {f"{prefix}-{kind}" if kind else prefix for kind in kinds for prefix in "BI"}
+    return tuple(sorted(tags, key=lambda tag: (tag != "O", bio_tags.parse(tag)[::-1], tag)))
+
+
+def check_labels(rows: Sequence[Tagged], labels: Sequence[str]) -> None:
+    """Refuses a tag that the training sentences, or the model, do not have, by its place."""
+    known = set(labels)
+    for row in rows:
+        for _, tags in row.annotations:
+            for word, tag in zip(row.words, tags, strict=True):
+                if tag is not None and tag not in known:
+                    raise InputError(
+                        f"{row.place}: the word {word!r} of this sentence has the tag {tag!r}; known "
+                        f"are {', '.join(labels)}; correct it, or train with sentences that have it"
+                    )
+
+
+def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
+    """The job that the settings of configs/tagging.py describe; ``equal_apart``: see `tasks.job.as_begun`."""
+    if config.labelled_pieces not in LABELLED_PIECES:
+        raise InputError(
+            f"config.labelled_pieces is {config.labelled_pieces!r}; it must be one of {', '.join(LABELLED_PIECES)}"
+        )
+    reading, rate = settings_of(TagReading, config), dropout_rate(config)
+    voting = votes.settings_of(config)
+    files = settings_of(TagSettings, config)
+    splitting = functools.partial(split, equal_apart=equal_apart)
+    train, validation = read_parts(
+        config, "sentences", lambda path: read_tagged(path, files, labelled="needed"), splitting
+    )
+    rows = [*train.rows, *(validation.rows if validation else [])]
+    votes.check_names(voting, sorted({name for row in rows for name, _ in row.annotations}))
+    labels = labels_of(train.rows if config.validation else rows)
+    if validation:
+        check_labels(validation.rows, labels)
+    several = any(len(row.annotations) > 1 for row in train.rows)
+    usual, known = tag_scores.default_metrics(labels, several), tag_scores.known_metrics(labels)
+    names = metric_names(config.metrics, usual, known)
+    choice = choice_of(config, names, tag_scores.LOWER_IS_BETTER, validation, tag_scores.LOSS)
+    loss = TokenLabels(len(labels), config.loss_per, rate)
+    return Job(train, validation, labels, reading, voting, config.labelled_pieces, names, choice, loss, files)

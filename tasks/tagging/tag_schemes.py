@@ -1,0 +1,146 @@
+"""What a tagged sentence is, and which scheme its tags follow, with the way to IOB2.
+
+Not here: files (tagged.py), what the tags mean (bert/bio_tags.py).
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from bert import bio_tags
+from bert.bio_tags import is_tag
+from bert.errors import InputError
+from tasks.files.examples import ReadReport
+from tasks.files.records import TableSettings, refuse_halves, short
+
+FORMATS = ("auto", "columns", "lines", "workers")
+SCHEMES = ("auto", "iob1", "iob2", "plain")
+FORMS = "O, B, I, B-TYPE and I-TYPE"
+
+
+class Tagged(NamedTuple):
+    """A sentence.
+
+    words: none is "", but one may have nothing to see in it (a zero-width blank). () only from json lines, unlabelled.
+    annotations: (annotator, a tag or None for each word); who gave no tag at all is not listed. In IOB2, unless the
+      scheme is plain.
+    place: "FILE:LINE" of its first word, or "FILE: row N".
+    document: what must not be cut apart by a split: a -DOCSTART- or a file by number or name; else the sentence.
+    id: of json lines that have one.
+    """
+
+    words: tuple[str, ...]
+    annotations: tuple[tuple[str, tuple[str | None, ...]], ...]
+    place: str
+    document: str
+    id: str = ""
+
+
+class TaggedRows(NamedTuple):
+    """Sentences in the order of the file; the report counts sentences."""
+
+    rows: list[Tagged]
+    report: ReadReport
+
+
+class TagFile(NamedTuple):
+    """What a reader found, tags as they stand there. annotators: those to choose from; () where tags have no owner."""
+
+    rows: list[Tagged]
+    notes: list[str]
+    annotators: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class TagSettings:
+    """How a file of tagged sentences is read.
+
+    format: "columns" (a word a line, a blank line between sentences), "lines" (json lines), "workers" (a folder a
+      worker); "auto": by the name.
+    words: number of the column with the word, from 0, or from -1 at the end; in json lines the key (else "tokens").
+    tags: number of the column with the tag; "1-" or "1-5" for columns that are a worker's each; in json lines the key
+      (else "tags", or "annotations"). Left at "-1", a file with several columns of tags and `empty` is read as "1-".
+    scheme: "iob1", "iob2"; "plain": any tags, which are left alone; "auto": one of the first two, by what is there.
+    annotators: names with commas to keep; "" all; "-name,-name" all but these. Of columns, their numbers.
+    empty: a cell that means: this worker gave no tag. "" for none such.
+    encoding: a name, or GLOB=NAME parts as for a corpus (bert/corpus/text_files.py).
+    delimiter: "" a run of blanks or tabs; else as in TableSettings.
+    """
+
+    format: str = "auto"
+    words: str = "0"
+    tags: str = "-1"
+    scheme: str = "auto"
+    annotators: str = ""
+    empty: str = "?"
+    encoding: str = "utf-8"
+    delimiter: str = ""
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("format", FORMATS), ("scheme", SCHEMES)):
+            if getattr(self, name) not in allowed:
+                raise InputError(f"{name} {getattr(self, name)!r} must be one of {', '.join(allowed)}")
+        TableSettings(delimiter=self.delimiter)  # refuses what is no delimiter
+
+
+def check_tags(tags: Iterable[str | None], scheme: str, where: Callable[[int], str]) -> None:
+    """Refuses a tag that is none in its scheme; ``where``: index of a tag -> its place, for the message."""
+    for i, tag in enumerate(tags):
+        if tag is None or (tag if scheme == "plain" else is_tag(tag)):
+            if tag and not tag.isascii():
+                refuse_halves(tag, where(i))
+            continue
+        if not tag:
+            raise InputError(f"{where(i)}: a tag is empty; write one, or what the setting empty says, for no tag")
+        raise InputError(
+            f"{where(i)}: {short(tag)} is no tag; write {FORMS}, set tags and delimiter to where these are, or set "
+            "scheme to plain for tags of any other kind"
+        )
+
+
+def _neighbours(tags: Sequence[str | None]) -> Iterator[tuple[str | None, str]]:
+    """(tag before it, B or I) for each B and I; before the first word stands an O."""
+    pairs: Iterator[tuple[str | None, str | None]] = itertools.pairwise(["O", *tags])
+    yield from ((previous, tag) for previous, tag in pairs if tag is not None and tag != "O")
+
+
+def detect_scheme(rows: Iterable[Tagged]) -> str:
+    """The scheme of all tags of a file: "iob1" or "iob2".
+
+    A B where IOB1 would have an I settles it: IOB2, whatever else is wrong. Else an I that begins an entity means IOB1.
+    A file with neither is the same in both.
+    """
+    by_i = False
+    for row in rows:
+        for _, tags in row.annotations:
+            for previous, tag in _neighbours(tags):
+                if bio_tags.begins(previous, tag):
+                    if tag[0] == "B":
+                        return "iob2"
+                    by_i = True
+    return "iob1" if by_i else "iob2"
+
+
+def to_iob2(tags: Sequence[str | None], scheme: str) -> tuple[tuple[str | None, ...], int]:
+    """(tags in IOB2, how many were at fault): each I that begins an entity becomes B, a fault unless it is IOB1.
+
+    An I after None stays, for its B may be what the annotator left out. Plain tags are given back as they are.
+    """
+    if scheme == "plain":
+        return tuple(tags), 0
+    mended = tuple(bio_tags.repaired(tags))
+    strays = sum(a != b for a, b in zip(tags, mended, strict=True))
+    return mended, strays if scheme == "iob2" else 0
+
+
+def check_types(rows: Iterable[Tagged]) -> None:
+    """Refuses tags of which some have a type and some have none."""
+    seen: dict[bool, str] = {}
+    for row in rows:
+        for tag in {tag for _, tags in row.annotations for tag in tags if tag is not None and tag != "O"}:
+            seen.setdefault(bool(bio_tags.parse(tag)[1]), tag)
+        if len(seen) == 2:
+            raise InputError(
+                f"{row.place}: {seen[True]} has a type and {seen[False]} has none; give all entities a type, or none"
+            )

@@ -1,0 +1,38 @@
+"""The others in their own environments, where `make bench` has made them."""
+
+import pytest
+
+from bench import environments, rows
+from bench.turns import Peer
+
+PRETRAINING = ("--size=tiny", "--batch=2", "--length=32")
+FINETUNING = ("--step=finetune", "--size=tiny", "--lengths=sst2", "--count=8", "--batch=4")
+CLASSIFYING = ("--step=classify", *FINETUNING[1:])
+HALF = "--dtype=bfloat16"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        (rows.AS_SHIPPED, PRETRAINING),
+        (rows.GATHERED, (*PRETRAINING, HALF)),
+        (rows.COMPILED, PRETRAINING),
+        (rows.FLAX, PRETRAINING),
+        (rows.KERAS, PRETRAINING),
+        (rows.PADDED, FINETUNING),
+        (rows.PADDED, (*FINETUNING, HALF)),
+        (rows.PADDED, CLASSIFYING),
+        (rows.ONNX, CLASSIFYING),
+    ],
+)
+def test_another_runs(name, flags):
+    """The smallest size on a few rows."""
+    other = rows.OTHERS[name]
+    if not (environments.FOLDER / other.environment / "ready").exists():
+        pytest.skip("needs the environment that make bench makes")
+    command = [environments.python_of(other.environment), "-m", f"launch.bench.{other.module}"]
+    peer = Peer(name, [*command, *flags, *other.flags])
+    peer.run(2)
+    assert peer.stop() == 0
+    assert peer.seconds[0] > 0

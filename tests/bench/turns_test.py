@@ -1,0 +1,69 @@
+"""Timing in turns: what is timed, the processes that wait for orders, and the table."""
+
+import subprocess
+import sys
+
+import pytest
+
+from bench import gpu
+from bench.turns import Peer
+from bench.work import Work
+
+SERVED = """
+import json, time
+from bench import turns
+done = []
+turns.serve(lambda: time.sleep(0.01) or done.append(1), lambda: None, {"name": "sleeper", "device": "NVIDIA A100"},
+            lambda: len(done))
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "length", "mflops"), [("base", 128, 546), ("base", 512, 588), ("large", 128, 1880), ("large", 512, 1992)]
+)
+def test_arithmetic_of_a_token(size, length, mflops):
+    """The published counts for the pretraining step, forward and backward, to one per cent."""
+    assert Work(size, 4, length).flops / (4 * length) / 1e6 == pytest.approx(mflops, rel=0.01)
+
+
+def test_the_peak_of_a_process_is_its_own():
+    """A parent with 400 MB in memory starts a child that needs a tenth of that."""
+    held = b"x" * 400_000_000
+    program = "from launch.bench import turns; print(turns.resident())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert 0 < int(done.stdout) < len(held) / 2
+
+
+def test_a_process_runs_the_steps_that_it_is_told_to():
+    peer = Peer("sleeper", [sys.executable, "-c", SERVED])
+    for steps in (3, 5):
+        peer.run(steps)
+    peer.stop()
+    assert peer.peak_bytes == 1 + 3 + 5  # the first one, which is compiled, is not timed
+    assert all(0.01 <= seconds < 0.1 for seconds in peer.seconds)
+    assert peer.told["first_step_s"] >= 0.01
+    row = gpu.row(Work("tiny", 8, 64), peer)
+    assert row["of_peak"] == pytest.approx(row["tflops"] / 312)
+    assert "| tiny | 64 | 8 | sleeper |" in gpu.table([row, {**row, "error": "no memory"}])
+
+
+def test_a_process_that_breaks_is_named():
+    with pytest.raises(RuntimeError, match="broken ended with exit code 1 before it said anything"):
+        Peer("broken", [sys.executable, "-c", "raise SystemExit(1)"])
+
+
+def test_a_process_that_has_ended_takes_no_orders():
+    peer = Peer("gone", [sys.executable, "-c", "print('{}')"])
+    peer._process.wait()
+    with pytest.raises(RuntimeError, match="gone ended with exit code 0"):
+        peer.run(1)
+
+
+def test_our_step_runs():
+    """The smallest size on a batch of two rows."""
+    flags = ["--size=tiny", "--batch=2", "--length=32", "--dropout=0.0"]
+    peer = Peer("ours", [sys.executable, "-m", "bench.ours", *flags])
+    peer.run(2)
+    peer.stop()
+    assert len(peer.seconds) == 1
+    assert peer.told["jax"]

@@ -1,0 +1,11 @@
+import numpy as np
+
+from bert.store import ranges
+
+
+def test_every_position_of_every_range_in_the_order_given():
+    """Ranges may overlap, be empty, and go back; nothing gives nothing."""
+    found = ranges.positions(np.array([3, 9, 0, 4]), np.array([2, 0, 3, 1]))
+    assert found.dtype == np.int64
+    assert found.tolist() == [3, 4, 0, 1, 2, 4]
+    assert ranges.positions(np.zeros(0, np.int64), np.zeros(0, np.int64)).tolist() == []

@@ -1,0 +1,42 @@
+import re
+
+import pytest
+
+from bert.errors import InputError
+from bert.tokenizer.added_words import AddedWord, protected_word, read_added_word, special_word, split_protected
+
+
+def test_what_a_file_leaves_open():
+    """A plain text is special or not as the place says where it stands; special words are found as they are written."""
+    assert read_added_word("<e1>", "f", special=True) == AddedWord("<e1>", special=True, normalized=False)
+    assert read_added_word("<e1>", "f") == AddedWord("<e1>", special=False, normalized=True)
+    assert read_added_word({"content": "x", "special": True, "id": 7}, "f") == special_word("x")
+    given = {"__type": "AddedToken", "content": "x", "lstrip": True, "normalized": True, "special": True}
+    assert read_added_word(given, "f") == AddedWord("x", special=True, normalized=True, lstrip=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (7, "file: 7 is no added token"),
+        ("", "file: '' is no added token"),
+        ({"lstrip": True}, "file: {'lstrip': True} is no added token"),
+        ({"content": "x", "lstrip": "no"}, "file: lstrip of the added token 'x' is 'no'; it must be true or false"),
+    ],
+)
+def test_what_is_no_word_is_refused(value, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        read_added_word(value, "file")
+
+
+def test_only_unusual_rules_are_kept_apart():
+    """Special tokens as they always are leave no trace, and one that a file does not call special is special."""
+    words = [
+        special_word("[CLS]"),
+        AddedWord("[MASK]", lstrip=True),
+        protected_word("ab"),
+        AddedWord("ab cd", rstrip=True),
+    ]
+    protected, other = split_protected(words, ["[CLS]", "[MASK]"])
+    assert protected == ("ab",)
+    assert other == (AddedWord("[MASK]", special=True, lstrip=True), AddedWord("ab cd", rstrip=True))

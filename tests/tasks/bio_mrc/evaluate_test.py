@@ -1,0 +1,132 @@
+"""B/I/O spans on files: scores beside annotators, passages read worst, spans as lines and for MultiSpanQA's scorer."""
+
+import json
+import math
+
+import pytest
+
+from bert.errors import InputError
+from bert.prediction.bio_mrc import BioReading
+from tests.bert.prediction.table_model import tagger
+
+READING = BioReading(max_length=24, window_step=6, max_question=8)
+CONTEXT = "In  PARIS \r\n the City . \N{HUGGING FACE} caf\u00e9 in France"
+
+
+@pytest.fixture
+def model():
+    """paris and france begin a span, city goes on with one; its labels stand in an order of their own."""
+    return tagger(("O", "I", "B"), {"paris": "B", "france": "B", "city": "I", "the": "I"}, extra=READING.to_json())
+
+
+@pytest.fixture
+def run(commands):
+    return commands("bio_mrc")
+
+
+def asked(id, context, **spans):
+    """Annotator -> texts that he marked."""
+    marks = [
+        {"annotator": name, "spans": [[context.index(text), context.index(text) + len(text)] for text in texts]}
+        for name, texts in spans.items()
+    ]
+    return {"id": id, "question": "Where?", "context": context, "annotations": marks}
+
+
+ROWS = [
+    asked("right", CONTEXT, anna=["PARIS \r\n the City", "France"], ben=["PARIS \r\n the City", "France"]),
+    asked("half", "in paris and france", anna=["paris"], ben=[]),
+    asked("long", "a " * 60 + "in france", anna=["france"]),
+]
+
+
+@pytest.fixture
+def path(run):
+    return run.write("held.jsonl", "".join(json.dumps(row) + "\n" for row in ROWS))
+
+
+def test_scores_and_the_passages_read_worst(run, model, path):
+    found = run.evaluate(model, path)
+    values = {name: score["value"] for name, score in found.values["scores"].items()}
+    assert (values["n"], values["exact_match"]) == (3, pytest.approx(2 / 3))
+    # of "half" both answers are wrong: two are predicted, the majority of anna's one and ben's none is none
+    assert values["exact_precision"] == pytest.approx(3 / 5)
+    assert values["exact_recall"] == pytest.approx(3 / 4)
+    assert values["annotator_human"] == pytest.approx(4 / 5)  # anna has three spans there, ben two of them
+    # anna has 2, 1 and 1 spans, of which all are found; of her 4 and ben's 2 there are 5 and 4 predicted
+    each = found.values["annotators"]
+    assert {name: one["passages"] for name, one in each.items()} == {"anna": 3, "ben": 2}
+    assert each["anna"]["value"] == pytest.approx(8 / 9)
+    assert each["ben"]["value"] == pytest.approx(4 / 6)
+    assert "F1 with each annotator (passages): anna 0.889 (3), ben 0.667 (2)" in found.text
+    tokens = {"right": 12, "half": 4, "long": 62}
+    wrong = {"right": 0, "half": 1 + 0.5, "long": 0}  # france; half of the votes for paris
+    sure, other = -math.log(0.9), -math.log(0.05)
+    losses = {id: (tokens[id] - wrong[id]) * sure + wrong[id] * other for id in tokens}
+    assert values["n_tokens"] == sum(tokens.values())
+    assert values["nats_per_example"] == pytest.approx(sum(losses.values()) / 3, rel=1e-5)
+    assert values["cross_entropy"] == pytest.approx(sum(losses.values()) / sum(tokens.values()), rel=1e-5)
+    assert [row["id"] for row in found.values["worst"]] == ["long", "half", "right"]
+    assert found.values["worst"][1]["loss"] == pytest.approx(losses["half"], rel=1e-5)
+    assert found.values["worst"][1]["marked"] == {"anna": ["paris"], "ben": []}
+    assert "marked paris, predicted paris | france" in found.text
+    assert found.text.startswith(f"{path}: 3 rows read, 3 kept")
+    assert run.evaluate(model, path, batch_size=1).values == found.values
+    assert run.evaluate(model, path, annotators="ben").values["scores"]["n"]["value"] == 2
+
+
+def test_a_reader_that_marks_nothing_is_told(run, model, path):
+    rows = [asked("a", "a mat on it", anna=["mat"]), asked("b", "a mat", anna=[])]
+    found = run.evaluate(model, run.write("mats.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
+    assert "nothing for all 2 questions" in found.text
+    assert run.evaluate(model, path).values["constant_answer"] is None
+
+
+def test_spans_that_lie_across_pieces_are_told(run, model):
+    row = asked("a", "in paris and france", anna=["in par", "fran"], ben=["n"])
+    found = run.evaluate(model, run.write("cut.jsonl", json.dumps(row) + "\n"))
+    assert "spans" in found.text.splitlines()[1]
+    assert "were widened to its border" in found.text.splitlines()[1]
+
+
+def test_lines_say_where_the_spans_stand(run, model):
+    rows = [*ROWS, {"id": "empty", "question": "Where?", "context": "\u200b"}]
+    path = run.write("in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    written = run.predict(model, path, "out.jsonl", "jsonl")["out.jsonl"]
+    told = [json.loads(line) for line in written.splitlines()]
+    assert [one["id"] for one in told] == ["right", "half", "long", "empty"]
+    for row, one in zip(rows, told, strict=True):
+        for span in one["spans"]:
+            assert row["context"][span["start"] : span["end"]] == span["text"]
+            assert span["probability"] == pytest.approx(0.9, rel=1e-5)
+    assert [span["text"] for span in told[0]["spans"]] == ["PARIS \r\n the City", "France"]
+    assert [span["text"] for span in told[2]["spans"]] == ["france"]
+    assert told[3] == {"id": "empty", "spans": []}
+    detailed = run.predict(model, path, "out.jsonl", "jsonl", details=True)["out.jsonl"].splitlines()
+    tokens = json.loads(detailed[0])["tokens"]
+    assert [CONTEXT[token["start"] : token["end"]] for token in tokens[:4]] == ["In", "PARIS", "the", "City"]
+    assert (tokens[1]["B"], tokens[1]["O"]) == (pytest.approx(0.9), pytest.approx(0.05))
+    assert json.loads(detailed[3])["tokens"] == []
+    assert json.loads(detailed[0])["spans"] == told[0]["spans"]
+
+
+def test_the_file_for_multispanqas_scorer(run, model, path):
+    (text,) = run.predict(model, path, "out.json", "json").values()
+    assert json.loads(text) == {
+        "right": ["PARIS \r\n the City", "France"], "half": ["paris", "france"], "long": ["france"],
+    }  # fmt: skip
+
+
+def test_a_question_without_room_is_cut_and_told_by_its_id(run, model, path, caplog):
+    model.extra = BioReading(max_length=20, window_step=16, max_question=8).to_json()
+    run.predict(model, path, "out.jsonl", "jsonl")
+    assert "3 of 3 questions are longer than max_question, 1 tokens, and were cut (first" in caplog.text
+    assert "held.jsonl:1: question right)" in caplog.text
+
+
+def test_what_does_not_fit_is_refused(run, model, path):
+    with pytest.raises(InputError, match="format is 'csv'; it must be one of jsonl, json"):
+        run.predict(model, path, "out.csv", "csv")
+    model.labels = ("B-LOC", "I-LOC", "O")
+    with pytest.raises(InputError, match="tables: its labels are B-LOC, I-LOC, O; spans need B, I and O"):
+        run.evaluate(model, path)

@@ -1,0 +1,357 @@
+"""Questions: SQuAD files, which format a file has, what is kept and counted, faults in one line, and the split."""
+
+import gzip
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tasks.questions.question_rows import Annotation, Gold
+from tasks.questions.questions import for_scoring, for_training, passage_keys, split
+from tests.tasks.one_line import message_of, says_so
+from tests.tasks.questions.read_questions import fault, notes_of, read, texts
+
+CONTEXT = "café 🤗 in Paris,\r\n\r\nnot in  London. Paris is big. 𝒳!"
+
+
+def squad(*questions, context=CONTEXT, title="Cities"):
+    """The text of a SQuAD file with one paragraph."""
+    rows = [{"id": f"q{i}", "question": "Where?", **question} for i, question in enumerate(questions, 1)]
+    return json.dumps({"version": "1", "data": [{"title": title, "paragraphs": [{"context": context, "qas": rows}]}]})
+
+
+def answer(text, start):
+    return {"text": text, "answer_start": start}
+
+
+# What SQuAD files say
+
+
+def test_each_answer_is_a_vote_and_equal_ones_are_several(write):
+    given = [answer("in Paris", 7), answer("Paris", 10), answer("in Paris", 7)]
+    (question,) = read(write("a.json", squad({"answers": given}))).rows
+    assert question.annotations == (("1", ((7, 15),)), ("2", ((10, 15),)), ("3", ((7, 15),)))
+    assert (question.id, question.question, question.context, question.group) == ("q1", "Where?", CONTEXT, "Cities")
+
+
+@pytest.mark.parametrize("text", ["café", "🤗 in", "Paris,\r\n\r\nnot", "in  London", "𝒳!"])
+def test_offsets_are_code_points_of_the_text_as_it_is(write, text):
+    questions = read(write("a.json", squad({"answers": [answer(text, CONTEXT.index(text))]})))
+    assert texts(questions.rows[0]) == [(text,)]
+    assert not questions.report.notes
+
+
+def test_a_question_without_an_answer_has_one_annotator_who_found_nothing(write):
+    right = [{"answers": []}, {"answers": [], "is_impossible": True}, {"is_impossible": True}]
+    odd = {"answers": [answer("Paris", 10)], "is_impossible": True}
+    questions = read(write("a.json", squad(*right, odd)))
+    assert [row.annotations for row in questions.rows] == [(Annotation("1", ()),)] * 4
+    assert notes_of(questions) == {
+        "is_impossible though there are answers: trained as without one, scored by the answers": 1
+    }
+    assert [row.golds for row in questions.rows] == [(Gold("1", ()),)] * 3 + [(Gold("1", ("Paris",)),)]
+    assert for_training(questions).rows == questions.rows
+
+
+def test_wrong_offsets_move_to_the_one_place_or_are_for_scores_alone(write):
+    """London stands once; Paris twice; Rome never; a start below 0 must not count from the end."""
+    moved = [answer("London", 5), answer("𝒳!", -2), answer("café", 9_999), {"text": "big"}]
+    lost = [answer("Paris", 11), answer("Rome", 0), {"text": "Paris"}]
+    blank = [answer("  ", 28), answer("", -1)]
+    given = [{"answers": [*moved, *lost, *blank]}, {"answers": lost}, {"answers": [answer("Paris", 10)]}]
+    path = write("a.json", squad(*given))
+    questions = read(path)
+    trained = for_training(questions)
+    assert [row.id for row in trained.rows] == ["q1", "q3"]
+    assert texts(trained.rows[0]) == [("London",), ("𝒳!",), ("café",), ("big",), ()]
+    assert [one.annotator for one in trained.rows[0].annotations] == ["1", "2", "3", "4", "9"]
+    twice, nowhere, moved_to = (
+        "more than once in the passage",
+        "not in the passage",
+        "the one place of their text in the",
+    )
+    read_notes = {
+        f"answers whose position is {moved_to} passage (not at answer_start)": 3,
+        f"answers whose position is {moved_to} passage (no answer_start)": 1,
+        f"answers without a position for training ({twice}, not at answer_start)": 2,
+        f"answers without a position for training ({twice}, no answer_start)": 2,
+        f"answers without a position for training ({nowhere})": 2,
+        "answers without a position for training (blanks alone)": 1,
+        "answers with the text '', each a vote for no answer": 1,
+    }
+    assert notes_of(trained) == read_notes
+    reason = f"no position of an answer: {twice}, not at answer_start; {nowhere}; {twice}, no answer_start"
+    place = f"{path}: row 1, paragraph 1, question 2"
+    assert (trained.report.read, trained.report.kept, trained.report.dropped) == (3, 2, {reason: (1, place)})
+    scored = for_scoring(questions)
+    assert [[text for _, own in row.golds for text in own] for row in scored.rows] == [
+        [one["text"] for one in row["answers"]] for row in given
+    ]
+    assert (scored.report.read, scored.report.kept, scored.report.dropped) == (3, 3, {})
+    could_not = f"questions that are scored but could not be trained on ({reason})"
+    assert notes_of(scored) == read_notes | {could_not: 1}
+    kept = read(path, "if there")
+    assert [len(row.annotations) for row in kept.rows] == [5, 0, 1]
+    assert notes_of(kept)[f"{reason}, but kept"] == 1
+
+
+def test_an_answer_without_a_position_is_not_taken_for_no_answer(write):
+    """Beside votes for no answer: the question has an answer, of which training knows no place."""
+    lost, nothing = answer("it 's big", 0), answer("", 0)
+    given = [{"answers": [nothing, lost]}, {"answers": [lost, nothing, nothing]}, {"answers": [nothing]}]
+    path = write("a.json", squad(*given, {"answers": [nothing, answer("Paris", 10)]}))
+    assert [row.id for row in for_training(read(path)).rows] == ["q3", "q4"]
+    assert [len(row.golds) for row in read(path).rows] == [2, 3, 1, 2]
+    assert [row.id for row in for_training(read(path, annotators="1")).rows] == ["q1", "q3", "q4"]  # nobody says else
+
+
+def test_a_split_is_over_what_can_be_trained_on(write):
+    """Questions without a position change neither part's others; those of the validation part are scored."""
+    right = [{"title": f"t{i}", "context": "a b a", "id": f"r{i}", "question": "?", "answers": [answer("b", 2)]}
+             for i in range(12)]  # fmt: skip
+    lost = [row | {"id": f"l{i}", "answers": [answer("a", 1)]} for i, row in enumerate(right)]
+    alone = [lost[0] | {"id": "alone", "title": "alone"}]
+    more = split(read(write("a.json", json.dumps([*alone, *right, *lost]))), 0.3, 3)
+    fewer = split(read(write("b.json", json.dumps(right))), 0.3, 3)
+    for part, other in zip(more, fewer, strict=True):
+        assert [row.id for row in part.rows if not row.untrainable] == [row.id for row in other.rows]
+    assert [row.id for row in for_training(more[0]).rows] == [row.id for row in fewer[0].rows]
+    report = for_training(more[0]).report
+    assert report.kept + sum(report.elsewhere.values()) + sum(n for n, _ in report.dropped.values()) == report.read
+    assert {row.id[1:] for row in more[1].rows} == {row.id[1:] for row in fewer[1].rows}
+    assert len(more[1].rows) == 2 * len(fewer[1].rows)
+    nothing = read(write("c.json", json.dumps(lost)))
+    assert says_so(
+        r"c\.json: none of 12 questions can be used \(no position of an answer", message_of(for_training, nothing)
+    )
+
+
+def test_a_list_of_articles_and_flat_rows_are_the_same_questions(write):
+    """The official form; the list alone; rows as `datasets` writes them, in a list and an object a line."""
+    given = [{"answers": [answer("Paris", 10), answer("London", 27)]}, {"answers": []}]
+    official = json.loads(squad(*given))
+    rows = []
+    for row in official["data"][0]["paragraphs"][0]["qas"]:
+        columns = {name: [one[name] for one in row["answers"]] for name in ("text", "answer_start")}
+        rows.append({**row, "title": "Cities", "context": CONTEXT, "answers": columns})
+    files = [
+        write("a.json", json.dumps(official)),
+        write("b.json.gz", gzip.compress(json.dumps(official, indent=1).encode("utf-8-sig"))),
+        write("c.json", json.dumps(official["data"])),
+        write("d.json", json.dumps(rows)),
+        write("e.jsonl", "\r\n".join(map(json.dumps, rows))),
+        write("f.json", "\n\n".join(map(json.dumps, rows))),
+    ]
+    found = [[row._replace(place="") for row in read(path).rows] for path in files]
+    assert len(found[0]) == 2
+    assert found.count(found[0]) == len(files)
+
+
+# Which are kept
+
+
+@pytest.mark.parametrize("context", ["", "  ", "\u200b", "\u200b \ufeff\r\n"])
+def test_passages_with_nothing_to_see_keep_their_id_unless_they_must_teach(write, context):
+    path = write("a.json", squad({"answers": []}, context=context))
+    for labelled in ("if there", "no"):
+        questions = read(path, labelled)
+        assert [(row.id, row.context) for row in questions.rows] == [("q1", context)]
+        assert notes_of(questions) == {"no passage, but kept": 1}
+    assert says_so(r"a\.json: none of 1 questions can be .* \(no passage: 1\)", message_of(for_training, read(path)))
+
+
+def test_annotations_are_not_looked_at_where_nobody_wants_them(write):
+    questions = read(write("a.json", squad({"answers": "yes"}, {})), "no")
+    assert [row.annotations for row in questions.rows] == [(), ()]
+    assert not questions.report.notes
+
+
+def test_a_question_without_the_field_answers_is_not_annotated(write):
+    path = write("a.json", squad({}, {"answers": []}, {"answers": None}))
+    questions = read(path)
+    assert [row.id for row in questions.rows] == ["q2"]
+    assert questions.report.dropped == {"no annotation": (2, f"{path}: row 1, paragraph 1, question 1")}
+
+
+def test_annotators_are_chosen_by_name(write):
+    path = write("a.json", squad({"answers": [answer("Paris", 10)] * 3}, {"answers": [answer("Paris", 10)]}))
+
+    def names(annotators, labelled="needed"):
+        questions = read(path, labelled, annotators=annotators)
+        return [[one.annotator for one in row.annotations] for row in questions.rows], questions.report
+
+    assert names("")[0] == [["1", "2", "3"], ["1"]]
+    assert names(" 1, 3 ")[0] == [["1", "3"], ["1"]]
+    assert names("-1,-3")[0] == [["2"]]
+    assert names("-1,-3")[1].dropped["none of its annotators is kept"][0] == 1
+    assert names("-1", "if there")[0] == [["2", "3"], []]
+    assert "annotators 7: no question has them; there are 1, 2, 3" in names("1,7")[1].notes
+    assert says_so(r"none of 2 questions .*kept: 2\); annotators 7: no question has them;", fault(path, annotators="7"))
+
+
+def test_half_characters_become_one_replacement_each_so_that_offsets_stay(write):
+    context = "a\ud83d\ud83d b \udc00c"
+    questions = read(write("a.json", squad({"answers": [answer("\udc00c", 6)]}, context=context)))
+    assert questions.rows[0].context == "a\ufffd\ufffd b \ufffdc"
+    assert texts(questions.rows[0]) == [("\ufffdc",)]
+    assert sum(notes_of(questions).values()) == 2  # of the context and of the answer
+    assert "U+FFFD" in str(questions.report)
+
+
+def test_ids_may_be_numbers_and_questions_may_come_from_the_settings(write):
+    path = write("a.json", squad({"id": 7, "question": None, "answers": []}, {"question": "", "answers": []}))
+    asked = read(path, question="Which?").rows
+    assert [(row.id, row.question) for row in asked] == [("7", "Which?"), ("q2", "Which?")]
+    assert says_so("question 1: has no question; write it there, or set question", fault(path))
+    empty = read(write("b.json", squad({"question": "", "answers": []})))
+    assert (empty.rows[0].question, notes_of(empty)) == ("", {"questions without a text": 1})
+    twice = write("c.json", squad({"id": 1, "answers": []}, {"id": "1", "answers": []}))
+    assert says_so(r"question 2: the id '1' is also that of .*c\.json: .*question 1; make ids unique", fault(twice))
+
+
+# Faults
+
+FAULTS = [
+    ("none.json", "", r"none\.json: no questions in it"),
+    ("empty.json", '{"data": []}', r"empty\.json: no questions in it"),
+    ("bare.json", '{"data": [{"paragraphs": []}]}', r"bare\.json: no questions in it"),
+    ("cut.json", '{"data":\n [{"paragraphs":\n', r"cut\.json:2: not JSON \(Expecting value, column 17\)"),
+    ("deep.json", "[" * 100_000, r"deep\.json: not JSON"),
+    ("twice.json", '{"data": [],\n "data": []}', r"twice\.json: not JSON \(the name 'data' stands twice"),
+    ("line.json", '{"id": "a", "context": "b"}\n{"id": \n', r"line\.json:2: not JSON .*each line must hold one object"),
+    ("names.json", '{"version": "1.1",\n "rows": 3}', r"names\.json: no list 'data' \(it holds version, rows\); wri"),
+    ("three.json", "3", r"three\.json: no list 'data' \(3\)"),
+    ("texts.json", '["a"]', r"texts\.json: row 1: 'a' is no object; it must be like"),
+    ("other.json", '[{"text": "a", "label": 1}]', r"other\.json: row 1: has text, label; no format .* see squad, mul"),
+    ("table.csv", "id,question\n1,a\n", r"table\.csv: \.csv files are not read as questions; write it as json lines"),
+    ("table.txt", "id,question\n1,a\n", r"table\.txt:1: not JSON .*; questions are read from SQuAD json or json lines"),
+    ("a.zip", b"PK\x03\x04", r"a\.zip: \.zip files are not read as questions; unpack it first"),
+    ("latin.json", b'[{"context": "caf\xe9"}]', r"latin\.json, byte 17 \(line 1\): 0xE9 is not UTF-8; set encoding"),
+    ("p.json", '[{"paragraphs": {}}]', r"p\.json: row 1: paragraphs \{\} is no list; it must be a list of objects"),
+    ("c.json", '[{"paragraphs": [{"qas": []}]}]', r"c\.json: row 1, paragraph 1: context is missing; each"),
+    ("qas.json", '[{"paragraphs": [{"context": ""}]}]', r"qas\.json: row 1, paragraph 1: qas is missing"),
+    ("q.json", '[{"paragraphs": [{"context": "", "qas": [7]}]}]', r"q\.json: row 1, .*, question 1: 7 is no object"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "says"), FAULTS, ids=[fault[0] for fault in FAULTS])
+def test_a_fault_is_told_in_one_line(write, name, content, says):
+    assert says_so(says, fault(write(name, content)))
+
+
+QUESTION_FAULTS = [
+    ({"id": None}, "id is missing"),
+    ({"id": float("nan")}, "id nan must be text or a whole number; write it in quotes"),
+    ({"id": True}, "id True must be text or a whole number"),
+    ({"answers": "yes"}, "answers 'yes' is no list; it must be a list of answers like"),
+    ({"answers": ["b"]}, r"answer 1: 'b' is no object; it must be like \{'text'"),
+    ({"answers": [answer("b", "2")]}, "answer 1: answer_start '2' must be a whole number, in code points"),
+    ({"answers": {"text": ["b"], "answer_start": []}}, "answers: 1 of text but 0 of answer_start"),
+    ({"is_impossible": "no"}, "is_impossible 'no' must be true or false"),
+]
+
+
+@pytest.mark.parametrize(("question", "says"), QUESTION_FAULTS)
+def test_a_fault_in_a_question_is_told_in_one_line(write, question, says):
+    assert says_so(rf"a\.json: row 1, paragraph 1, question 1: {says}", fault(write("a.json", squad(question))))
+
+
+def test_paths_and_settings_that_make_no_sense(write, tmp_path):
+    path = write("train.json", squad({"answers": []}))
+    assert says_so(r"trian\.json: no such file .*beside it: train\.json", fault(tmp_path / "trian.json"))
+    assert says_so(r": a folder with train\.json; name a file of questions", fault(tmp_path))
+    assert says_so("format 'squat' must be one of auto, squad, mul", fault(path, format="squat"))
+    assert says_so("annotators '1,-2': name those to keep, or with a -", fault(path, annotators="1,-2"))
+    assert says_so("labelled 'yes' must be one of needed, if there, no", fault(path, "yes"))
+
+
+# The split
+
+
+def articles(*sizes):
+    """Rows of a file with articles of so many questions."""
+    names = [(f"t{i}", f"{i}.{j}") for i, size in enumerate(sizes) for j in range(size)]
+    rows = [
+        {"title": title, "context": f"a {title}", "id": name, "question": "?", "answers": []} for title, name in names
+    ]
+    return json.dumps(rows)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7])
+def test_the_split_keeps_articles_whole(write, seed):
+    questions = read(write("a.json", articles(3, 1, 2, 5, 1, 1, 4, 2)))
+    train, validation = parts = split(questions, 0.25, seed)
+    assert {row.group for row in train.rows}.isdisjoint(row.group for row in validation.rows)
+    assert len({row.group for row in validation.rows}) == 2
+    order = {row.id: i for i, row in enumerate(questions.rows)}
+    for part in parts:
+        assert [row.id for row in part.rows] == sorted((row.id for row in part.rows), key=order.__getitem__)
+        assert (part.report.read, part.report.kept, part.report.dropped) == (19, len(part.rows), {})
+        assert sum(part.report.elsewhere.values()) == 19 - len(part.rows)
+    assert len(train.rows) + len(validation.rows) == 19
+    assert split(questions, 0.25, seed) == parts
+
+
+def test_other_seeds_split_otherwise_and_bad_shares_are_refused(write):
+    questions = read(write("a.json", articles(*[1] * 20)))
+    assert len({tuple(row.id for row in split(questions, 0.5, seed)[1].rows) for seed in range(5)}) == 5
+    for share in (0, 1, -0.1, float("nan")):
+        assert says_so("must be above 0 and below 1", message_of(split, questions, share, 0))
+    assert says_so("20 articles or documents are too few to split off 0.01", message_of(split, questions, 0.01, 0))
+    one, two = (read(write("b.json", articles(*sizes))) for sizes in [(9,), (3, 3)])
+    assert says_so("1 articles or documents are too few", message_of(split, one, 0.9, 0))
+    assert [len(part.rows) for part in split(two, 0.99, 0)] == [3, 3]
+
+
+def test_articles_with_the_same_passage_stay_in_one_part(write):
+    """Each passage stands in two articles, with other blanks; which part an article is in is a function of the seed."""
+    rows = [
+        {"title": f"t{i}{side}", "context": f"The {side * ' '}passage {i}", "id": f"{i}{side}"}
+        | {"question": "?", "answers": []}
+        for side in range(2)
+        for i in range(20)
+    ]  # fmt: skip
+    questions = read(write("a.json", json.dumps(rows)))
+    train, validation = split(questions, 0.2, 0)
+    assert not set(passage_keys(train)) & set(passage_keys(validation))
+    assert len(validation.rows) == 8
+    assert any("share a passage" in note for note in train.report.notes)
+    apart = split(questions, 0.2, 0, equal_apart=True)[1]
+    order = np.random.default_rng(0).permutation(40)[:8]
+    assert [row.group for row in apart.rows] == [rows[i]["title"] for i in sorted(order)]
+    same = read(write("b.json", json.dumps([row | {"context": "a"} for row in rows])))
+    assert len(split(same, 0.2, 0)[1].rows) == 8  # all share it
+
+
+# Real files, as the README beside the data counts them
+
+
+def test_squad_dev(shared):
+    questions = read(shared / "data/squad_v1.1/dev-v1.1.json.gz")
+    assert (questions.report.read, questions.report.kept, questions.report.notes) == (10_570, 10_570, ())
+    votes = Counter(len(row.annotations) for row in questions.rows)
+    assert votes == {3: 8490, 5: 1147, 4: 759, 2: 136, 6: 35, 1: 3}
+    distinct = Counter(len({one.spans for one in row.annotations}) for row in questions.rows)
+    assert distinct == {1: 4809, 2: 4125, 3: 1427, 4: 169, 5: 40}
+    train, validation = split(questions, 0.25, 0)
+    assert [len({row.group for row in part.rows}) for part in (train, validation)] == [36, 12]
+
+
+def test_half_of_squad_2(shared):
+    questions = read(shared / "data/squad_v2_halfdev/dev-v2.0.json.gz")
+    assert (questions.report.kept, questions.report.dropped, questions.report.notes) == (6078, {}, ())
+    nothing = [row for row in questions.rows if row.annotations == (Annotation("1", ()),)]
+    assert len(nothing) == 3168
+    assert Counter(len(row.annotations) for row in questions.rows) == {1: 3168, 3: 2037, 5: 479, 4: 341, 2: 34, 6: 19}
+
+
+@pytest.mark.parametrize("language", ["ar", "de", "en", "ru", "zh"])
+def test_xquad(shared, language):
+    path = shared / f"data/xquad/xquad.{language}.json.gz"
+    questions = read(path)
+    assert (questions.report.kept, questions.report.dropped, questions.report.notes) == (1190, {}, ())
+    assert len({row.group for row in questions.rows}) == 48
+    given = json.loads(gzip.decompress(path.read_bytes()))["data"]
+    asked = [question for article in given for paragraph in article["paragraphs"] for question in paragraph["qas"]]
+    assert [texts(row) for row in questions.rows] == [[(question["answers"][0]["text"],)] for question in asked]

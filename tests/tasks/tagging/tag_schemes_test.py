@@ -1,0 +1,134 @@
+"""Tags in files: which are refused, IOB1 and IOB2, types."""
+
+import random
+
+import pytest
+
+from tasks.tagging.tag_schemes import (
+    Tagged,
+    TagSettings,
+    check_tags,
+    check_types,
+    detect_scheme,
+    to_iob2,
+)
+from tests.tasks.one_line import message_of, says_so
+
+
+def row(*annotations, place="a.txt:1"):
+    tags = tuple((str(i), tuple(one.split())) for i, one in enumerate(annotations, 1))
+    return Tagged(("w",) * len(tags[0][1]), tags, place, "1")
+
+
+def in_iob1(tags):
+    """IOB1 by its definition, from IOB2."""
+    after_own = [before != "O" and before[2:] == tag[2:] for before, tag in zip(["O", *tags[:-1]], tags, strict=True)]
+    return ["I" + tag[1:] if tag[0] == "B" and not own else tag for tag, own in zip(tags, after_own, strict=True)]
+
+
+def random_iob2(rng, types):
+    tags = []
+    while len(tags) < rng.randint(1, 12):
+        if rng.random() < 0.4:
+            tags.append("O")
+        else:
+            kind = rng.choice(types)
+            tags += ["B" + kind] + ["I" + kind] * rng.randint(0, 2)
+    return tags
+
+
+@pytest.mark.parametrize("types", [("",), ("-PER", "-LOC", "-a-b")])
+def test_iob2_to_iob1_and_back(types):
+    rng = random.Random(0)
+    for _ in range(300):
+        tags = random_iob2(rng, types)
+        assert to_iob2(in_iob1(tags), "iob1") == (tuple(tags), 0)
+        assert to_iob2(tags, "iob2") == (tuple(tags), 0)
+
+
+@pytest.mark.parametrize(
+    ("tags", "mended", "strays"),
+    [
+        ("I-X I-X O", "B-X I-X O", 1),
+        ("O I-X B-Y I-X I-X", "O B-X B-Y B-X I-X", 2),
+        ("B-X I-Y I-Y", "B-X B-Y I-Y", 1),
+        ("B I O I I", "B I O B I", 1),
+    ],
+)
+def test_an_i_that_continues_nothing_becomes_b(tags, mended, strays):
+    assert to_iob2(tags.split(), "iob2") == (tuple(mended.split()), strays)
+    assert to_iob2(tags.split(), "iob1") == (tuple(mended.split()), 0)  # there it is no fault
+    assert to_iob2(tags.split(), "plain") == (tuple(tags.split()), 0)
+
+
+def test_nothing_is_known_of_an_i_after_a_missing_tag():
+    assert to_iob2((None, "I-X", None, "I-Y", "I-X"), "iob2") == ((None, "I-X", None, "I-Y", "B-X"), 1)
+    assert detect_scheme([row("O")._replace(annotations=(("1", (None, "I-X")),))]) == "iob2"
+
+
+@pytest.mark.parametrize(
+    ("rows", "scheme"),
+    [
+        ([row("O O")], "iob2"),
+        ([row("I-X O")], "iob1"),
+        ([row("O I-X B-X I-X"), row("B-X I-X")], "iob2"),  # the second begins with B
+        ([row("O I-X B-X I-X"), row("I-Y I-X")], "iob1"),
+        ([row("B-X O I-X")], "iob2"),
+        ([row("O I", "B O")], "iob2"),  # by the second annotator
+        ([row("I-X B-Y")], "iob2"),
+        ([row("I B I")], "iob1"),
+    ],
+)
+def test_the_scheme_is_found(rows, scheme):
+    assert detect_scheme(rows) == scheme
+
+
+def test_a_random_file_is_known_by_its_scheme():
+    rng = random.Random(1)
+    sentences = [random_iob2(rng, ("-X", "-Y")) for _ in range(50)]
+    assert detect_scheme([row(" ".join(tags)) for tags in sentences]) == "iob2"
+    assert detect_scheme([row(" ".join(in_iob1(tags))) for tags in sentences]) == "iob1"
+
+
+@pytest.mark.parametrize("tag", ["O", "B", "I", "B-PER", "I-a-b", "B-人"])
+def test_tags(tag):
+    check_tags([None, tag], "auto", str)
+
+
+@pytest.mark.parametrize(
+    "tag", ["B_PER", "b-per", "o", "0", "S-PER", "B-", "B- X", "PER", "NNP", "OO", "O-PER", "B-X\n"]
+)
+def test_other_texts_are_no_tags(tag):
+    said = message_of(check_tags, ["O", tag], "iob1", lambda i: f"a.txt:{i}")
+    assert says_so(r"^a\.txt:1: .* is no tag; write O, B, I, B-TYPE and I-TYPE, .*scheme to plain", said)
+    check_tags([tag], "plain", str)
+
+
+def test_a_tag_with_half_a_character_is_refused():
+    """No file in UTF-8 could hold the names of such a model's classes."""
+    said = message_of(check_tags, ["O", "x\ud800"], "plain", lambda i: f"a.txt:{i}")
+    assert says_so(r"^a\.txt:1: .* has half a character \(a lone surrogate\); write the whole one", said)
+
+
+def test_an_empty_tag_is_none_in_any_scheme():
+    for scheme in ("plain", "auto"):
+        assert says_so("^0: a tag is empty; ", message_of(check_tags, [""], scheme, str))
+
+
+def test_types():
+    for rows in ([row("O O"), row("B-X I-X")], [row("O O"), row("B I")], []):
+        check_types(rows)
+    mixed = [row("B O"), row("O", "I-X", place="a.txt:9")]
+    assert says_so(r"a\.txt:9: I-X has a type and B has none", message_of(check_types, mixed))
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"format": "csv"}, "format 'csv' must be one of auto, columns, lines, workers"),
+        ({"scheme": "bio"}, "scheme 'bio' must be one of auto, iob1, iob2, plain"),
+        ({"delimiter": "[:"}, "is no regular expression"),
+    ],
+)
+def test_settings_that_make_no_sense(settings, says):
+    assert says_so(says, message_of(lambda: TagSettings(**settings)))
