@@ -1,10 +1,13 @@
-"""The two exceptions that a person sees as one line instead of a traceback; texts of others in them; failed writes."""
+"""Errors shown to the user as a single line: the two exceptions, checks of settings, text of others in messages."""
 
+import difflib
 import errno
+import numbers
+import operator
 import os
 import reprlib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 _SHORT = reprlib.Repr()
@@ -18,6 +21,44 @@ class InputError(ValueError):
 
 class RunError(RuntimeError):
     """A run that cannot go on, in one line with the way out. Commands exit with code 1."""
+
+
+def check_choice(name: str, value: Any, allowed: Collection[str], *, hint: str = "") -> None:
+    """Raises InputError where a setting is none of the values allowed; the message suggests the nearest one."""
+    if value not in allowed:
+        near = difflib.get_close_matches(str(value), allowed, n=1)
+        guess = f"; did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"{name} is {value!r:.100}; it must be one of {', '.join(allowed)}{guess}{hint}")
+
+
+def check_range(
+    name: str,
+    value: Any,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+    below: float | None = None,
+    whole: bool = False,
+    hint: str = "",
+) -> None:
+    """Raises InputError where a setting is no number within the bounds (NaN is within none), or not whole.
+
+    ``hint`` ends the message, such as "; BERT uses 0.15".
+    """
+    bounds = {
+        "at least": (operator.ge, at_least),
+        "above": (operator.gt, above),
+        "at most": (operator.le, at_most),
+        "below": (operator.lt, below),
+    }
+    bounds = {words: bound for words, bound in bounds.items() if bound[1] is not None}
+    kind = numbers.Integral if whole else numbers.Real
+    fits = isinstance(value, kind) and not isinstance(value, bool)
+    if not fits or not all(compare(value, limit) for compare, limit in bounds.values()):
+        rule = " and ".join(f"{words} {limit:,}" for words, (_, limit) in bounds.items())
+        what = "a whole number, " if whole else "" if fits else "a number, "
+        raise InputError(f"{name} is {value!r:.100}; it must be {what}{rule}{hint}")
 
 
 def printable(text: str, *, lines: bool = False) -> str:
