@@ -34,14 +34,14 @@ def test_other_values_are_refused_with_the_rule(value, bounds, rule):
         check_range("rate", value, **bounds, hint="; BERT uses 0.15")
     message = str(caught.value)
     assert message.startswith(f"rate is {value!r}; it must be ")
-    assert message.endswith(f"{rule}; BERT uses 0.15")
+    assert rule in message and message.endswith("; BERT uses 0.15")
 
 
 def test_a_choice_is_suggested_by_its_spelling():
     check_choice("loop", "scan", ("scan", "unroll"))
-    with pytest.raises(InputError, match="loop is 'unrol'.*did you mean 'unroll'"):
+    with pytest.raises(InputError, match=r"'unrol';.*did you mean 'unroll'"):
         check_choice("loop", "unrol", ("scan", "unroll"))
-    with pytest.raises(InputError, match="is None; .*one of scan, unroll$"):
+    with pytest.raises(InputError, match=r"None; .*one of scan, unroll$"):
         check_choice("loop", None, ("scan", "unroll"))
 
 
