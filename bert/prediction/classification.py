@@ -6,7 +6,7 @@ Training such a model is tasks/classification/job.py. Axes: N example, C class.
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +15,10 @@ from bert.data import examples
 from bert.data.examples import Encoded
 from bert.errors import InputError
 from bert.prediction import scores
+from bert.target_kinds import Kind
 from bert.tokenizer import sequences
 from bert.tokenizer.tokenizer import Tokenizer
 
-Kind = Literal["class", "classes", "number"]  # one label, several labels, a number
-KINDS: tuple[Kind, ...] = ("class", "classes", "number")
 KEY = "classification"  # of config.json
 _PROBLEM_TYPES: dict[Kind, str] = {  # transformers' names, in its "problem_type"
     "class": "single_label_classification",

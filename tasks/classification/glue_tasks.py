@@ -9,7 +9,7 @@ Metrics and the names of submission files: Wang et al. 2018, and the FAQ of glue
 import dataclasses
 from collections.abc import Mapping
 
-from bert.prediction.classification import Kind
+from bert.target_kinds import Kind
 
 Choice = tuple[str, ...]  # files that make up a split together
 

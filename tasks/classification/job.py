@@ -20,8 +20,9 @@ from bert.model import losses
 from bert.model.blocks import Array
 from bert.model.heads import SequenceHead
 from bert.prediction import classification, scores
-from bert.prediction.classification import Kind, Reading
+from bert.prediction.classification import Reading
 from bert.prediction.scores import Devices
+from bert.target_kinds import Kind
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from bert.errors import InputError
-from bert.prediction.classification import Kind
+from bert.target_kinds import Kind
 from tasks.classification import glue
 from tasks.files import examples
 from tasks.files.examples import Examples

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bert.errors import InputError, printable
-from bert.prediction.classification import Kind
+from bert.target_kinds import Kind
 from tasks.files import held_out
 from tasks.files.equal_texts import first_of_equal, key_of
 from tasks.files.label_kinds import ColumnSettings

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from bert.errors import InputError, listed
-from bert.prediction.classification import KINDS, Kind
+from bert.target_kinds import KINDS, Kind
 from tasks.files import label_lists, look_alikes, printed
 from tasks.files import labels as cells
 from tasks.files.label_numbers import are_several, has_decimal_commas, is_number, is_number_otherwise, number

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bert.errors import InputError, listed
-from bert.prediction.classification import Kind
+from bert.target_kinds import Kind
 from tasks.files import labels as cells
 from tasks.files import printed
 from tasks.files.label_numbers import is_number, is_number_otherwise

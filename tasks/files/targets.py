@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bert.errors import InputError, listed
-from bert.prediction.classification import Kind
+from bert.target_kinds import Kind
 from tasks.files import label_kinds, label_lists, label_numbers
 from tasks.files import labels as cells
 from tasks.files.label_kinds import ColumnSettings
