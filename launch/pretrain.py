@@ -109,9 +109,8 @@ def build(
         )
     mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices)
     sharding.check_batch_size(config.batch_size, mesh, config.micro_batches)
-    unset = {name: config.examples[name] or None for name in ("max_examples", "mask_budget")}
     examples = BatchSettings(
-        batch_size=config.batch_size, max_length=config.max_length, seed=config.seed, **{**config.examples, **unset}
+        batch_size=config.batch_size, max_length=config.max_length, seed=config.seed, **config.examples
     )
     setup = Setup(
         model=Model(model_config, task.head(model_config)),

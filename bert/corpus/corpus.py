@@ -23,7 +23,7 @@ from bert.corpus.layout import (
     resolve_layout,
     share_inside_sentences,
 )
-from bert.errors import InputError, printable
+from bert.errors import InputError, check_choice, printable
 from bert.tokenizer.wordpiece import clean
 
 # Shorter files are too short to tell their layout: they are judged together with their folder.
@@ -49,11 +49,10 @@ class CorpusSettings:
     sentences: str = "auto"
     language: str = "en"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         choices = {"documents": ("auto", "blank_lines", "file"), "sentences": ("auto", "lines", "split", "wrapped")}
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise InputError(f"{name} {getattr(self, name)!r} must be one of {', '.join(allowed)}")
+            check_choice(name, getattr(self, name), allowed)
 
 
 class Corpus:

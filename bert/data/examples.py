@@ -15,7 +15,7 @@ import numpy as np
 
 from bert.data import packing, rows
 from bert.data.rows import Batch
-from bert.errors import InputError
+from bert.errors import check_range
 
 _TOKENS_OF_AN_EXAMPLE = 8  # a row of T positions holds T / 8 examples at most
 _LOOKED_AT = 64  # batches whose rows are counted
@@ -74,25 +74,17 @@ def take(examples: Encoded, chosen: Sequence[int]) -> Encoded:
 
 @dataclasses.dataclass(frozen=True)
 class ExampleSettings:
-    """How examples become batches. Raises InputError for a value below 1.
+    """How encoded examples become batches. InputError names a value below 1."""
 
-    Attributes:
-      batch_size: examples in a batch of training; rows in one of prediction.
-      max_length: tokens in a row at most.
-      packed: several examples in a row.
-      row_unit: rows of a batch are a multiple of it (devices that share them, times micro-batches).
-    """
+    batch_size: int  # examples in a batch of training; rows in one of prediction
+    max_length: int  # tokens a row, special tokens among them
+    packed: bool = True  # several short examples in a row: the same results, less work
+    seed: int = 0  # of the data order
+    row_unit: int = 1  # rows of a batch are a multiple of it (devices that share them, times micro-batches)
 
-    batch_size: int
-    max_length: int
-    packed: bool = True
-    seed: int = 0
-    row_unit: int = 1
-
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("batch_size", "max_length", "row_unit"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 1")
+            check_range(name, getattr(self, name), at_least=1, whole=True)
 
     @property
     def examples_in_row(self) -> int:

@@ -1,4 +1,4 @@
-"""Every setting of a batch, checked in one place."""
+"""The settings of a batch of pretraining, declared and checked once."""
 
 from __future__ import annotations
 
@@ -7,62 +7,41 @@ import dataclasses
 import numpy as np
 
 from bert.data import masking, pairs
-from bert.errors import InputError
+from bert.errors import InputError, check_choice, check_range
 
 
 @dataclasses.dataclass(frozen=True)
 class BatchSettings:
-    """What a batch looks like; every value is checked here.
+    """What a batch of pretraining looks like. Each value is checked; InputError names the first wrong one."""
 
-    batch_size: rows of the global batch.
-    max_length: tokens in a row.
-    objective: "nsp", "sop" or "none" (`pairs.py`).
-    packed: several examples in a row.
-    max_examples: the most examples in a packed row; None: an eighth of max_length.
-    mask_rate: share of the tokens to predict; mask_share of these become [MASK], random_share a random token, the
-      rest stay (0.15, 0.8, 0.1: Devlin et al. 2018, section 3.1).
-    whole_words: choose whole words.
-    mask_budget: masked positions in a row (P). None: the rounded rate of a full row and one more (20 at 128, 78 at
-      512; Google's settings are 20 and 77), for each example of a packed row rounds its own number. A smaller budget
-      lowers the rate of every example, at random places.
-    short_probability: share of shortened examples (0.1: Google's `short_seq_prob`).
-    seed: of pairs, order and masks.
-    """
+    batch_size: int  # rows over all devices
+    max_length: int  # tokens a row, [CLS] and [SEP] among them
+    objective: pairs.Objective = "nsp"  # nsp: next sentence; sop: sentence order (ALBERT); none: no pairs (RoBERTa)
+    packed: bool = True  # several short examples in a row
+    max_examples: int = 0  # of them in a row at most; 0: an eighth of max_length
+    mask_rate: float = 0.15  # share of tokens chosen for prediction; BERT section 3.1
+    mask_share: float = 0.8  # of the chosen: replaced by [MASK]
+    random_share: float = 0.1  # of the chosen: replaced by a random token; the rest stay
+    whole_words: bool = False  # choose whole words instead of single pieces
+    # Predictions a row at most; fewer than the rate needs lower it for every example, at random places. 0: what the
+    # rate needs, rounded, and one more for the examples of a packed row (20 at 128, 78 at 512; Google: 20 and 77).
+    mask_budget: int = 0
+    short_probability: float = 0.1  # share of examples with a random shorter length; BERT
+    seed: int = 0  # of pairs, data order and masks
 
-    batch_size: int
-    max_length: int
-    objective: pairs.Objective = "nsp"
-    packed: bool = True
-    max_examples: int | None = None
-    mask_rate: float = 0.15
-    mask_share: float = 0.8
-    random_share: float = 0.1
-    whole_words: bool = False
-    mask_budget: int | None = None
-    short_probability: float = 0.1
-    seed: int = 0
-
-    def __post_init__(self):
-        if self.objective not in pairs.OBJECTIVES:
-            raise InputError(f"objective {self.objective!r} is unknown; choose one of {', '.join(pairs.OBJECTIVES)}")
+    def __post_init__(self) -> None:
+        check_choice("objective", self.objective, pairs.OBJECTIVES)
         for name, low, high in (
             ("batch_size", 1, 1 << 20),
             ("max_length", 8, masking.MAX_LENGTH),
-            ("max_examples", 1, self.max_length),
-            ("mask_budget", 1, self.max_length),
-            ("seed", 0, (1 << 32) - 1),  # of more bits JAX would take the lowest 32 alone
+            ("max_examples", 0, self.max_length),
+            ("mask_budget", 0, self.max_length),
+            ("seed", 0, (1 << 32) - 1),  # JAX would take only the lowest 32 of more bits
         ):
-            value = getattr(self, name)
-            if value is None and name in ("max_examples", "mask_budget"):
-                continue
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
-                unset = ", or not set (in a config file 0)" if name in ("max_examples", "mask_budget") else ""
-                raise InputError(f"{name} {value!r} must be a whole number from {low:,} to {high:,}{unset}")
+            check_range(name, getattr(self, name), at_least=low, at_most=high, whole=True)
         for name in ("mask_share", "random_share", "short_probability"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"{name} {getattr(self, name)} must lie in 0 to 1")
-        if not 0 < self.mask_rate < 1:
-            raise InputError(f"mask_rate {self.mask_rate} must lie between 0 and 1; BERT uses 0.15")
+            check_range(name, getattr(self, name), at_least=0, at_most=1)
+        check_range("mask_rate", self.mask_rate, above=0, below=1, hint="; BERT uses 0.15")
         if self.mask_share + self.random_share > 1 + 1e-9:
             raise InputError(
                 f"mask_share {self.mask_share} + random_share {self.random_share} must be at most 1; "

@@ -4,46 +4,54 @@ import dataclasses
 import pathlib
 
 from bert.corpus.corpus import CorpusSettings
-from bert.errors import InputError
+from bert.errors import InputError, check_choice, check_range
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.tokenizer.wordpiece import MAX_WORD_CHARS
 
 
 @dataclasses.dataclass(frozen=True)
 class PrepareSettings:
-    """All that somebody can choose; configs/prepare.py explains each field.
+    """What decides the bytes of a prepared folder, with the texts and what ``vocab`` names.
 
-    With the texts, and what `vocab` names, they decide the prepared bytes; not where `vocab` is empty, for learning a
-    vocabulary twice does not give the same one.
+    Not where ``vocab`` is empty, for learning a vocabulary twice does not give the same one. The order of the fields is
+    that of the manifest.
     """
 
-    corpus: str
+    # The text: a folder, a file, a pattern ('texts/**/*.txt'), a folder saved by `datasets`, several of these separated
+    # by commas, or installed-docs (the documentation inside the Python packages of this machine).
+    corpus: str = "installed-docs"
+    # The vocabulary: a vocab.txt, a folder with tokenizer.json, or '' to learn one from the text.
+    # Learning twice gives vocabularies that differ in a few entries (the trainer breaks ties in the order of a hash
+    # table), and so other ids: to prepare the same bytes again, or a second text for the same model, name the first
+    # prepared folder here.
     vocab: str = ""
-    vocab_size: int = 8192
-    vocab_megabytes: int = 100
-    lower_case: bool | None = None
-    strip_accents: bool | None = None
-    max_word_chars: int | None = None  # None: as the folder in `vocab` has it, else 100
-    encoding: str = ""
-    text_column: str = "text"
-    documents: str = "auto"
+    vocab_size: int = 8192  # entries, if learnt; BERT has 30522 for 3,300 M words, which is too many for small text
+    vocab_megabytes: int = 100  # text to learn it from, chosen evenly over the corpus; 100 MB take about a minute
+    lower_case: bool | None = None  # not set = as the vocabulary looks; yes for a learnt one
+    strip_accents: bool | None = None  # not set = as lower_case (the released models)
+    # Characters; longer words are [UNK]. Not set = as the folder in vocab has it (200 in one of Google's, which has
+    # bert_config.json beside vocab.txt), else 100, as in transformers.
+    max_word_chars: int | None = None
+    encoding: str = ""  # '' = UTF-8; a name (latin-1); or 'GLOB=NAME,GLOB=NAME' for some of the files
+    text_column: str = "text"  # column of .jsonl, .parquet and saved data sets; a text or a list of sentences
+    documents: str = "auto"  # .txt: blank_lines (Google's format), file, or auto = the first if lines are sentences
+    # lines (a line is a sentence), split (lines are paragraphs), wrapped (lines are broken at a width, blank lines
+    # separate paragraphs), or auto = what the text looks like; the report says what that was.
     sentences: str = "auto"
-    language: str = "en"
-    word_boundaries: str = ""
-    special_tokens_in_text: bool = False
-    validation_share: float = 0.01
-    deduplicate: bool = True
-    seed: int = 0
-    shard_tokens: int = 1 << 26
+    language: str = "en"  # two letters, for abbreviations when sentences are split
+    word_boundaries: str = ""  # 'whitespace' = blanks in the text bound words for whole-word masking (Chinese)
+    special_tokens_in_text: bool = False  # True = a literal [MASK] or [SEP] in the text is that token
+    validation_share: float = 0.01  # of the documents, chosen by a hash of their text, so equal ones stay together
+    deduplicate: bool = True  # drop documents, and parts of 100,000 characters of long ones, that were there before
+    seed: int = 0  # chooses the validation part
+    shard_tokens: int = 1 << 26  # tokens in a file before the next one begins; 128 MiB of 2-byte ids
 
-    def __post_init__(self):
-        if not 0 <= self.validation_share < 1:
-            raise InputError(f"validation_share {self.validation_share} must be from 0 to below 1")
-        if self.word_boundaries not in ("", "whitespace"):
-            raise InputError(f"word_boundaries {self.word_boundaries!r} must be empty or 'whitespace'")
+    def __post_init__(self) -> None:
+        check_range("validation_share", self.validation_share, at_least=0, below=1)
+        check_choice("word_boundaries", self.word_boundaries, ("", "whitespace"), hint=" (or empty)")
         for name in ("vocab_size", "vocab_megabytes", "max_word_chars", "shard_tokens"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise InputError(f"{name} {getattr(self, name)} must be at least 1")
+            if (value := getattr(self, name)) is not None:
+                check_range(name, value, at_least=1, whole=True)
 
     def reading(self) -> CorpusSettings:
         return CorpusSettings(self.encoding, self.text_column, self.documents, self.sentences, self.language)

@@ -94,7 +94,7 @@ def test_masking_statistics(make_store, one_epoch, random_documents, packed):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("budget", [None, 1, 4, 30])
+@pytest.mark.parametrize("budget", [0, 1, 4, 30])
 def test_the_budget_is_kept(store, one_epoch, packed, budget):
     """No row has more targets than slots; a smaller budget lowers the rate at random places; the report says so."""
     settings = change(SETTINGS, packed=packed, mask_budget=budget, max_length=128)

@@ -7,27 +7,29 @@ from bert.errors import InputError
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    "values",
     [
-        ({"mask_share": 0.9, "random_share": 0.3}, "mask_share 0.9 \\+ random_share 0.3 must be at most 1"),
-        ({"max_length": 7}, "max_length 7 must be a whole number from 8"),
-        ({"batch_size": 0}, "batch_size 0"),
-        ({"batch_size": 8.0}, "batch_size 8.0"),
-        ({"seed": -1}, "seed -1"),
-        ({"seed": 1 << 32}, "seed 4294967296 must be a whole number from 0 to 4,294,967,295"),
-        ({"max_examples": -1}, "max_examples -1 must be a whole number from 1 to 64, or not set"),
-        ({"max_examples": 0}, "max_examples 0"),
-        ({"mask_budget": 0}, "mask_budget 0"),
-        ({"mask_rate": 0.0}, "mask_rate 0.0"),
-        ({"mask_rate": 15}, "mask_rate 15"),
-        ({"mask_share": -0.1}, "mask_share -0.1"),
-        ({"short_probability": 2}, "short_probability 2"),
-        ({"objective": "next"}, "objective 'next' is unknown; choose one of nsp, sop, none"),
+        {"max_length": 7},
+        {"batch_size": 0},
+        {"batch_size": 8.0},
+        {"seed": -1},
+        {"seed": 1 << 32},
+        {"max_examples": -1},
+        {"max_examples": 65},
+        {"mask_budget": -1},
+        {"mask_rate": 0.0},
+        {"mask_rate": 15},
+        {"mask_share": -0.1},
+        {"mask_share": 0.9, "random_share": 0.3},
+        {"short_probability": 2},
+        {"objective": "next"},
     ],
+    ids=str,
 )
-def test_settings_are_checked(values, message):
-    """Each wrong value is refused by name and number."""
-    with pytest.raises(InputError, match=message):
+def test_settings_are_checked(values):
+    """Each wrong value is refused by name and value."""
+    name, value = next(iter(values.items()))
+    with pytest.raises(InputError, match=f"{name}.* {value!r}.* must be"):
         BatchSettings(**{"batch_size": 6, "max_length": 64, **values})
 
 
