@@ -1,9 +1,9 @@
-"""Our speed on this machine's CPU beside that of others, in turns; a markdown table goes to standard output.
+"""Compares our speed on this machine's CPU with other implementations, in turns, and prints a markdown table.
 
 python -m bench.cpu --out=FILE.json [--rows=NAME,NAME,...|all] [--glue=FOLDER --vocab=DIR]
 
-The environments of the others are made on first use, in .bench/ (Linux). The rows are those of bench/rows.py.
-What FILE holds already stays, but for the rows that are measured again and those of another machine.
+The environments of the others are created in .bench/ on first use (Linux). bench/rows.py lists the rows.
+Rows that FILE already holds stay there, unless they are measured again or are from another machine.
 """
 
 import contextlib
@@ -24,18 +24,18 @@ from launch import flags
 
 OPTIONS = {
     "out": "file for all numbers, commands, versions and the machine",
-    "rows": f"all, or names with commas of {', '.join(ROWS)} (where not given: {', '.join(DEFAULT)})",
-    "glue": "folder with GLUE's SST-2 and MRPC, to count lengths anew (where not given: bench/texts.py)",
+    "rows": f"all, or a comma-separated list of {', '.join(ROWS)} (default: {', '.join(DEFAULT)})",
+    "glue": "folder with GLUE's SST-2 and MRPC, to count lengths again (default: the counts in bench/texts.py)",
     "vocab": "model directory with the vocabulary that counts them",
 }
 BLOCKS, STARTS = 5, 2
-# Everything computes on the CPU, and what was compiled in another run is compiled already.
+# All processes compute on the CPU and reuse programs that an earlier run compiled.
 SETTINGS = {
     "JAX_PLATFORMS": "cpu",
     "JAX_COMPILATION_CACHE_DIR": str((environments.FOLDER / "cache").absolute()),
     "TORCHINDUCTOR_CACHE_DIR": str((environments.FOLDER / "inductor").absolute()),
 }
-# For glibc in others' processes what `runtime.keep_freed_memory` is in ours.
+# Makes glibc keep freed memory in the other processes, as `runtime.keep_freed_memory` does in ours.
 KEPT = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000"}
 
 
@@ -61,9 +61,9 @@ def run(argv: list[str]) -> None:
     print(report.table(results))
 
 
-def chosen(told: str | None) -> list[Row]:
-    """The rows of these names, in the order of the table."""
-    names = list(DEFAULT) if not told else list(ROWS) if told == "all" else told.split(",")
+def chosen(option: str | None) -> list[Row]:
+    """The rows that ``--rows`` names, in the order of the table."""
+    names = list(DEFAULT) if not option else list(ROWS) if option == "all" else option.split(",")
     unknown = [name for name in names if name not in ROWS]
     if unknown:
         raise InputError(f"--rows names {unknown[0]!r}; it may be all, or list {', '.join(ROWS)}")
@@ -71,52 +71,58 @@ def chosen(told: str | None) -> list[Row]:
 
 
 def commands(row: Row, recounted: dict[str, str]) -> dict[str, list[str]]:
-    """The command of each process of a row: ours, and those beside it.
+    """The command of each process of a row: ours, and the others it is compared with.
 
     Args:
-      recounted: flags of the row -> flags that take their place.
+      recounted: flag of the row -> flag that replaces it.
     """
-    given = [recounted.get(flag, flag) for flag in row.flags]
-    found = {"ours": [sys.executable, "-m", f"launch.bench.{row.module}", *given]}
+    row_flags = [recounted.get(flag, flag) for flag in row.flags]
+    processes = {"ours": [sys.executable, "-m", f"bench.{row.module}", *row_flags]}
     for name in row.goals:
         other = OTHERS[name]
         python = environments.python_of(other.environment)
-        found[name] = [python, "-m", f"launch.bench.{other.module}", *given, *other.flags]
-    return found
+        processes[name] = [python, "-m", f"bench.{other.module}", *row_flags, *other.flags]
+    return processes
 
 
 def measure(row: Row, processes: dict[str, list[str]]) -> dict[str, Any]:
-    """What the report keeps of a row.
+    """The measurements of a row, as the report stores them.
 
     Args:
-      processes: name -> command; ours is called "ours". One that ends before its time has an error in the place of its
-        seconds, and the others go on.
+      processes: name -> command; our own is called "ours". If another process exits early, its entry holds the error
+        instead of seconds, and the others continue.
 
     Raises:
-      RunError: ours ended before its time.
+      RunError: our own process exited early.
     """
     settings = SETTINGS | (KEPT if row.kept else {})
     timed, peaks = (_turns if row.start is None else _starts)(row, processes, settings)
     if "error" in timed["ours"]:
         raise RunError(f"{row.name}: {timed['ours']['error']}")
-    told = {
+    results = {
         name: {"command": " ".join(["python" if name == "ours" else command[0], *command[1:]]), **timed[name]}
         for name, command in processes.items()
     }
     allocator = "kept by all" if row.kept else "as shipped"
     date = datetime.date.today().isoformat()
-    return {"row": row.name, "date": date, "allocator": allocator, "processes": told, "lines": lines(row, told, peaks)}
+    return {
+        "row": row.name,
+        "date": date,
+        "allocator": allocator,
+        "processes": results,
+        "lines": lines(row, results, peaks),
+    }
 
 
 def _turns(row: Row, processes: dict[str, list[str]], settings: dict[str, str]) -> tuple[dict, list[float]]:
-    """Seconds of a step by block, ours and the others in turn; between them the matrix peak where it is wanted."""
+    """Seconds per step of each block, with all processes in turn; also the matrix peak, if the row needs it."""
     peers: dict[str, Peer] = {}
     timed: dict[str, dict[str, Any]] = {}
     peaks: list[float] = []
     for name, command in processes.items():
         with _noted(name, timed):
             peers[name] = Peer(name, command, settings)
-            peers[name].run(row.steps)  # compiles what the first step did not
+            peers[name].run(row.steps)  # compiles what the first step has not compiled
             peers[name].seconds.clear()
     for _ in range(BLOCKS):
         if row.share is not None:
@@ -128,13 +134,17 @@ def _turns(row: Row, processes: dict[str, list[str]], settings: dict[str, str]) 
     for name in processes:
         if name not in timed:
             peer = peers[name]
-            timed[name] = {"seconds": peer.seconds, "peak_gib": round(peer.peak_bytes / 2**30, 2), "told": peer.told}
+            timed[name] = {
+                "seconds": peer.seconds,
+                "peak_gib": round(peer.peak_bytes / 2**30, 2),
+                "told": peer.versions,
+            }
             peer.stop()
     return timed, peaks
 
 
 def _starts(row: Row, processes: dict[str, list[str]], settings: dict[str, str]) -> tuple[dict, list[float]]:
-    """Seconds of a process up to the end of its first step. The first start of each fills caches and is not counted."""
+    """Seconds from the start of a process to the end of its first step; the first start fills caches, uncounted."""
     timed: dict[str, dict[str, Any]] = {name: {"seconds": []} for name in processes}
     for attempt in range(1 + STARTS):
         for name, command in processes.items():
@@ -142,14 +152,14 @@ def _starts(row: Row, processes: dict[str, list[str]], settings: dict[str, str])
                 with _noted(name, timed):
                     peer = Peer(name, command, settings)
                     peer.stop()
-                    timed[name]["told"] = peer.told
-                    timed[name]["seconds"] += [peer.told["start_s"]] if attempt else []
+                    timed[name]["told"] = peer.versions
+                    timed[name]["seconds"] += [peer.versions["start_s"]] if attempt else []
     return timed, []
 
 
 @contextlib.contextmanager
 def _noted(name: str, timed: dict[str, dict[str, Any]]):
-    """Keeps the error of a process that ended before its time."""
+    """Records the error of a process that exits early."""
     try:
         yield
     except RuntimeError as error:
@@ -161,23 +171,23 @@ def _work(row: Row) -> work.Work:
 
 
 def lines(row: Row, timed: dict[str, dict[str, Any]], peaks: list[float]) -> list[dict[str, Any]]:
-    """The lines of the table: against whom, ours, theirs, their unit, the ratio (above 1: ours is faster), the goal.
+    """Lines of the table: against whom, ours, theirs, unit, ratio (above 1: ours is faster), goal.
 
     Args:
-      timed: name -> ``seconds`` by block, or ``error``. peaks: FLOP/s that the machine reached in matrix products.
+      timed: name -> ``seconds`` of each block, or ``error``. peaks: FLOP/s that the machine reached in matrix products.
     """
     ours = statistics.median(timed["ours"]["seconds"])
     unit, scale = ("s", 1.0) if row.start else ("ms", 1e3)
-    found: list[dict[str, Any]] = []
+    comparisons: list[dict[str, Any]] = []
     for name, goal in row.goals.items():
         line: dict[str, Any] = {"against": name, "ours": scale * ours, "unit": unit, "goal": goal}
         if "error" in timed[name]:
-            found.append(line | {"error": timed[name]["error"]})
+            comparisons.append(line | {"error": timed[name]["error"]})
         else:
             theirs = statistics.median(timed[name]["seconds"])
-            found.append(line | {"theirs": scale * theirs, "ratio": theirs / ours})
+            comparisons.append(line | {"theirs": scale * theirs, "ratio": theirs / ours})
     if row.start:
-        found.append(
+        comparisons.append(
             {
                 "against": "the clock",
                 "ours": ours,
@@ -190,8 +200,8 @@ def lines(row: Row, timed: dict[str, dict[str, Any]], peaks: list[float]) -> lis
     if peaks:
         rate, peak = _work(row).flops / ours, statistics.median(peaks)
         gflops = {"ours": rate / 1e9, "theirs": peak / 1e9, "unit": "GFLOP/s"}
-        found.append({"against": "the matrix peak", **gflops, "ratio": rate / peak, "goal": row.share})
-    return found
+        comparisons.append({"against": "the matrix peak", **gflops, "ratio": rate / peak, "goal": row.share})
+    return comparisons
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The same step by the last transformers with Flax (4.57), as shipped: the vocabulary at every position.
+"""The pretraining step by transformers 4.57, the last version with Flax, as shipped: vocabulary at every position.
 
 python -m bench.flax_peer --size=base --batch=8 --length=128
 """
@@ -17,19 +17,19 @@ from bench.work import Work
 
 
 def main() -> None:
-    made = work.work_of(work.parser(__doc__ or "").parse_args())
+    workload = work.work_of(work.parser(__doc__ or "").parse_args())
     transformers.logging.set_verbosity_error()
-    config = transformers.BertConfig.from_dict(made.config.to_json())
-    model = transformers.FlaxBertForPreTraining(config, (1, made.length), dtype=jnp.dtype(made.dtype))  # type: ignore[attr-defined]  # gone in 5
+    config = transformers.BertConfig.from_dict(workload.config.to_json())
+    model = transformers.FlaxBertForPreTraining(config, (1, workload.length), dtype=jnp.dtype(workload.dtype))  # type: ignore[attr-defined]  # gone in 5
     optimizer = optax.adamw(1e-4, weight_decay=0.01)
-    batch = {name: jnp.asarray(value) for name, value in batch_of(made).items()}
+    batch = {name: jnp.asarray(value) for name, value in batch_of(workload).items()}
     cross_entropy = optax.softmax_cross_entropy_with_integer_labels
 
     def loss(params, key):
         inputs = (batch["token_ids"], batch["mask"], batch["type_ids"])
-        found = model(*inputs, params=params, dropout_rng=key, train=True)
-        words = cross_entropy(found.prediction_logits.astype(jnp.float32), batch["words"])
-        follows = cross_entropy(found.seq_relationship_logits.astype(jnp.float32), batch["follows"])
+        outputs = model(*inputs, params=params, dropout_rng=key, train=True)
+        words = cross_entropy(outputs.prediction_logits.astype(jnp.float32), batch["words"])
+        follows = cross_entropy(outputs.seq_relationship_logits.astype(jnp.float32), batch["follows"])
         return (words * batch["masked"]).sum() / batch["masked"].sum() + follows.mean()
 
     @functools.partial(jax.jit, donate_argnums=(0, 1, 2))
@@ -51,9 +51,9 @@ def main() -> None:
     turns.serve(step, lambda: jax.block_until_ready(value), versions, turns.resident)
 
 
-def batch_of(made: Work) -> dict[str, np.ndarray]:
-    """The batch with the masked words at their positions [B, T]; ``masked`` is 1 there."""
-    arrays = made.arrays()
+def batch_of(workload: Work) -> dict[str, np.ndarray]:
+    """The batch with labels at the masked positions [B, T], where ``masked`` is 1."""
+    arrays = workload.arrays()
     words_BT = np.zeros_like(arrays["token_ids"])
     masked_BT = np.zeros(words_BT.shape, np.float32)
     np.put_along_axis(words_BT, arrays["masked_positions"], arrays["masked_ids"], 1)

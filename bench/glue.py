@@ -1,12 +1,13 @@
-"""Dev scores of GLUE tasks beside transformers in PyTorch: same start, recipe, rows and seeds, on this machine.
+"""Compares dev scores on GLUE tasks with transformers in PyTorch: same initial weights, recipe, rows and seeds.
 
 python -m bench.glue --data=GLUE_FOLDER --init_from=DIR --out=FILE.jsonl [--tasks=sst2,mrpc,...] [--seeds=2]
 
-Needs torch and transformers (`uv pip install torch`). One line a run goes to the file; runs that are in it already are
-not repeated, so the command can be stopped and started. The table is printed at the end.
+Needs torch and transformers (`uv pip install torch`). Each run adds a line to the file. Runs that are already in the
+file are skipped, so the command can be stopped and started again. The table is printed at the end.
 """
 
 import importlib.util
+import itertools
 import json
 import pathlib
 import random
@@ -21,6 +22,7 @@ import numpy as np
 
 from bert.errors import InputError
 from launch import flags
+from tasks.classification import glue
 from tasks.classification import job as classification_job
 from tasks.classification.job import targets_of
 from tasks.metrics import classification_metrics
@@ -29,9 +31,9 @@ OPTIONS = {
     "data": "folder with the folders of GLUE's tasks",
     "init_from": "model directory in Hugging Face layout that both start from",
     "out": "file with a JSON object a run",
-    "tasks": "names with commas (sst2,mrpc,rte,cola,stsb where not given)",
-    "seeds": "runs of each task with seeds 0, 1, ... (2 where not given)",
-    "rows": "training rows of sst2 at most (5000 where not given)",
+    "tasks": "comma-separated names (default: sst2,mrpc,rte,cola,stsb)",
+    "seeds": "runs of each task with seeds 0, 1, ... (default: 2)",
+    "rows": "at most so many training rows of sst2 (default: 5000)",
 }
 FOLDERS = {"sst2": "SST-2", "mrpc": "MRPC", "rte": "RTE", "cola": "CoLA", "stsb": "STS-B"}
 EPOCHS, BATCH, LENGTH, RATE, WARMUP, DECAY = 3, 32, 128, 5e-5, 0.1, 0.01
@@ -49,37 +51,35 @@ def run(argv: list[str]) -> None:
     if unknown:
         raise InputError(f"--tasks names {unknown[0]!r}; it may list {', '.join(FOLDERS)}")
     seeds, limit = flags.whole_number(options, "seeds", 2), flags.whole_number(options, "rows", 5000)
-    done = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
-    for name in names:
-        for seed in range(seeds):
-            for who, train in (("ours", ours), ("torch", theirs)):
-                if any((run["task"], run["seed"], run["who"]) == (name, seed, who) for run in done):
-                    continue
-                data = subset(pathlib.Path(options.data) / FOLDERS[name], name, limit)
-                started = time.perf_counter()
-                scores = train(name, data, options.init_from, seed)
-                done.append({"task": name, "seed": seed, "who": who, "seconds": time.perf_counter() - started} | scores)
-                with out.open("a") as file:
-                    file.write(json.dumps(done[-1]) + "\n")
-                print(done[-1], flush=True)
-    print(table(done))
+    runs = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    finished = {(run["task"], run["seed"], run["who"]) for run in runs}
+    sides = (("ours", ours), ("torch", theirs))
+    with tempfile.TemporaryDirectory() as sample:
+        for name, seed, (who, train) in itertools.product(names, range(seeds), sides):
+            if (name, seed, who) in finished:
+                continue
+            data = task_folder(pathlib.Path(options.data), name, limit, pathlib.Path(sample))
+            started = time.perf_counter()
+            scores = train(name, data, options.init_from, seed)
+            runs.append({"task": name, "seed": seed, "who": who, "seconds": time.perf_counter() - started} | scores)
+            with out.open("a") as file:
+                file.write(json.dumps(runs[-1]) + "\n")
+            print(runs[-1], flush=True)
+    print(table(runs))
 
 
-def subset(folder: pathlib.Path, name: str, limit: int) -> pathlib.Path:
-    """The task's folder; of sst2 one with a random sample of the training rows (seed 0)."""
+def task_folder(data: pathlib.Path, name: str, limit: int, sample: pathlib.Path) -> pathlib.Path:
+    """The task's folder; for sst2 it is ``sample``, which gets a random sample of the training rows (seed 0)."""
+    folder = data / FOLDERS[name]
     if name != "sst2":
         return folder
-    part = pathlib.Path(tempfile.gettempdir()) / f"sst2-{limit}"
-    if not (part / "train.tsv").exists():
-        from tasks.classification import glue
-
-        part.mkdir(exist_ok=True)
+    if not (sample / "train.tsv").exists():
         rows = glue.read("sst2", str(folder), "train").rows
         numbers = {"negative": "0", "positive": "1"}
         lines = [f"{row['sentence']}\t{numbers[row['label']]}" for row in random.Random(0).sample(rows, limit)]
-        (part / "train.tsv").write_text("\n".join(["sentence\tlabel", *lines]) + "\n")
-        (part / "dev.tsv").write_bytes((folder / "dev.tsv").read_bytes())
-    return part
+        (sample / "train.tsv").write_text("\n".join(["sentence\tlabel", *lines]) + "\n")
+        (sample / "dev.tsv").write_bytes((folder / "dev.tsv").read_bytes())
+    return sample
 
 
 def settings(name: str, data: pathlib.Path, init_from: str, seed: int) -> list[str]:
@@ -92,17 +92,17 @@ def settings(name: str, data: pathlib.Path, init_from: str, seed: int) -> list[s
 
 
 def ours(name: str, data: pathlib.Path, init_from: str, seed: int) -> dict[str, Any]:
-    """Scores of the last evaluation (not the best one, for the other side has no choice either)."""
+    """Scores of the last evaluation, not of the best: the other side does not choose either."""
     with tempfile.TemporaryDirectory() as workdir:
         words = [*settings(name, data, init_from, seed), f"--workdir={workdir}/run"]
         subprocess.run([sys.executable, "-m", "launch.finetune", *words], check=True, stdout=subprocess.DEVNULL)
-        lines = (pathlib.Path(workdir) / "run" / "classification_metrics.jsonl").read_text().splitlines()
+        lines = (pathlib.Path(workdir) / "run" / "metrics.jsonl").read_text().splitlines()
         last = [line for line in map(json.loads, lines) if line["split"] == "validation"][-1]
         return {key: value for key, value in last.items() if key not in ("step", "split")}
 
 
 def theirs(name: str, data: pathlib.Path, init_from: str, seed: int) -> dict[str, Any]:
-    """The same recipe in PyTorch, as a person writes it: padding to the longest of a batch, AdamW, linear decay."""
+    """The same recipe in PyTorch, as most people write it: padding to the longest of a batch, AdamW, linear decay."""
     import torch
     import transformers
 
@@ -162,20 +162,20 @@ def _inputs(tokenizer: Any, texts: list[tuple[str, ...]]) -> Any:
     return tokenizer(*sides, padding=True, truncation=True, max_length=LENGTH, return_tensors="pt")
 
 
-def table(done: list[dict[str, Any]]) -> str:
-    """Markdown: for each task its first metric, of ours and of PyTorch: each seed, mean, and seconds a run."""
+def table(all_runs: list[dict[str, Any]]) -> str:
+    """Markdown: the first metric of each task, for us and for PyTorch: each seed, the mean, and seconds per run."""
     lines = [
         "| task | metric | ours | mean | s | PyTorch | mean | s |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for name in dict.fromkeys(run["task"] for run in done):
-        runs = {who: [r for r in done if r["task"] == name and r["who"] == who] for who in ("ours", "torch")}
+    for name in dict.fromkeys(run["task"] for run in all_runs):
+        runs = {who: [r for r in all_runs if r["task"] == name and r["who"] == who] for who in ("ours", "torch")}
         metric = next(key for key in runs["ours"][0] if key not in ("task", "seed", "who", "seconds"))
         cells = [name, metric]
-        for some in runs.values():
-            values = [run[metric] for run in some if run[metric] is not None]
+        for side in runs.values():
+            values = [run[metric] for run in side if run[metric] is not None]
             mean = f"{statistics.fmean(values):.4f}" if values else "undefined"
-            seconds = f"{statistics.fmean(run['seconds'] for run in some):.0f}" if some else ""
+            seconds = f"{statistics.fmean(run['seconds'] for run in side):.0f}" if side else ""
             cells += [", ".join(f"{value:.4f}" for value in values), mean, seconds]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

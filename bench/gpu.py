@@ -1,11 +1,11 @@
-"""Pretraining steps on one GPU in bfloat16: ours beside transformers in PyTorch at its best; sized for eight minutes.
+"""Times pretraining steps on one GPU in bfloat16: ours, and transformers in PyTorch at its best; about eight minutes.
 
 python -m bench.gpu --out=DIR [--sizes=base,large] [--lengths=128,512] [--tokens=32768] [--no-peer]
     [--attention=core,fused] [--dropout=0]
 
-For each size and length: milliseconds of a step, tokens a second, the share of the card's dense bf16 peak that the
-step's own arithmetic makes, and peak memory; a table on standard output and in DIR/gpu.md, all numbers in DIR/gpu.json.
-Fused attention has no dropout on attention weights: only under --dropout=0 is it the same work as the rows beside it.
+For each size and length: milliseconds per step, tokens per second, the share of the card's dense bf16 peak that the
+step's necessary arithmetic reaches, and peak memory. The table goes to standard output and DIR/gpu.md, all numbers to
+DIR/gpu.json. Fused attention has no dropout on attention weights, so compare it with other rows only under --dropout=0.
 """
 
 import argparse
@@ -25,35 +25,35 @@ def main() -> None:
     flags.add_argument("--out", type=pathlib.Path, required=True)
     flags.add_argument("--sizes", default="base,large")
     flags.add_argument("--lengths", default="128,512")
-    flags.add_argument("--tokens", type=int, default=32768, help="of a batch; half of it for large")
+    flags.add_argument("--tokens", type=int, default=32768, help="tokens in a batch; half of that for large")
     flags.add_argument("--dtype", default="bfloat16")
     flags.add_argument("--dropout", type=float, default=0.1)
-    flags.add_argument("--attention", default="core", help="of ours: core, fused, or core,fused for a row of each")
-    flags.add_argument("--device", default="cuda", help="of the peer")
+    flags.add_argument("--attention", default="core", help="ours: core, fused, or core,fused for a row each")
+    flags.add_argument("--device", default="cuda", help="device of the peer")
     flags.add_argument("--no-peer", dest="peer", action="store_false")
-    told = flags.parse_args()
-    told.out.mkdir(parents=True, exist_ok=True)
+    options = flags.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
     rows = []
-    for size in told.sizes.split(","):
-        for length in map(int, told.lengths.split(",")):
-            tokens = told.tokens // (2 if size == "large" else 1)
-            work = Work(size, max(1, tokens // length), length, told.dtype, told.dropout)
-            rows += measure(work, told.attention.split(","), told.device if told.peer else "")
-            (told.out / "gpu.json").write_text(json.dumps(rows, indent=1) + "\n")
-            (told.out / "gpu.md").write_text(table(rows) + "\n")
+    for size in options.sizes.split(","):
+        for length in map(int, options.lengths.split(",")):
+            tokens = options.tokens // (2 if size == "large" else 1)
+            work = Work(size, max(1, tokens // length), length, options.dtype, options.dropout)
+            rows += measure(work, options.attention.split(","), options.device if options.peer else "")
+            (options.out / "gpu.json").write_text(json.dumps(rows, indent=1) + "\n")
+            (options.out / "gpu.md").write_text(table(rows) + "\n")
     print(table(rows))
 
 
 def measure(work: Work, attentions: list[str], device: str) -> list[dict]:
-    """A row for ours in each kind of attention and, where ``device`` names one, a row for the peer there.
+    """A row for each attention of ours and, if ``device`` is not empty, a row for the peer on that device.
 
-    Not in turns, for each needs the memory.
+    One after the other, because each needs the memory.
     """
-    given = [f"--{name}={getattr(work, name)}" for name in ("size", "batch", "length", "dtype", "dropout")]
-    ours = [sys.executable, "-m", "bench.ours", *given]
+    common = [f"--{name}={getattr(work, name)}" for name in ("size", "batch", "length", "dtype", "dropout")]
+    ours = [sys.executable, "-m", "bench.ours", *common]
     commands = {f"ours {attention}": [*ours, f"--attention={attention}"] for attention in attentions}
     if device:
-        peer = [sys.executable, "-m", "bench.torch_peer", *given, "--gather", "--compile", "--fused"]
+        peer = [sys.executable, "-m", "bench.torch_peer", *common, "--gather", "--compile", "--fused"]
         commands["torch"] = [*peer, f"--device={device}"]
     rows = []
     for name, command in commands.items():
@@ -64,25 +64,25 @@ def measure(work: Work, attentions: list[str], device: str) -> list[dict]:
             for _ in range(BLOCKS):
                 peer_process.run(STEPS)
             peer_process.stop()
-        except RuntimeError as error:  # such as too little memory: the others are still worth their minutes
+        except RuntimeError as error:  # such as too little memory; the others continue
             rows.append(
                 {"size": work.size, "length": work.length, "batch": work.batch, "name": name, "error": str(error)}
             )
             continue
-        rows.append(row(work, peer_process))
+        rows.append(measurements(work, peer_process))
         print(json.dumps(rows[-1]), flush=True)
     return rows
 
 
-def row(work: Work, peer: Peer) -> dict:
-    peak = bf16_peak(peer.told["device"])
+def measurements(work: Work, peer: Peer) -> dict:
+    peak = bf16_peak(peer.versions["device"])
     return {
         "size": work.size,
         "length": work.length,
         "batch": work.batch,
         "dtype": work.dtype,
         "dropout": work.dropout,
-        **peer.told,
+        **peer.versions,
         "step_ms": 1e3 * peer.median,
         "tokens_s": work.batch * work.length / peer.median,
         "tflops": work.flops / peer.median / 1e12,
@@ -97,15 +97,15 @@ def table(rows: list[dict]) -> str:
         "| size | tokens | rows | | ms a step | tokens/s | TFLOP/s | of the peak | GiB |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for one in rows:
-        head = f"| {one['size']} | {one['length']} | {one['batch']} | {one['name']} |"
-        if "error" in one:
-            lines.append(f"{head} {one['error']} | | | | |")
+    for row in rows:
+        head = f"| {row['size']} | {row['length']} | {row['batch']} | {row['name']} |"
+        if "error" in row:
+            lines.append(f"{head} {row['error']} | | | | |")
             continue
-        share = f"{one['of_peak']:.1%}" if one["of_peak"] else ""
+        share = f"{row['of_peak']:.1%}" if row["of_peak"] else ""
         lines.append(
-            f"{head} {one['step_ms']:.1f} | {one['tokens_s']:,.0f} | {one['tflops']:.1f} | {share} | "
-            f"{one['peak_gib']:.1f} |"
+            f"{head} {row['step_ms']:.1f} | {row['tokens_s']:,.0f} | {row['tflops']:.1f} | {share} | "
+            f"{row['peak_gib']:.1f} |"
         )
     return "\n".join(lines)
 

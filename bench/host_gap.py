@@ -1,10 +1,10 @@
-"""What the host does between two steps of a real pretraining run on a CPU, and how long no step computes.
+"""Measures the work of the host between two steps of a real pretraining run on a CPU, and how long the device is idle.
 
 python -m bench.host_gap --config=configs/pretrain.py:mini --config.data=prepared/ --workdir=DIR
     --config.batch_size=32 --config.total_steps=60 --config.optimizer.warmup_steps=6 --config.log_every=5
 
-The flags are those of launch.pretrain; evaluations and saves are not part of a step, so there should be none before the
-end. The run is traced by JAX's profiler, and a markdown table goes to standard output.
+The flags are those of launch.pretrain. Evaluations and saves are not part of a step, so set them to happen only at the
+end. JAX's profiler traces the run, and a markdown table goes to standard output.
 """
 
 import itertools
@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+from unittest import mock
 
 import jax
 
@@ -22,9 +23,9 @@ from bert.training import train
 from launch import flags, pretrain
 
 DISPATCH, READ, COMPUTING = "dispatch of a step", "read of a step", "computing"
-# Threads in which XLA runs programs on a CPU. Whatever they do counts, waiting for each other within a step too.
+# Threads in which XLA runs programs on a CPU. All their time counts, even when they wait for each other within a step.
 THREADS = ("tf_XLAPjRtCpuClient", "tf_XLAEigen")
-FIRST_STEPS = 5  # are not counted: they compile, and measure the matrix peak
+FIRST_STEPS = 5  # not counted: they compile programs and measure the matrix peak
 
 
 class Event(NamedTuple):
@@ -36,11 +37,11 @@ class Event(NamedTuple):
 
 
 class Gaps(NamedTuple):
-    """Medians over the steps, in seconds, and the share of the time in which no step computed.
+    """Medians over the steps in seconds, and the share of the time in which no step computes.
 
-    step: from one dispatch to the next. dispatch: the call that starts a step. between: from its return to the next
-    one, without reading the values of the step before, which waits for it. host: what the main thread computed in
-    between, that reading included; where it is less, a core or Python's lock was waited for.
+    step: from one dispatch to the next. dispatch: the call that starts a step. between: from the return of that call to
+    the next one, without the wait for the metrics of the step before. host: CPU time of the main thread in between,
+    reading metrics included; a smaller value than ``between`` means that it waited for a core or for Python's lock.
     """
 
     steps: int
@@ -54,30 +55,31 @@ class Gaps(NamedTuple):
 def run(argv: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         marks: list[float] = []
-        train.make_train_step = traced(train.make_train_step, folder, marks)
-        pretrain.run(argv)
+        # The loop has no hook for this: wrapping its two compiled functions keeps the measured code as it is.
+        with mock.patch.object(train, "make_train_step", traced(train.make_train_step, folder, marks)):
+            pretrain.run(argv)
         jax.profiler.stop_trace()
-        found = gaps(events_of(pathlib.Path(folder)), marks)
+        measured = gaps(events_of(pathlib.Path(folder)), marks)
     print("\n| steps | a step, ms | its dispatch, ms | between dispatches, ms | host's work there, ms | device idle |")
     print("|---|---|---|---|---|---|")
-    times = " | ".join(f"{1e3 * seconds:.2f}" for seconds in found[1:5])
-    print(f"| {found.steps} | {times} | {found.idle:.2%} |")
+    times = " | ".join(f"{1e3 * seconds:.2f}" for seconds in measured[1:5])
+    print(f"| {measured.steps} | {times} | {measured.idle:.2%} |")
 
 
 def traced(make: Callable, folder: str, marks: list[float]) -> Callable:
-    """``make_train_step`` that starts a trace, in which its two functions are seen.
+    """A ``make_train_step`` that starts a trace and annotates the two functions that it returns.
 
-    Not earlier: the profiler starts JAX, and launch.pretrain decides before that how memory is kept.
+    The trace cannot start earlier: the profiler initialises JAX, and launch.pretrain must choose the allocator first.
 
     Args:
-      marks: to which the main thread's seconds of computing are added at the start and at the end of each dispatch.
+      marks: gets the CPU seconds of the main thread at the start and at the end of each dispatch.
     """
 
-    def made(*given):
+    def make_traced(*args):
         options = jax.profiler.ProfileOptions()
-        options.python_tracer_level = 0  # it would trace every call, and so slow down what is measured
+        options.python_tracer_level = 0  # tracing every Python call would slow down the run
         jax.profiler.start_trace(folder, profiler_options=options)
-        step, read = make(*given)
+        step, read = make(*args)
 
         def marked(*inputs):
             marks.append(time.thread_time())
@@ -88,38 +90,38 @@ def traced(make: Callable, folder: str, marks: list[float]) -> Callable:
 
         return marked, jax.profiler.annotate_function(read, name=READ)
 
-    return made
+    return make_traced
 
 
 def events_of(folder: pathlib.Path) -> list[Event]:
-    """The dispatches, reads and computations in the trace that was written there."""
+    """Dispatches, reads and computations in the trace in ``folder``."""
     (path,) = folder.rglob("*.xplane.pb")
-    found = []
+    events = []
     for plane in jax.profiler.ProfileData.from_file(str(path)).planes:
         for line in plane.lines:
             computes = line.name.startswith(THREADS)
             for event in line.events:
                 if computes or event.name in (DISPATCH, READ):
                     name = COMPUTING if computes else event.name
-                    found.append(Event(event.start_ns / 1e9, event.end_ns / 1e9, name))
-    return found
+                    events.append(Event(event.start_ns / 1e9, event.end_ns / 1e9, name))
+    return events
 
 
 def gaps(events: Sequence[Event], marks: Sequence[float]) -> Gaps:
-    """Of the steps behind the first ones, from the first dispatch to the last; ``marks``: see `traced`."""
+    """Gaps between the steps after the first ones; ``marks``: see `traced`."""
     events = sorted(events)
     dispatches = [event for event in events if event.name == DISPATCH][FIRST_STEPS:]
     steps = list(itertools.pairwise(dispatches))
     if not steps or not any(event.name == COMPUTING for event in events):
         raise InputError(
-            f"the trace has {len(steps)} steps behind the first {FIRST_STEPS}, or nothing that a CPU computes; "
+            f"the trace has {len(steps)} steps after the first {FIRST_STEPS}, or no computation on a CPU; "
             f"give at least {FIRST_STEPS + 2} steps, a new workdir, and a CPU"
         )
     reads = [event for event in events if event.name == READ]
     between = []
-    for one, following in steps:
-        waited = sum(read.end - read.start for read in reads if one.end <= read.start < following.start)
-        between.append(following.start - one.end - waited)
+    for step, following in steps:
+        waited = sum(read.end - read.start for read in reads if step.end <= read.start < following.start)
+        between.append(following.start - step.end - waited)
     host = [start - end for end, start in zip(marks[1::2], marks[2::2], strict=False)][FIRST_STEPS:]
     start, stop = dispatches[0].start, dispatches[-1].start
     busy, until = 0.0, start
@@ -129,8 +131,8 @@ def gaps(events: Sequence[Event], marks: Sequence[float]) -> Gaps:
             until = event.end
     return Gaps(
         steps=len(steps),
-        step=statistics.median(following.start - one.start for one, following in steps),
-        dispatch=statistics.median(one.end - one.start for one, _ in steps),
+        step=statistics.median(following.start - step.start for step, following in steps),
+        dispatch=statistics.median(step.end - step.start for step, _ in steps),
         between=statistics.median(between),
         host=statistics.median(host),
         idle=1 - busy / (stop - start),

@@ -1,8 +1,8 @@
-"""The same step without the next-sentence part by Keras Hub on JAX, timed in turns.
+"""The pretraining step without next-sentence prediction, by Keras Hub on JAX.
 
 python -m bench.keras_peer --size=mini --batch=32 --length=128
 
-Its masked-word head looks at the masked positions alone, as ours does.
+Its masked-word head reads only the masked positions, as ours does.
 """
 
 import os
@@ -17,17 +17,17 @@ from bench import turns, work
 
 
 def main() -> None:
-    made = work.work_of(work.parser(__doc__ or "").parse_args())
-    if made.dtype == "bfloat16":
+    workload = work.work_of(work.parser(__doc__ or "").parse_args())
+    if workload.dtype == "bfloat16":
         keras.mixed_precision.set_global_policy("mixed_bfloat16")
-    config = made.config
+    config = workload.config
     backbone = keras_hub.models.BertBackbone(
         vocabulary_size=config.vocab_size,
         num_layers=config.num_layers,
         num_heads=config.num_heads,
         hidden_dim=config.hidden_size,
         intermediate_dim=config.intermediate_size,
-        dropout=made.dropout,
+        dropout=workload.dropout,
         max_sequence_length=config.max_position_embeddings,
     )
     model = keras_hub.models.BertMaskedLM(backbone, preprocessor=None)
@@ -36,7 +36,7 @@ def main() -> None:
         optimizer=keras.optimizers.AdamW(1e-4, weight_decay=0.01),
         jit_compile=True,
     )
-    arrays = made.arrays()
+    arrays = workload.arrays()
     inputs = {
         "token_ids": arrays["token_ids"],
         "segment_ids": arrays["type_ids"],

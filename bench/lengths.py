@@ -1,4 +1,4 @@
-"""Counts the lengths of examples in people's own copies of SST-2 and MRPC, for bench/texts.py."""
+"""Counts the lengths of examples in a local copy of SST-2 and MRPC, for bench/texts.py."""
 
 import json
 import pathlib
@@ -14,10 +14,10 @@ _COLUMNS = {"sst2": ("sentence",), "mrpc": ("sentence1", "sentence2")}
 
 
 def count(folder: str, vocabulary: str, out: pathlib.Path) -> dict[str, pathlib.Path]:
-    """Name of a task -> the file with the counts of its training part, in the form of `texts.COUNTS`.
+    """Writes the counts of each task's training part, as in `texts.COUNTS`; returns task -> file.
 
     Args:
-      folder: with the folders of the tasks. vocabulary: model directory. out: folder for the files.
+      folder: contains the folders of the tasks. vocabulary: a model directory. out: folder for the files.
     """
     tokenizer = Tokenizer.load(vocabulary)
     out.mkdir(parents=True, exist_ok=True)

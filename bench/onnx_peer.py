@@ -1,8 +1,8 @@
-"""Inference of a classifier by ONNX Runtime with its own fusions for BERT, timed in turns; float32 alone.
+"""Inference of a classifier by ONNX Runtime with its fusions for BERT; float32 only.
 
 python -m bench.onnx_peer --step=classify --size=base --lengths=128 --count=8 --batch=8
 
-The file is transformers' model as torch.onnx exports it. Batches are padded to their longest example.
+The file is transformers' model, exported by torch.onnx. Batches are padded to their longest example.
 """
 
 import pathlib
@@ -21,7 +21,7 @@ from bench.texts import Texts
 
 
 class Logits(torch.nn.Module):
-    """The scores alone, from inputs by position, as torch.onnx wants them."""
+    """Returns only the logits and takes positional inputs, as torch.onnx requires."""
 
     def __init__(self, model):
         super().__init__()
@@ -32,30 +32,30 @@ class Logits(torch.nn.Module):
 
 
 def main() -> None:
-    made = work.work_of(work.parser(__doc__ or "", Texts).parse_args(), Texts)
-    if made.dtype != "float32":
-        sys.exit(f"--dtype={made.dtype}: ONNX Runtime computes in float32 on a CPU")
+    workload = work.work_of(work.parser(__doc__ or "", Texts).parse_args(), Texts)
+    if workload.dtype != "float32":
+        sys.exit(f"--dtype={workload.dtype}: ONNX Runtime computes in float32 on a CPU")
     transformers.logging.set_verbosity_error()
-    # The form of attention that the fusions know.
+    # The fusions recognise this form of attention.
     config = transformers.BertConfig.from_dict(
-        made.config.to_json() | {"num_labels": 2, "attn_implementation": "eager"}
+        workload.config.to_json() | {"num_labels": 2, "attn_implementation": "eager"}
     )
     model = transformers.BertForSequenceClassification(config).eval()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the exporter, which is called old: the fusions know its graphs
-        session = onnxruntime.InferenceSession(fused(model, made, folder), providers=["CPUExecutionProvider"])
+        warnings.simplefilter("ignore")  # the old exporter is deprecated, but the fusions recognise its graphs
+        session = onnxruntime.InferenceSession(fused(model, workload, folder), providers=["CPUExecutionProvider"])
 
     def step() -> np.ndarray:
-        return np.concatenate([session.run(None, made.padded(part))[0] for part in made.parts()])
+        return np.concatenate([session.run(None, workload.padded(part))[0] for part in workload.parts()])
 
     versions = {"name": "onnxruntime", "onnxruntime": onnxruntime.__version__, "torch": torch.__version__}
     turns.serve(step, lambda: None, versions | {"device": "cpu"}, turns.resident)
 
 
-def fused(model, made: Texts, folder: str) -> str:
-    """Path of the exported model after ONNX Runtime's fusions."""
+def fused(model, workload: Texts, folder: str) -> str:
+    """Path of the exported model with ONNX Runtime's fusions."""
     path = str(pathlib.Path(folder) / "model.onnx")
-    example = made.padded(made.parts()[0])
+    example = workload.padded(workload.parts()[0])
     with torch.no_grad():
         torch.onnx.export(
             Logits(model),
@@ -67,11 +67,11 @@ def fused(model, made: Texts, folder: str) -> str:
             opset_version=17,
             dynamo=False,
         )
-    config = made.config
-    found = optimizer.optimize_model(
+    config = workload.config
+    optimized = optimizer.optimize_model(
         path, model_type="bert", num_heads=config.num_heads, hidden_size=config.hidden_size, opt_level=1
     )
-    found.save_model_to_file(path)
+    optimized.save_model_to_file(path)
     return path
 
 

@@ -2,7 +2,7 @@
 
 python -m bench.ours_texts --step=finetune|classify --size=mini --lengths=sst2 --count=1024
 
-Batches are those of the product's pipeline, and made in time that counts.
+Batches come from the training pipeline, and the time to make them counts.
 """
 
 import jax
@@ -22,24 +22,24 @@ from tasks.classification.job import Classification
 
 
 def main() -> None:
-    made = work.work_of(work.parser(__doc__ or "", Texts).parse_args(), Texts)
+    workload = work.work_of(work.parser(__doc__ or "", Texts).parse_args(), Texts)
     runtime.start(allocator="keep", cache=ours.CACHE, options={})
     encoded = examples.join(
-        [(ids.tolist(), len(ids)) for ids in made.token_ids],
-        targets=np.eye(2, dtype=np.float32)[made.label_N],
-        target_weights=np.ones(made.count, np.float32),
+        [(ids.tolist(), len(ids)) for ids in workload.token_ids],
+        targets=np.eye(2, dtype=np.float32)[workload.label_N],
+        target_weights=np.ones(workload.count, np.float32),
     )
-    config, task, mesh = made.config, Classification("class", 2), sharding.make_mesh(devices=jax.devices()[:1])
+    config, task, mesh = workload.config, Classification("class", 2), sharding.make_mesh(devices=jax.devices()[:1])
     optimizer = optim.OptimizerSettings(total_steps=1_000_000, warmup_steps=10_000, learning_rate=1e-4)
     setup, settings = (
         Setup(Model(config, task.head(config)), task, optimizer, mesh),
-        ExampleSettings(made.batch, LONGEST),
+        ExampleSettings(workload.batch, LONGEST),
     )
     batches = TrainingBatches(encoded, settings)
     versions = {"name": "ours", "jax": jax.__version__, "device": jax.devices()[0].device_kind}
     with jax.set_mesh(mesh):
-        if made.step == "classify":
-            params = forward.by_layer(draw_params(setup, batches(0)), config)  # as a loaded model has them
+        if workload.step == "classify":
+            params = forward.by_layer(draw_params(setup, batches(0)), config)  # as in a loaded model
             turns.serve(
                 lambda: scores.of_examples(params, config, encoded, settings), lambda: None, versions, ours.memory
             )
@@ -49,10 +49,10 @@ def main() -> None:
         train_step, read = make_train_step(setup, target)
 
         def step() -> None:
-            """As in bert/training/train.py: the values of the step before are read when this one was started."""
+            """As in bert/training/train.py: dispatches this step, then reads the metrics of the step before."""
             nonlocal state, values, done
             before = values
-            state, values = train_step(state, sharding.place(batches(done % made.steps), mesh))
+            state, values = train_step(state, sharding.place(batches(done % workload.steps), mesh))
             done += 1
             if before is not None:
                 read(before)

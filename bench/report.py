@@ -1,8 +1,8 @@
-"""What the comparison on a CPU found: kept as JSON, told as a markdown table, put into a document.
+"""Results of the comparison on a CPU: a JSON file, and a markdown table for a document.
 
 python -m bench.report --results=FILE.json --document=FILE.md
 
-The table takes the place of what stands between the two marker lines of the document.
+The table replaces the text between the two marker lines of the document.
 """
 
 import json
@@ -17,8 +17,8 @@ from bert.errors import InputError
 from launch import flags
 
 BEGIN, END = "<!-- make bench-update: begin -->", "<!-- make bench-update: end -->"
-OPTIONS = {"results": "file that bench.cpu wrote", "document": "markdown file with the two marker lines"}
-# Instructions that matrix products on x86-64 are made of.
+OPTIONS = {"results": "file written by bench.cpu", "document": "markdown file with the two marker lines"}
+# Instructions that matrix products use on x86-64.
 _INSTRUCTIONS = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_tile")
 
 
@@ -33,13 +33,13 @@ def run(argv: list[str]) -> None:
 
 def machine() -> dict[str, Any]:
     """Processor, cores that this process may use, memory and Python (Linux)."""
-    told = pathlib.Path("/proc/cpuinfo").read_text()
-    model = re.search(r"^model name\s*: (.+)$", told, re.MULTILINE)
-    named = re.search(r"^flags\s*: (.+)$", told, re.MULTILINE)
-    has = named[1].split() if named else []
+    cpuinfo = pathlib.Path("/proc/cpuinfo").read_text()
+    model = re.search(r"^model name\s*: (.+)$", cpuinfo, re.MULTILINE)
+    cpu_flags = re.search(r"^flags\s*: (.+)$", cpuinfo, re.MULTILINE)
+    supported = cpu_flags[1].split() if cpu_flags else []
     return {
         "processor": model[1] if model else platform.machine(),
-        "instructions": [name for name in _INSTRUCTIONS if name in has],
+        "instructions": [name for name in _INSTRUCTIONS if name in supported],
         "cores": len(os.sched_getaffinity(0)),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
         "python": platform.python_version(),
@@ -47,11 +47,7 @@ def machine() -> dict[str, Any]:
 
 
 def merged(path: pathlib.Path, machine: dict[str, Any], measured: dict[str, Any], order: list[str]) -> dict[str, Any]:
-    """The results in the file with one row added or replaced; rows of another machine are left out.
-
-    Args:
-      order: names of rows; others are left out, too.
-    """
+    """The results in the file with one row added or replaced, without rows of another machine or not in ``order``."""
     results = json.loads(path.read_text()) if path.exists() else {}
     rows = results["rows"] if results.get("machine") == machine else []
     rows = [row for row in rows if row["row"] in order and row["row"] != measured["row"]] + [measured]
@@ -59,17 +55,18 @@ def merged(path: pathlib.Path, machine: dict[str, Any], measured: dict[str, Any]
 
 
 def write(path: pathlib.Path, results: dict[str, Any]) -> None:
-    """Writes the file as a whole: one that was interrupted leaves the older one."""
+    """Replaces the file atomically."""
     files.write(path, json.dumps(results, indent=1) + "\n")
 
 
 def table(results: dict[str, Any]) -> str:
-    """Markdown: the machine and the versions in a sentence each, then a line for each comparison."""
-    told = results["machine"]
-    has = f" with {', '.join(told['instructions'])}" if told["instructions"] else ""
+    """Markdown: the machine and the versions, then a line for each comparison."""
+    system = results["machine"]
+    instructions = f" with {', '.join(system['instructions'])}" if system["instructions"] else ""
     dates = sorted({row["date"] for row in results["rows"]})
     lines = [
-        f"{told['cores']} cores of {told['processor']}{has}, {told['memory_gib']} GiB, Python {told['python']}; "
+        f"{system['cores']} cores of {system['processor']}{instructions}, {system['memory_gib']} GiB, "
+        f"Python {system['python']}; "
         f"{', '.join(_versions(results['rows']))}. Measured {' to '.join(dict.fromkeys((dates[0], dates[-1])))}; a row "
         "again: `python -m bench.cpu --out=runs/bench.json --rows=ROW`.",
         "",
@@ -88,9 +85,9 @@ def table(results: dict[str, Any]) -> str:
 
 
 def _versions(rows: list[dict[str, Any]]) -> list[str]:
-    told = [process.get("told", {}) for row in rows for process in row["processes"].values()]
+    processes = [process.get("told", {}) for row in rows for process in row["processes"].values()]
     names = ("jax", "flax", "torch", "transformers", "onnxruntime", "keras_hub")
-    return sorted({f"{name} {one[name]}" for one in told for name in names if name in one})
+    return sorted({f"{name} {versions[name]}" for versions in processes for name in names if name in versions})
 
 
 def _number(value: float) -> str:
@@ -98,11 +95,11 @@ def _number(value: float) -> str:
 
 
 def update(document: pathlib.Path, text: str) -> None:
-    """Puts the text between the marker lines of the document."""
+    """Replaces what is between the marker lines of the document."""
     block = re.compile(f"^{re.escape(BEGIN)}$.*?^{re.escape(END)}$", re.MULTILINE | re.DOTALL)
     before = document.read_text(encoding="utf-8")
     if len(block.findall(before)) != 1:
-        raise InputError(f"{document}: needs the lines {BEGIN} and {END} once each; the table goes between them")
+        raise InputError(f"{document}: needs the lines {BEGIN} and {END} once each, for the table between them")
     files.write(document, block.sub(lambda _: f"{BEGIN}\n\n{text}\n\n{END}", before))
 
 

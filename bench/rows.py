@@ -1,4 +1,4 @@
-"""The rows of the comparison on a CPU: what is timed against whom, and the ratios that are the goal."""
+"""Rows of the comparison on a CPU: what is timed, against which implementations, and the target ratios."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Other(NamedTuple):
-    """An implementation: its environment (bench/environments.py), its file here, and flags of its own."""
+    """An implementation: its environment (bench/environments.py), its module in bench/, and its own flags."""
 
     environment: str
     module: str
@@ -28,15 +28,15 @@ OTHERS = {
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One line or several of the table.
+    """One or more lines of the table.
 
     Attributes:
-      module: our file. flags: of every process.
-      goals: the others, and how many times as fast as each of them ours is to be (None: no goal).
-      steps: of a block of time.
-      kept: all processes keep freed memory; else each does with it what it does where nobody says anything.
-      share: the goal for the share of the matrix peak (None: not measured).
-      start: what is timed is the start of a process up to its first step, and it is to take fewer seconds than this.
+      module: our module in bench/. flags: flags of every process.
+      goals: implementation -> target ratio of its time to ours (None: no target).
+      steps: steps in a block.
+      kept: all processes keep freed memory; otherwise each uses its default allocator settings.
+      share: target share of the matrix peak (None: not measured).
+      start: time the start of a process up to its first step instead; the target in seconds.
     """
 
     name: str
@@ -66,7 +66,7 @@ def _texts(name: str, step: str, shape: str, goals: Mapping[str, float | None], 
     return Row(name, "ours_texts", flags, goals, kept=dtype == "bfloat16", **more)
 
 
-# A block of fine-tuning is an epoch, so that each block takes the same examples.
+# A block of fine-tuning is one epoch, so all blocks use the same examples.
 ROWS = {
     row.name: row
     for row in (
@@ -94,7 +94,7 @@ ROWS = {
         _pretrain("start-base-f32", "base 8 128", {AS_SHIPPED: 1.0}, start=8.0),
     )
 }
-# By the times of single rows about ten minutes on two cores.
+# About ten minutes on two cores.
 DEFAULT = (
     "pretrain-mini-f32", "pretrain-base-f32", "pretrain-mini-bf16", "finetune-sst2-f32", "finetune-mrpc-f32",
     "classify-base-f32", "classify-sst2-f32", "start-mini-f32",

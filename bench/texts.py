@@ -1,6 +1,6 @@
-"""Examples to classify: their words are made up, their lengths are those of SST-2, of MRPC, or all the same.
+"""Texts to classify: random words, and the lengths of SST-2, of MRPC, or all equal.
 
-Imported by every implementation in its own environment, so only NumPy and the standard library.
+Every implementation imports this in its own environment, so it needs only NumPy.
 Axes: N example, B example of a batch, T position.
 """
 
@@ -16,9 +16,9 @@ from bert.architectures.bert import BertConfig
 
 LONGEST = 128  # tokens of an example at most
 
-# Least number of tokens of an example, and how many examples have so many, one more, two more, ...: training parts of
-# GLUE, pieces of the released uncased vocabulary, [CLS] and [SEP] included, cut at LONGEST. `bench.lengths`
-# counts them.
+# The smallest number of tokens in an example, then how many examples have that many tokens, one more, two more, ...
+# Counted by `bench.lengths` on GLUE's training parts: tokens of the released uncased vocabulary, [CLS] and [SEP]
+# included, at most LONGEST.
 # fmt: off
 COUNTS = {
     "sst2": (3, [
@@ -40,10 +40,10 @@ class Texts:
     """Classification of ``count`` examples into two classes: one epoch of fine-tuning, or one pass of inference.
 
     Attributes:
-      step: what a step is: finetune (a batch) or classify (all examples, batch by batch).
-      size: of `BertConfig.of_size`. lengths: a name of COUNTS, a file that `bench.lengths` wrote, or the number
-        of tokens that each example has. batch: examples at a time. dtype: of matrix products.
-      dropout: of hidden states, attention weights and before the scores.
+      step: finetune (a step trains on one batch) or classify (a step classifies all examples, batch by batch).
+      size: a name of `BertConfig.of_size`. batch: examples in a batch. dtype: of matrix products.
+      lengths: a name in COUNTS, a file written by `bench.lengths`, or one number of tokens for all examples.
+      dropout: rate for hidden states, attention weights and the input of the classifier.
     """
 
     step: str
@@ -60,7 +60,7 @@ class Texts:
 
     @functools.cached_property
     def length_N(self) -> np.ndarray:
-        """Quantiles of the lengths, in random order; the longest is one of them, for rows are as long as it needs."""
+        """Quantiles of the lengths in random order, with the longest, which decides how long rows must be."""
         first, counts = _counts(self.lengths)
         all_lengths = np.repeat(first + np.arange(len(counts)), counts)
         chosen = all_lengths[((np.arange(self.count) + 0.5) / self.count * len(all_lengths)).astype(np.int64)]
@@ -79,7 +79,7 @@ class Texts:
 
     @property
     def steps(self) -> int:
-        """Of an epoch."""
+        """Steps per epoch."""
         return -(-self.count // self.batch)
 
     def parts(self) -> list[np.ndarray]:
@@ -87,12 +87,12 @@ class Texts:
         return [np.arange(self.count)[i * self.batch :][: self.batch] for i in range(self.steps)]
 
     def chosen(self, step: int) -> np.ndarray:
-        """The examples of a step of fine-tuning, in the usual random order; ours have that of bert/data/examples.py."""
+        """Examples of a fine-tuning step, in the usual random order; ours follow bert/data/examples.py."""
         order_N = np.random.default_rng((0, 0)).permutation(self.count)
         return order_N[step * self.batch :][: self.batch]
 
     def padded(self, chosen: np.ndarray) -> dict[str, np.ndarray]:
-        """int64 [B, T], as long as the longest of them: what transformers' models and exports take."""
+        """Inputs of transformers' models and exports, int64 [B, T], padded to the longest example."""
         ids_BT = np.zeros((len(chosen), int(self.length_N[chosen].max())), np.int64)
         mask_BT = np.zeros_like(ids_BT)
         for row, i in enumerate(chosen):

@@ -1,4 +1,4 @@
-"""The same step by transformers in PyTorch, timed in turns; the flags are what an expert user would switch on.
+"""The pretraining step by transformers in PyTorch; the flags are what an expert user would switch on.
 
 python -m bench.torch_peer --size=base --batch=8 --length=128 [--gather] [--compile] [--fused] [--device=cuda]
 """
@@ -17,17 +17,17 @@ def main() -> None:
     flags.add_argument("--compile", action="store_true", help="torch.compile")
     flags.add_argument("--fused", action="store_true", help="AdamW(fused=True)")
     flags.add_argument("--device", default="cpu")
-    told = flags.parse_args()
-    made, device = work.work_of(told), torch.device(told.device)
+    options = flags.parse_args()
+    workload, device = work.work_of(options), torch.device(options.device)
     transformers.logging.set_verbosity_error()
     torch.manual_seed(0)
-    config = transformers.BertConfig.from_dict(made.config.to_json() | {"attn_implementation": "sdpa"})
+    config = transformers.BertConfig.from_dict(workload.config.to_json() | {"attn_implementation": "sdpa"})
     model = transformers.BertForPreTraining(config).to(device).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=told.fused or None)
-    arrays = {name: torch.from_numpy(value).to(device) for name, value in made.arrays().items()}
-    loss = _gathered(model, arrays) if told.gather else _as_shipped(model, arrays)
-    loss = torch.compile(loss) if told.compile else loss
-    half = made.dtype == "bfloat16"
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=options.fused or None)
+    arrays = {name: torch.from_numpy(value).to(device) for name, value in workload.arrays().items()}
+    loss = _gathered(model, arrays) if options.gather else _as_shipped(model, arrays)
+    loss = torch.compile(loss) if options.compile else loss
+    half = workload.dtype == "bfloat16"
 
     def step() -> None:
         with torch.autocast(device.type, torch.bfloat16) if half else contextlib.nullcontext():
@@ -38,8 +38,8 @@ def main() -> None:
 
     cuda = device.type == "cuda"
     if cuda:
-        torch.backends.cuda.matmul.allow_tf32 = made.dtype == "bfloat16"
-    name = " ".join(["torch", *(flag for flag in ("gather", "compile", "fused") if getattr(told, flag))])
+        torch.backends.cuda.matmul.allow_tf32 = workload.dtype == "bfloat16"
+    name = " ".join(["torch", *(flag for flag in ("gather", "compile", "fused") if getattr(options, flag))])
     card = torch.cuda.get_device_name() if cuda else "cpu"
     versions = {"name": name, "torch": torch.__version__, "transformers": transformers.__version__, "device": card}
     finish = torch.cuda.synchronize if cuda else lambda: None
@@ -68,10 +68,10 @@ def _gathered(model, arrays: dict):
     cross_entropy = torch.nn.functional.cross_entropy
 
     def loss():
-        found = model.bert(**inputs)
-        hidden = found.last_hidden_state
+        outputs = model.bert(**inputs)
+        hidden = outputs.last_hidden_state
         picked = hidden.gather(1, places[..., None].expand(-1, -1, hidden.shape[-1]))
-        logits, relation = model.cls(picked, found.pooler_output)
+        logits, relation = model.cls(picked, outputs.pooler_output)
         return cross_entropy(logits.flatten(0, 1).float(), words) + cross_entropy(relation.float(), follows)
 
     return loss

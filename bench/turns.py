@@ -1,7 +1,7 @@
-"""Processes that time steps when they are told to, so that implementations take turns on one machine.
+"""Processes that time steps on request, so that implementations take turns on one machine.
 
-A process says a JSON line when its first step is done; then, for each number on its standard input, it runs so many
-steps and says how long they took. `Peer` is the other end.
+A process prints a JSON line after its first step. For each number that it then reads from standard input, it runs that
+many steps and prints how long they took. `Peer` is the other end.
 """
 
 import contextlib
@@ -16,19 +16,19 @@ from typing import Any
 
 
 def serve(
-    step: Callable[[], Any], finish: Callable[[], Any], told: Mapping[str, Any], memory: Callable[[], int]
+    step: Callable[[], Any], finish: Callable[[], Any], versions: Mapping[str, Any], memory: Callable[[], int]
 ) -> None:
-    """Runs steps as it is asked to until its input ends.
+    """Runs steps on request until standard input ends.
 
     Args:
-      step: starts one step. finish: returns when all steps that were started are done.
-      told: what is said of this implementation. memory: peak bytes so far.
+      step: starts one step. finish: waits for all steps that were started.
+      versions: name, versions and device of this implementation. memory: peak bytes so far.
     """
     started = time.perf_counter()
     step()
     finish()
     first = time.perf_counter() - started
-    print(json.dumps({**told, "first_step_s": round(first, 2), "start_s": round(since_start(), 2)}), flush=True)
+    print(json.dumps({**versions, "first_step_s": round(first, 2), "start_s": round(since_start(), 2)}), flush=True)
     for line in sys.stdin:
         started = time.perf_counter()
         for _ in range(int(line)):
@@ -38,23 +38,23 @@ def serve(
 
 
 def since_start() -> float:
-    """Seconds since this process began, imports and all (Linux)."""
+    """Seconds since the start of this process, imports included (Linux)."""
     with open("/proc/self/stat") as stat, open("/proc/uptime") as uptime:
         ticks = int(stat.read().rsplit(")", 1)[1].split()[19])
         return float(uptime.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
 
 
 def resident() -> int:
-    """Peak bytes of this process in memory (Linux); not ru_maxrss, which begins with that of the parent process."""
+    """Peak resident bytes of this process (Linux); ru_maxrss would start with the peak of the parent process."""
     with open("/proc/self/status") as status:
         return 1024 * int(next(line for line in status if line.startswith("VmHWM")).split()[1])
 
 
 class Peer:
-    """An implementation in a process of its own.
+    """An implementation in its own process.
 
     Args:
-      name: what tables call it. command: begins it; its output is that of `serve`.
+      name: its name in tables. command: starts the process, which calls `serve`.
     """
 
     def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None):
@@ -62,16 +62,16 @@ class Peer:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
         )
-        self.told = self._read()
+        self.versions = self._read()
 
     def run(self, steps: int) -> None:
         """Times a block of steps."""
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # of a process that has ended; reading says so in a line
+        with contextlib.suppress(BrokenPipeError):  # the process has ended; `_read` reports that
             print(steps, file=self._process.stdin, flush=True)
-        told = self._read()
-        self.seconds.append(told["seconds"] / steps)
-        self.peak_bytes = told["peak_bytes"]
+        block = self._read()
+        self.seconds.append(block["seconds"] / steps)
+        self.peak_bytes = block["peak_bytes"]
 
     def stop(self) -> int:
         """Ends the process; its exit code."""
@@ -85,7 +85,7 @@ class Peer:
 
     @property
     def median(self) -> float:
-        """Seconds of a step."""
+        """Seconds per step."""
         return statistics.median(self.seconds)
 
     def _read(self) -> dict[str, Any]:
@@ -93,4 +93,4 @@ class Peer:
         for line in self._process.stdout:
             if line.startswith("{"):
                 return json.loads(line)
-        raise RuntimeError(f"{self.name} ended with exit code {self.stop()} before it said anything")
+        raise RuntimeError(f"{self.name} ended with exit code {self.stop()} before it printed a result")

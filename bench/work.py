@@ -1,7 +1,6 @@
-"""What is timed: a pretraining step of a size on a made-up batch, and the arithmetic that it needs.
+"""The pretraining step that is timed: its random batch, and the arithmetic that it needs.
 
-Imported by every implementation in its own environment, so only NumPy and the standard library. Examples to classify
-are in texts.py.
+Every implementation imports this in its own environment, so it needs only NumPy. Texts to classify are in texts.py.
 """
 
 import argparse
@@ -12,7 +11,7 @@ import numpy as np
 
 from bert.architectures.bert import BertConfig
 
-VOCABULARY, MASK, FIRST_WORD = 30522, 103, 1000  # of the released uncased vocabulary
+VOCABULARY, MASK, FIRST_WORD = 30522, 103, 1000  # in the released uncased vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,8 +19,8 @@ class Work:
     """A pretraining step: masked words and next sentence, AdamW.
 
     Attributes:
-      size: of `BertConfig.of_size`. batch: rows. length: tokens of a row, all of them real. dtype: of matrix products.
-      dropout: of hidden states and attention weights.
+      size: a name of `BertConfig.of_size`. batch: number of rows. length: tokens in each row, none of them padding.
+      dtype: of matrix products. dropout: rate for hidden states and attention weights.
     """
 
     size: str
@@ -36,18 +35,18 @@ class Work:
 
     @property
     def masked(self) -> int:
-        """Masked positions of a row: 15 %, as in BERT's README (20 of 128, 77 of 512)."""
+        """Masked positions in a row: 15 %, as in BERT's README (20 of 128, 77 of 512)."""
         return {128: 20, 512: 77}.get(self.length, round(0.15 * self.length))
 
     @property
     def flops(self) -> float:
-        """Arithmetic that a step needs, forward and backward: vocabulary at the masked positions only."""
+        """FLOPs that a step needs, forward and backward, with the vocabulary at the masked positions only."""
         config, tokens = self.config, self.batch * self.length
         head = 2.0 * self.masked * config.hidden_size * (config.hidden_size + config.vocab_size)
         return 3.0 * (tokens * config.matmul_flops_per_token(self.length) + self.batch * head)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The batch by our contract (bert/data/batches.py): one example a row, segment B in the second half."""
+        """The batch (keys: bert/data/batches.py): one example per row, segment B in the second half."""
         rng = np.random.default_rng(0)
         B, T, P = self.batch, self.length, self.masked
         token_ids = rng.integers(FIRST_WORD, VOCABULARY, (B, T)).astype(np.int32)
@@ -71,14 +70,14 @@ class Work:
 
 
 def config_of(size: str, dtype: str, dropout: float) -> BertConfig:
-    """The encoder of that size with the released vocabulary; ``dropout`` of hidden states and attention weights."""
+    """The encoder of that size with the released vocabulary."""
     return BertConfig.of_size(
         size, vocab_size=VOCABULARY, dtype=dtype, hidden_dropout=dropout, attention_dropout=dropout
     )
 
 
 def parser(doc: str, kind: type = Work) -> argparse.ArgumentParser:
-    """Flags of a `Work`, or of the work of another kind (a dataclass); implementations add their own."""
+    """A parser with a flag for each field of the dataclass ``kind``; implementations add their own flags."""
     flags = argparse.ArgumentParser(description=doc)
     for field in dataclasses.fields(kind):
         required = field.default is dataclasses.MISSING
@@ -88,6 +87,6 @@ def parser(doc: str, kind: type = Work) -> argparse.ArgumentParser:
     return flags
 
 
-def work_of(told: argparse.Namespace, kind: type = Work) -> Any:
-    """The work of that kind that the flags describe."""
-    return kind(**{field.name: getattr(told, field.name) for field in dataclasses.fields(kind)})
+def work_of(options: argparse.Namespace, kind: type = Work) -> Any:
+    """The ``kind`` that the flags describe."""
+    return kind(**{field.name: getattr(options, field.name) for field in dataclasses.fields(kind)})

@@ -1,4 +1,4 @@
-"""Lengths counted in people's own files."""
+"""Lengths counted in local files."""
 
 import numpy as np
 

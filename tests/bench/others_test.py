@@ -1,4 +1,4 @@
-"""The others in their own environments, where `make bench` has made them."""
+"""The other implementations, if `make bench` or `make test-slow` has created their environments."""
 
 import pytest
 
@@ -30,8 +30,8 @@ def test_another_runs(name, flags):
     """The smallest size on a few rows."""
     other = rows.OTHERS[name]
     if not (environments.FOLDER / other.environment / "ready").exists():
-        pytest.skip("needs the environment that make bench makes")
-    command = [environments.python_of(other.environment), "-m", f"launch.bench.{other.module}"]
+        pytest.skip("needs the environments that make bench creates")
+    command = [environments.python_of(other.environment), "-m", f"bench.{other.module}"]
     peer = Peer(name, [*command, *flags, *other.flags])
     peer.run(2)
     assert peer.stop() == 0

@@ -15,4 +15,4 @@ def test_our_side_runs(step):
     peer.run(2)
     peer.stop()
     assert len(peer.seconds) == 1
-    assert peer.told["jax"]
+    assert peer.versions["jax"]

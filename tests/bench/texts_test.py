@@ -1,4 +1,4 @@
-"""Examples of real lengths: what is drawn, and that every implementation sees the same ones in an epoch."""
+"""Texts with real lengths, the same for every implementation in each epoch."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from bert.data.examples import ExampleSettings, TrainingBatches
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_the_lengths_are_those_of_the_data(name):
-    """The mean, the longest, and the longest of a batch of 32, on which padding depends, to two per cent."""
+    """Mean, maximum, and the mean of the longest in a batch of 32, which decides the padding, within 2 %."""
     first, counts = COUNTS[name]
     all_lengths = np.repeat(first + np.arange(len(counts)), counts)
     texts = Texts("finetune", "tiny", name, 512)
@@ -23,13 +23,13 @@ def test_the_lengths_are_those_of_the_data(name):
 
 
 def test_an_epoch_takes_the_examples_of_our_pipeline():
-    """Packed or padded, fine-tuning takes as many steps an epoch, and each example once."""
+    """Packed or padded, an epoch has the same number of steps and uses each example once."""
     texts = Texts("finetune", "tiny", "sst2", 70, batch=16)
     encoded = examples.join([(ids.tolist(), len(ids)) for ids in texts.token_ids])
     batches = TrainingBatches(encoded, ExampleSettings(texts.batch, LONGEST))
     assert batches.steps_per_epoch == texts.steps
-    made = [batches(step) for step in range(texts.steps)]
-    ours = np.concatenate([batch["token_ids"][batch["example_ids"] > 0] for batch in made])
+    epoch = [batches(step) for step in range(texts.steps)]
+    ours = np.concatenate([batch["token_ids"][batch["example_ids"] > 0] for batch in epoch])
     np.testing.assert_array_equal(np.sort(ours), np.sort(np.concatenate(texts.token_ids)))
     everything = np.arange(texts.count)
     assert sorted(np.concatenate([texts.chosen(step) for step in range(texts.steps)])) == everything.tolist()

@@ -44,7 +44,7 @@ def trained(folder, table) -> pathlib.Path:
 
 def test_it_learns_and_the_best_evaluation_is_kept(trained, folder):
     """Most held-out rows right; the model's own scores are those that were logged for the best evaluation."""
-    lines = [json.loads(line) for line in (trained / "classification_metrics.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
     held = [line for line in lines if line["split"] == "validation"]
     assert len(held) == 8
     best = max(held, key=lambda line: line["accuracy"])
@@ -282,7 +282,7 @@ def test_f1_is_about_the_same_label_whatever_order_the_start_has(folder, table, 
         f"--config.init_from={tmp_path / 'start'}", "--config.epochs=0.1",
         "--config.optimizer.learning_rate=1e-30")  # fmt: skip
     assert bert.load(tmp_path / "run").labels == ("yes", "no")
-    last = json.loads((tmp_path / "run" / "classification_metrics.jsonl").read_text().splitlines()[-1])
+    last = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])
     assert last["f1"] == 0.0, "it says no to every row"
 
 
@@ -332,7 +332,7 @@ def test_a_run_that_was_killed_ends_as_if_it_had_not_been(folder, table, tmp_pat
         assert whole == killed, name
     logs = []
     for run_name in ("whole", "killed"):
-        lines = map(json.loads, (tmp_path / run_name / "classification_metrics.jsonl").read_text().splitlines())
+        lines = map(json.loads, (tmp_path / run_name / "metrics.jsonl").read_text().splitlines())
         logs.append([line for line in lines if line["split"] == "validation"])
     assert logs[0] == logs[1]
 
@@ -374,7 +374,7 @@ def test_of_equal_evaluations_and_runs_the_one_with_the_lowest_loss_is_kept(tmp_
         "--config.epochs=4", "--config.seeds=2", f"--workdir={tmp_path / 'run'}")  # fmt: skip
     shown, losses = capsys.readouterr().out, []
     for seed in ("seed-0", "seed-1"):
-        lines = map(json.loads, (tmp_path / "run" / seed / "classification_metrics.jsonl").read_text().splitlines())
+        lines = map(json.loads, (tmp_path / "run" / seed / "metrics.jsonl").read_text().splitlines())
         held = [line for line in lines if line["split"] == "validation"]
         right = [line for line in held if line["accuracy"] == 1]
         best = min(right, key=lambda line: line["cross_entropy"])
@@ -397,7 +397,7 @@ def test_training_stops_when_waiting_was_too_long(folder, table, tmp_path, capsy
         "--config.seeds=2")  # fmt: skip
     shown = capsys.readouterr().out
     assert re.search(r"stopped early: no better accuracy.* in 2 evaluations", shown)
-    lines = (tmp_path / "run" / "seed-7" / "classification_metrics.jsonl").read_text().splitlines()
+    lines = (tmp_path / "run" / "seed-7" / "metrics.jsonl").read_text().splitlines()
     assert sum(json.loads(line)["split"] == "validation" for line in lines) == 3
     assert re.search(r"^seed 7: the model answers yes for all 60 rows$", shown, re.MULTILINE)
     assert re.search(r"^seed 8: the model answers no for all 60 rows$", shown, re.MULTILINE)
