@@ -17,7 +17,6 @@ import glob
 import json
 import os
 import pathlib
-import re
 import secrets
 import shutil
 import stat
@@ -29,6 +28,7 @@ from typing import Any
 
 from absl import logging
 
+from bert import surrogates
 from bert.errors import InputError, RunError, cannot_write
 
 Finished = Callable[[pathlib.Path], bool]
@@ -58,7 +58,7 @@ def lock(path: pathlib.Path, busy: str) -> Iterator[bool]:
 def json_text(value: Any, indent: int | None = None) -> str:
     """JSON with a line end. Unpaired surrogates, which a file name may hold and UTF-8 cannot, are escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
-    return (json.dumps(value, indent=indent) if re.search("[\ud800-\udfff]", text) else text) + "\n"
+    return (json.dumps(value, indent=indent) if surrogates.contains(text) else text) + "\n"
 
 
 def write(path: pathlib.Path, text: str) -> None:

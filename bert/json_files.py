@@ -14,6 +14,7 @@ import stat
 import sys
 from typing import Any
 
+from bert import surrogates
 from bert.errors import InputError, short_repr
 
 LIMIT = 1 << 25  # bytes; half a million vocabulary entries at some 25 bytes each take 12 MB
@@ -47,13 +48,13 @@ def read_text(path: pathlib.Path, *, limit: int = LIMIT) -> str:
 
 
 def read_object(
-    path: pathlib.Path, *, limit: int = LIMIT, finite: bool = True, half_characters: bool = False
+    path: pathlib.Path, *, limit: int = LIMIT, finite: bool = True, allow_surrogates: bool = False
 ) -> dict[str, Any]:
     """The JSON object in a file.
 
     Args:
       finite: refuse NaN, Infinity and numbers too large for a float, which Python's `json` reads and writes.
-      half_characters: let halves of surrogate pairs pass, which no file and no terminal takes.
+      allow_surrogates: let unpaired surrogates pass, which no UTF-8 file and no terminal takes.
 
     Raises as `read_text` does, and InputError for what is not JSON or no object, for nesting deeper than `DEPTH`, and
     for a name that stands twice in an object.
@@ -71,9 +72,11 @@ def read_object(
     if not isinstance(value, dict):
         raise InputError(f"{path}: holds a {type(value).__name__}, not an object with names and values")
     _check_inside(value, path, finite)
-    half = None if half_characters else re.search(r"\\u[dD][89a-fA-F]", text)
-    if half and re.search("[\ud800-\udfff]", json.dumps(value, ensure_ascii=False)):
-        raise InputError(f"{path}: a text holds half a surrogate pair ({half[0]}..), which is no character; correct it")
+    escape = None if allow_surrogates else re.search(r"\\u[dD][89a-fA-F]", text)
+    if escape and surrogates.contains(json.dumps(value, ensure_ascii=False)):
+        raise InputError(
+            f"{path}: a text holds an unpaired surrogate ({escape[0]}..), which is no character; correct it"
+        )
     return value
 
 

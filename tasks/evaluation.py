@@ -8,11 +8,10 @@ import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bert import files
+from bert import files, surrogates
 from bert.errors import InputError, printable
 from bert.inference import LoadedModel
 from bert.training.evaluate import Metrics
-from tasks.files.records import without_halves
 from tasks.metrics import constant_predictions
 from tasks.metrics.agreement import AnnotatorScores
 
@@ -83,7 +82,7 @@ def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None
     """Writes a file that has its name only when it is complete; ``option`` of the command line names it."""
     try:
         # Half characters, which JSON can hold and UTF-8 cannot, may stand in any cell, id or name of the input.
-        files.write(path, without_halves(text))
+        files.write(path, surrogates.join(text))
     except OSError as error:
         if isinstance(error, BrokenPipeError) and files.standard_stream(path):  # such as head, which has read enough
             raise

@@ -11,6 +11,7 @@ import pathlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from bert import surrogates
 from bert.corpus import corpus_files, installed_docs, text_files
 from bert.corpus.corpus_files import INSTALLED_DOCS, Source
 from bert.corpus.layout import (
@@ -24,8 +25,8 @@ from bert.corpus.layout import (
     share_inside_sentences,
 )
 from bert.errors import InputError, check_choice, printable
-from bert.tokenizer.wordpiece import clean
 
+SURROGATES = "half characters"  # name in reports of texts with unpaired surrogates; manifests have it
 # Shorter files are too short to tell their layout: they are judged together with their folder.
 OWN_LAYOUT_CHARS = 1 << 16
 
@@ -141,9 +142,8 @@ class Corpus:
                 raise InputError(
                     f"{name}: column {column!r} holds a {type(value).__name__}; a text or a list of texts is needed"
                 )
-            cleaned = clean(text)  # JSON can hold unpaired surrogates
-            note["half characters"] = note.get("half characters", 0) + (cleaned != text)
-            text = cleaned
+            note[SURROGATES] = note.get(SURROGATES, 0) + surrogates.contains(text)
+            text = surrogates.replace(text)
             if layout not in LAYOUTS and sampled < SAMPLE_CHARS:
                 sampled += len(text)
                 unjoined += [text] * (self._layout_of(text)[0] != WRAPPED)

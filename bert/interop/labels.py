@@ -10,6 +10,7 @@ from typing import Any
 
 from absl import logging
 
+from bert import surrogates
 from bert.errors import InputError
 
 KEYS = ("id2label", "label2id", "num_labels")
@@ -65,8 +66,8 @@ def _name(given: Any, said: str) -> str:
     if isinstance(given, list | dict) or given is None:
         raise InputError(f"{said} {given!r}; a name is a text or a number")
     name = str(given)
-    if any("\ud800" <= c <= "\udfff" for c in name):  # half of a character of UTF-16: no file in UTF-8 can hold it
-        raise InputError(f"{said} {name!r}, which is no text (half of a character); write the whole one")
+    if surrogates.contains(name):  # no file in UTF-8 can hold it
+        raise InputError(f"{said} {name!r}, which has an unpaired surrogate; write the whole character")
     return name
 
 

@@ -44,7 +44,7 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
         if not folder.is_dir():
             what = "is a file" if folder.is_file() else "no such directory"
             raise InputError(f"{folder}: {what}; name a directory that holds {path.name} and the weights")
-        return json_files.read_object(path, half_characters=True)  # of settings that are only carried along
+        return json_files.read_object(path, allow_surrogates=True)  # of settings that are only carried along
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; a model directory holds {path.name} and the weights") from None
     except OSError as error:

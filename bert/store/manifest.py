@@ -32,7 +32,7 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{folder}: no {MANIFEST}, so this is no finished prepared folder; run prepare to its end")
     try:
-        manifest = json_files.read_object(path, limit=_LIMIT, half_characters=True)  # of names of files
+        manifest = json_files.read_object(path, limit=_LIMIT, allow_surrogates=True)  # in names of files
     except InputError as error:
         raise InputError(f"{error} ({_AGAIN})") from None
     if manifest.get("format") != FORMAT:

@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from bert.corpus.corpus import SURROGATES
 from bert.errors import printable
 from bert.store.prepare_settings import PrepareSettings
 from bert.store.tokenize_sections import Lost
@@ -79,8 +80,8 @@ class Report:
             names = ", ".join(group["names"]) + (", ..." if group["files"] > len(group["names"]) else "")
             how = "; ".join(f"{key}: {group[key]}" for key in ("encoding", "layout", "one document is") if group[key])
             lines.append(f"{group['files']} file(s), {group['bytes'] / 1e6:.1f} MB, {how} ({names})")
-            if changed := group.get("half characters"):
-                lines.append(f"  half characters (lone surrogates) replaced by U+FFFD, texts: {changed:,}")
+            if changed := group.get(SURROGATES):
+                lines.append(f"  unpaired surrogates replaced by U+FFFD, texts: {changed:,}")
         rows = [
             ("documents read", self.read, ""),
             ("  dropped, empty", self.empty, ""),
@@ -188,12 +189,12 @@ def group_sources(notes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]
     groups: dict[tuple, dict[str, Any]] = {}
     for path, note in notes.items():
         how = {key: note.get(key, "") for key in ("encoding", "layout", "one document is")}
-        start = {"files": 0, "bytes": 0, "documents": 0, "half characters": 0, **how, "names": []}
+        start = {"files": 0, "bytes": 0, "documents": 0, SURROGATES: 0, **how, "names": []}
         group = groups.setdefault(tuple(how.values()), start)
         group["files"] += 1
         group["bytes"] += note["bytes"]
         group["documents"] += note["documents"]
-        group["half characters"] += note.get("half characters", 0)
+        group[SURROGATES] += note.get(SURROGATES, 0)
         if len(group["names"]) < FEW_NAMES:
             group["names"].append(path)
     return list(groups.values())

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from absl import logging
 
-from bert import files
+from bert import files, surrogates
 from bert.errors import InputError, short_repr
 from bert.tokenizer import tokenizer_files, wordpiece
 from bert.tokenizer.added_words import AddedWord, split_protected
@@ -237,14 +237,16 @@ class Tokenizer:
                 raise InputError(f"{text!r} is no text; leave out what is missing, or give an empty text")
         backend = self._keep if special_in_text else self._split
         with wordpiece.library_errors(_FAILS):
-            encodings = backend.encode_batch([wordpiece.clean(text) for text in texts], add_special_tokens=False)
+            encodings = backend.encode_batch([surrogates.replace(text) for text in texts], add_special_tokens=False)
         return [Encoding(e.ids, e.offsets, [-1 if word is None else word for word in e.word_ids]) for e in encodings]
 
     def encode_ids(self, texts: Sequence[str], *, special_in_text: bool = False) -> list[list[int]]:
         """Only the ids of `encode_batch`; a third faster."""
         backend = self._keep if special_in_text else self._split
         with wordpiece.library_errors(_FAILS):
-            encodings = backend.encode_batch_fast([wordpiece.clean(text) for text in texts], add_special_tokens=False)
+            encodings = backend.encode_batch_fast(
+                [surrogates.replace(text) for text in texts], add_special_tokens=False
+            )
         return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = False) -> str:

@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from absl import logging
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import Tokenizer as Backend
 
+from bert import surrogates
 from bert.errors import InputError, short_repr
 from bert.tokenizer.added_words import AddedWord, protected_word, special_word
 from bert.tokenizer.vocab_file import SPECIAL_TOKENS
@@ -215,7 +215,7 @@ def _count_characters(texts: Iterable[str], backend: Backend) -> collections.Cou
     add()
     normalized: collections.Counter[str] = collections.Counter()
     for point in np.flatnonzero(counts).tolist():
-        for character in backend.normalizer.normalize_str(clean(chr(point))):
+        for character in backend.normalizer.normalize_str(surrogates.replace(chr(point))):
             if not character.isspace():
                 normalized[character] += int(counts[point])
     return normalized
@@ -252,8 +252,3 @@ def _alphabet_size(counts: collections.Counter[str], backend: Backend, vocab_siz
 def _is_word(character: str, backend: Backend) -> bool:
     """Whether a character is a word of its own wherever it stands: an ideograph or a punctuation mark."""
     return len(backend.pre_tokenizer.pre_tokenize_str(backend.normalizer.normalize_str(f"a{character}a"))) > 1
-
-
-def clean(text: str) -> str:
-    """The text with lone surrogates, which are no characters and which Rust refuses, replaced one for one."""
-    return text if text.isascii() else re.sub("[\ud800-\udfff]", "\ufffd", text)

@@ -21,7 +21,7 @@ import numpy as np
 from absl import logging
 from jax.experimental import multihost_utils
 
-from bert import files, json_files
+from bert import files, json_files, surrogates
 from bert.architectures.bert import BertConfig
 from bert.errors import InputError, cannot_write
 from bert.tokenizer.tokenizer import Tokenizer
@@ -51,7 +51,7 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
     if jax.process_index() != 0:
         yield
         return
-    if re.search("[\ud800-\udfff]", str(workdir.absolute())):  # JAX and Orbax take no bytes for a name
+    if surrogates.contains(str(workdir.absolute())):  # JAX and Orbax take no bytes for a name
         raise InputError(f"{workdir}: its name is not UTF-8; choose another folder")
     with contextlib.ExitStack() as stack:
         try:

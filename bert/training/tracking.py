@@ -125,7 +125,7 @@ def read_log(path: pathlib.Path) -> Iterator[tuple[bytes, dict[str, Any] | None]
         raise InputError(f"{path}: is no plain file; move it away")
     for line in path.read_bytes().split(b"\n")[:-1]:
         try:
-            row = json.loads(line.decode("utf-8-sig"))  # of bytes it would let halves of surrogate pairs pass
+            row = json.loads(line.decode("utf-8-sig"))  # of bytes it would let unpaired surrogates pass
         except (ValueError, RecursionError):
             row = None
         is_ours = isinstance(row, dict) and type(row.get("step")) is int and isinstance(row.get("split"), str)

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bert import surrogates
 from bert.errors import InputError, printable
 from bert.target_kinds import Kind
 from tasks.files import held_out
 from tasks.files.equal_texts import first_of_equal, key_of
 from tasks.files.label_kinds import ColumnSettings
 from tasks.files.label_numbers import is_number, is_number_otherwise
-from tasks.files.records import Table, cell, check_column, short, without_halves
+from tasks.files.records import Table, cell, check_column, short
 from tasks.files.targets import has_labels, read_targets
 
 LABELLED = ("needed", "if there", "no")
@@ -242,7 +243,7 @@ def _texts(table: Table, settings: ColumnSettings, strict: bool) -> tuple[list[t
             text = _text(value, f"{place}: {column}", column)
             if table.universal_newlines:
                 text = text.replace("\r\n", "\n").replace("\r", "\n")
-            whole = without_halves(text)
+            whole = surrogates.join(text)
             mended += whole != text
             texts.append(whole)
         filled = [text for text in texts if text.strip()]
@@ -256,7 +257,7 @@ def _texts(table: Table, settings: ColumnSettings, strict: bool) -> tuple[list[t
                 "to the column with the texts"
             )
         columns.append(texts)
-    notes = [f"{mended:,} texts held half characters (lone surrogates), which are now U+FFFD"] if mended else []
+    notes = [f"{mended:,} texts held unpaired surrogates, which are now U+FFFD"] if mended else []
     one_empty = sum(len({bool(text.strip()) for text in row}) == 2 for row in zip(*columns, strict=True))
     if one_empty:
         notes.append(f"{one_empty:,} pairs have one empty text and are kept")

@@ -14,7 +14,7 @@ from bert.errors import InputError, listed
 from tasks.files import printed
 from tasks.files.label_numbers import is_number
 from tasks.files.look_alikes import apart
-from tasks.files.records import refuse_halves, short
+from tasks.files.records import check_name, short
 
 # Rounded thirds (0.333) pass, and are scaled; 0.33 three times does not.
 SHARE_TOLERANCE = 2e-3
@@ -51,7 +51,7 @@ def name(value: Any, where: str) -> str:
     """
     if isinstance(value, str):
         text = value.strip()
-        refuse_halves(text, where)
+        check_name(text, where)
         whole = _WHOLE.fullmatch(text)
         if text.casefold() == "nan":
             raise _not_finite(value, where)

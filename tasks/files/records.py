@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from bert import surrogates
 from bert.errors import InputError, listed
 from tasks.files.look_alikes import apart
 
@@ -154,15 +155,10 @@ def comma_numbers(setting: str, text: str, form: str, *, zero: bool) -> dict[str
     return numbers
 
 
-def without_halves(text: str) -> str:
-    """The text with U+FFFD for each half character (lone surrogate); halves that fit together become one character."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def refuse_halves(name: str, where: str) -> None:
-    """Refuses a name of a class or tag with half a character: no file could hold it."""
-    if without_halves(name) != name:
-        raise InputError(f"{where}: {short(name)} has half a character (a lone surrogate); write the whole one")
+def check_name(name: str, where: str) -> None:
+    """Raises InputError for a name of a class or tag that no UTF-8 file could hold."""
+    if surrogates.contains(name):
+        raise InputError(f"{where}: {short(name)} has an unpaired surrogate; write the whole character")
 
 
 def ending_of(path: pathlib.Path) -> str:

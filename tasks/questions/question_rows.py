@@ -4,10 +4,10 @@ Not here: files (squad_files.py, span_files.py), and which questions are kept (q
 """
 
 import dataclasses
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from bert import surrogates
 from bert.errors import InputError
 from tasks.files import annotators
 from tasks.files.examples import ReadReport
@@ -16,7 +16,6 @@ from tasks.files.records import short
 FORMATS = ("auto", "squad", "multispanqa", "pico", "lines")
 NO_DOCUMENT = "no file with its document"  # the reason of readers that have nothing to ask about
 NO_PASSAGE = "no passage"
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 Spans = tuple[tuple[int, int], ...]
 
 
@@ -116,14 +115,13 @@ class Tally:
 
 
 def text_of(value: Any, where: str, tally: Tally) -> str:
-    """A text whose half characters (lone surrogates) are U+FFFD, one for one, so that offsets stay right."""
+    """A text whose unpaired surrogates are U+FFFD, one for one, so that offsets stay right."""
     if not isinstance(value, str):
         what = "is missing" if value is None else f"{short(value)} is no text"
         raise InputError(f"{where} {what}; each question needs a text there")
-    if value.isascii() or not _HALF_CHARACTER.search(value):
-        return value
-    tally.add("texts with half characters (lone surrogates), which are now U+FFFD", where)
-    return _HALF_CHARACTER.sub("\ufffd", value)
+    if surrogates.contains(value):
+        tally.add("texts with unpaired surrogates, which are now U+FFFD", where)
+    return surrogates.replace(value)
 
 
 def question_of(value: Any, where: str, settings: QuestionSettings, tally: Tally) -> str:

@@ -13,10 +13,11 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from bert import surrogates
 from bert.bio_tags import is_tag
 from bert.errors import InputError
 from tasks.files import json_tables
-from tasks.files.records import TableSettings, cell, check_column, comma_names, has_column, short, without_halves
+from tasks.files.records import TableSettings, cell, check_column, comma_names, has_column, short
 from tasks.files.text_lines import read_lines
 from tasks.tagging.conll_columns import splitter
 from tasks.tagging.tag_schemes import TagFile, Tagged, TagSettings, check_tags
@@ -46,7 +47,7 @@ def read_tag_lines(path: str, settings: TagSettings, labelled: str) -> TagFile:
     mended = 0
     for number, (row, place) in enumerate(zip(table.rows, table.places, strict=True), 1):
         given = _words(cell(row, words_key), f"{place}: {words_key}")
-        words = tuple(map(without_halves, given))
+        words = tuple(map(surrogates.join, given))
         mended += words != given
         value = None if labelled == "no" else cell(row, tags_key)
         found = _annotations(value, f"{place}: {tags_key}", settings, len(words))
@@ -56,7 +57,7 @@ def read_tag_lines(path: str, settings: TagSettings, labelled: str) -> TagFile:
         rows.append(Tagged(words, annotations, place, own["document"] or str(number), own["id"]))
     notes = list(table.notes)
     if mended:
-        notes.append(f"{path}: {mended:,} sentences held half characters (lone surrogates), which are now U+FFFD")
+        notes.append(f"{path}: {mended:,} sentences held unpaired surrogates, which are now U+FFFD")
     return TagFile(rows, notes, () if list(names) == [SINGLE] else tuple(names))
 
 

@@ -12,7 +12,7 @@ from bert import bio_tags
 from bert.bio_tags import is_tag
 from bert.errors import InputError
 from tasks.files.examples import ReadReport
-from tasks.files.records import TableSettings, refuse_halves, short
+from tasks.files.records import TableSettings, check_name, short
 
 FORMATS = ("auto", "columns", "lines", "workers")
 SCHEMES = ("auto", "iob1", "iob2", "plain")
@@ -89,7 +89,7 @@ def check_tags(tags: Iterable[str | None], scheme: str, where: Callable[[int], s
     for i, tag in enumerate(tags):
         if tag is None or (tag if scheme == "plain" else is_tag(tag)):
             if tag and not tag.isascii():
-                refuse_halves(tag, where(i))
+                check_name(tag, where(i))
             continue
         if not tag:
             raise InputError(f"{where(i)}: a tag is empty; write one, or what the setting empty says, for no tag")

@@ -368,6 +368,6 @@ def test_a_lock_is_held_once_and_keeps_its_text(tmp_path):
         assert is_new
 
 
-def test_half_characters_are_escaped_in_json():
+def test_unpaired_surrogates_are_escaped_in_json():
     assert files.json_text({"a": "ü大"}) == '{"a": "ü大"}\n'
     assert files.json_text({"a": "ü\udcff"}) == '{"a": "\\u00fc\\udcff"}\n'

@@ -223,7 +223,7 @@ def test_predictions_that_cannot_be_meant_are_refused(trained, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["input.csv"]
 
 
-def test_half_characters_and_nan_in_the_input_are_no_trouble(trained, tmp_path):
+def test_unpaired_surrogates_and_nan_in_the_input_are_no_trouble(trained, tmp_path):
     """JSON can hold them; a file in UTF-8 cannot hold the first, JSON not the second: U+FFFD and null."""
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_text('{"review": "good \\ud800", "id": "a\\ud800", "score": NaN, "more": [Infinity]}\n')
@@ -235,7 +235,7 @@ def test_half_characters_and_nan_in_the_input_are_no_trouble(trained, tmp_path):
     row = json.loads(target.read_text(), parse_constant=refuse)
     assert (row["review"], row["id"], row["score"], row["more"]) == ("good \ufffd", "a\ufffd", None, [None])
     source.write_text('{"review": "good", "liked": "y\\ud800"}\n')
-    with pytest.raises(InputError, match=r"in\.jsonl:1.*has half a character"):
+    with pytest.raises(InputError, match=r"in\.jsonl:1.*has an unpaired surrogate"):
         evaluate.run(["evaluate", f"--model={trained}", f"--data={source}"])
 
 

@@ -123,15 +123,15 @@ def test_json_lines(write):
     assert [name for name, _ in found] == [f"{path}:{line}" for line in (1, 3, 5, 7)]
 
 
-def test_half_characters_of_json_are_replaced_and_counted(write):
-    """A lone surrogate, which UTF-8 cannot hold, becomes U+FFFD; two halves in a row are their character."""
+def test_unpaired_surrogates_of_json_are_replaced_and_counted(write):
+    """One becomes U+FFFD; two that form a pair are their character."""
     path = write("a.jsonl", '{"text": "The \\ud800 cat sat. It ran."}\n{"text": "\\ud83d\\ude00 One."}\n')
     assert sentences_of(path) == [["The \ufffd cat sat.", "It ran."], ["\U0001f600 One."]]
     corpus = Corpus(str(path))
     list(corpus.sections())
     (group,) = group_sources(corpus.notes)
     assert group["half characters"] == 1
-    assert "half characters (lone surrogates) replaced by U+FFFD, texts: 1" in Report(sources=[group]).table()
+    assert "unpaired surrogates replaced by U+FFFD, texts: 1" in Report(sources=[group]).table()
 
 
 @pytest.mark.parametrize("encoding", ["base64", "rot13", "hex", "undefined", "utf-9"])

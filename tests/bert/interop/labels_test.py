@@ -70,7 +70,7 @@ def test_names_of_classes(values, classes, names):
         (
             {"id2label": {"0": "\ud800"}},
             1,
-            r"id2label calls class 0 '\\ud800', which is no text \(half of a character\)",
+            r"id2label calls class 0 '\\ud800', .*surrogate",
         ),
         (
             {"id2label": {"0": "no"}, "label2id": {"yes": 0}},
@@ -92,7 +92,7 @@ def test_what_is_written_is_read_again():
 
 
 def test_what_is_no_text_is_not_written():
-    with pytest.raises(InputError, match=r"^out: class 1 is called '\\ud800', which is no text"):
+    with pytest.raises(InputError, match=r"^out: class 1 is called '\\ud800', .*surrogate"):
         labels.write(("a", "\ud800"), "out")
 
 

@@ -196,7 +196,7 @@ def test_control_and_odd_white_space(lower):
     assert lower.encode_batch([]) == []
 
 
-def test_half_a_surrogate_pair_is_dropped(lower):
+def test_an_unpaired_surrogate_is_dropped(lower):
     """JSON may smuggle in code units that are no characters; they vanish and offsets still count them."""
     assert lower.encode("note\ud83dbook hello") == ([25, 5], [(0, 9), (10, 15)], [0, 1])
 

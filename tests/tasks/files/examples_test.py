@@ -189,12 +189,12 @@ def test_of_pairs_one_text_may_be_empty(table):
     assert any("1 pairs have one empty text" in note for note in made.report.notes)
 
 
-def test_half_characters_become_replacement_characters(write):
-    """Broken escapes in JSON would stop the tokenizer; halves that belong together are one character."""
+def test_unpaired_surrogates_become_replacement_characters(write):
+    """Broken escapes in JSON would stop the tokenizer; two that form a pair are one character."""
     path = write("a.jsonl", '{"text": "a\\ud83d", "label": 0}\n{"text": "\\ud83d\\ude00", "label": 1}\n')
     made = examples_of(read_table(path))
     assert made.texts == [("a\ufffd",), ("\U0001f600",)]
-    assert any("1 texts held half characters" in note for note in made.report.notes)
+    assert any("1 texts held unpaired surrogates" in note for note in made.report.notes)
 
 
 def test_the_file_says_the_order_of_labels(table):

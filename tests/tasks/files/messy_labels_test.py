@@ -75,7 +75,7 @@ FAULTS = [
         {"kind": "class"},
         r":1: label: \['x'\] holds 1 labels where one .* classes",
     ),
-    (JSONL, [{"text": "a", "label": "x\ud800"}], {}, r":1: label: 'x\\ud800' has half a character"),
+    (JSONL, [{"text": "a", "label": "x\ud800"}], {}, r":1: label: 'x\\ud800' has an unpaired surrogate"),
     (JSONL, [{"text": "a", "label": {"x": "y"}}], {}, r":1: label: \{'x': 'y'\} is no label"),
     (CSV, "text,label\n" + MANY, {}, r"'label' holds 1,001 labels .*, more than 1,000; is it the right column\?"),
     (CSV, "text,label\n" + COUNTS, {}, r"holds 1,001 labels .* set kind to number to predict numbers"),

@@ -190,7 +190,7 @@ def test_annotators_are_chosen_by_name(write):
     assert says_so(r"none of 2 questions .*kept: 2\); annotators 7: no question has them;", fault(path, annotators="7"))
 
 
-def test_half_characters_become_one_replacement_each_so_that_offsets_stay(write):
+def test_unpaired_surrogates_become_one_replacement_each_so_that_offsets_stay(write):
     context = "a\ud83d\ud83d b \udc00c"
     questions = read(write("a.json", squad({"answers": [answer("\udc00c", 6)]}, context=context)))
     assert questions.rows[0].context == "a\ufffd\ufffd b \ufffdc"

@@ -107,7 +107,7 @@ def test_other_texts_are_no_tags(tag):
 def test_a_tag_with_half_a_character_is_refused():
     """No file in UTF-8 could hold the names of such a model's classes."""
     said = message_of(check_tags, ["O", "x\ud800"], "plain", lambda i: f"a.txt:{i}")
-    assert says_so(r"^a\.txt:1: .* has half a character \(a lone surrogate\); write the whole one", said)
+    assert says_so(r"^a\.txt:1: .*surrogate", said)
 
 
 def test_an_empty_tag_is_none_in_any_scheme():
