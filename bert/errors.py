@@ -7,7 +7,7 @@ import operator
 import os
 import reprlib
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 _SHORT = reprlib.Repr()
@@ -46,7 +46,7 @@ def check_range(
 
     ``hint`` ends the message, such as "; BERT uses 0.15".
     """
-    bounds = {
+    bounds: dict[str, tuple[Callable[[Any, Any], bool], float | None]] = {
         "at least": (operator.ge, at_least),
         "above": (operator.gt, above),
         "at most": (operator.le, at_most),
