@@ -262,11 +262,11 @@ class LoadedModel:
     ) -> np.ndarray:
         """float64 [N, C]: the classifier's probabilities (or numbers) for texts and pairs, in order; as `predict`."""
         self._need("sequence_classifier", "fine-tune it on labelled texts, or load a classifier")
-        reading = classification.reading_of(self.extra, self.labels, self.config)
-        encoded = classification.encode(texts, self.vocabulary, reading.max_length)
-        settings = ExampleSettings(batch_size, reading.max_length, packed)
+        options = classification.options_of(self.extra, self.labels, self.config)
+        encoded = classification.encode(texts, self.vocabulary, options.max_length)
+        settings = ExampleSettings(batch_size, options.max_length, packed)
         logits_NC = self._finite(scores.of_examples(self._on_device, self.config, encoded, settings))
-        return classification.predictions(logits_NC, reading.kind)
+        return classification.predictions(logits_NC, options.kind)
 
     def token_scores(
         self, encoded: Encoded, *, max_length: int, batch_size: int = 32, packed: bool = True

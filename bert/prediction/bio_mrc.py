@@ -15,7 +15,7 @@ from bert.architectures.bert import BertConfig
 from bert.data import passages
 from bert.errors import InputError
 from bert.prediction import questions, scores, tag_decoding, task_settings
-from bert.prediction.questions import Asked, WindowSettings
+from bert.prediction.questions import Query, WindowSettings
 from bert.prediction.scores import Reader
 from bert.tokenizer.alignment import Pieces
 
@@ -24,7 +24,7 @@ TAGS = ("B", "I", "O")
 
 
 @dataclasses.dataclass(frozen=True)
-class BioReading(WindowSettings):
+class BioMrcOptions(WindowSettings):
     """How passages become windows, and probabilities of tags spans.
 
     Attributes:
@@ -62,9 +62,9 @@ class Span(NamedTuple):
     probability: float
 
 
-def reading_of(extra: Mapping[str, Any], config: BertConfig) -> BioReading:
+def options_of(extra: Mapping[str, Any], config: BertConfig) -> BioMrcOptions:
     """The settings in a model directory."""
-    return questions.fitted(task_settings.read(BioReading, extra, KEY, config.max_position_embeddings))
+    return questions.fitted(task_settings.read(BioMrcOptions, extra, KEY, config.max_position_embeddings))
 
 
 def columns_of(labels: Sequence[str], source: str) -> list[int]:
@@ -74,35 +74,35 @@ def columns_of(labels: Sequence[str], source: str) -> list[int]:
     return [labels.index(tag) for tag in TAGS]
 
 
-def tags(p_KC: np.ndarray, starts: np.ndarray, reading: BioReading) -> np.ndarray:
-    """int64 [K]: index in TAGS of each token's tag, by the reading's rule.
+def tags(p_KC: np.ndarray, starts: np.ndarray, options: BioMrcOptions) -> np.ndarray:
+    """int64 [K]: index in TAGS of each token's tag, by the rule of `options.decoding`.
 
     Args:
       p_KC: float [K, 3], probabilities of B, I and O.
       starts: int [N + 1], where each passage begins in K.
     """
-    if reading.decoding == "greedy":
+    if options.decoding == "greedy":
         tags_K = p_KC.argmax(1)
         before_K = np.concatenate([[2], tags_K[:-1]])
         before_K[starts[:-1][np.diff(starts) > 0]] = 2
         return np.where((tags_K == 1) & (before_K == 2), 0, tags_K)
     # A state for each length that a span may have; without a limit one I is enough.
-    inner = max(0, reading.max_span - 1) if reading.max_span else 1
+    inner = max(0, options.max_span - 1) if options.max_span else 1
     states = [0] + [1] * inner + [2]
     first_C = np.array([tag != 1 for tag in states])
     move_CC = np.tile(first_C, (len(states), 1))
     for i in range(inner):
         move_CC[i, i + 1] = True
-    if not reading.max_span:
+    if not options.max_span:
         move_CC[1, 1] = True
     # Not -inf for 0: a passage without any allowed tags would lose what the other tokens say.
     log_KC = np.log(np.maximum(p_KC, np.finfo(np.float64).tiny))[:, states]
     return np.array(states)[tag_decoding.viterbi(log_KC, starts, first_C, move_CC)]
 
 
-def spans(p_KC: np.ndarray, starts: np.ndarray, reading: BioReading) -> list[list[Span]]:
+def spans(p_KC: np.ndarray, starts: np.ndarray, options: BioMrcOptions) -> list[list[Span]]:
     """The answers in each passage, in their order; arguments as for `tags`."""
-    tags_K = tags(p_KC, starts, reading)
+    tags_K = tags(p_KC, starts, options)
     with np.errstate(divide="ignore"):
         log_K = np.log(p_KC[np.arange(len(p_KC)), tags_K])
     found = []
@@ -114,19 +114,19 @@ def spans(p_KC: np.ndarray, starts: np.ndarray, reading: BioReading) -> list[lis
             later = outside[np.searchsorted(outside, first, side="right") :]
             stop = int(later[0]) if len(later) else int(b - a)
             probability = float(np.exp(log_K[a + first : a + stop].mean()))
-            if probability >= reading.min_probability and (not reading.max_span or stop - first <= reading.max_span):
+            if probability >= options.min_probability and (not options.max_span or stop - first <= options.max_span):
                 here.append(Span(first, stop, probability))
         found.append(here)
     return found
 
 
 def answers(
-    p_KC: np.ndarray, starts: np.ndarray, contexts: Sequence[str], pieces_N: Sequence[Pieces], reading: BioReading
+    p_KC: np.ndarray, starts: np.ndarray, contexts: Sequence[str], pieces_N: Sequence[Pieces], options: BioMrcOptions
 ) -> list[dict[str, Any]]:
     """For each passage ``{"spans": [{"start", "end", "text", "probability"}, ...]}``: characters of the context, ends
     exclusive."""
     found = []
-    for context, pieces, here in zip(contexts, pieces_N, spans(p_KC, starts, reading), strict=True):
+    for context, pieces, here in zip(contexts, pieces_N, spans(p_KC, starts, options), strict=True):
         told = []
         for span in here:
             start, end = pieces.span_of(span.first, span.stop)
@@ -144,19 +144,19 @@ def tokens(p_KC: np.ndarray, pieces: Pieces) -> list[dict[str, Any]]:
 
 
 def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how: Any) -> list[dict[str, Any]]:
-    """See `answers`; with ``details`` also "tokens", see `tokens`. ``rows``: see `questions.asked_of`.
+    """See `answers`; with ``details`` also "tokens", see `tokens`. ``rows``: see `questions.queries_of`.
 
     ``how``: batch_size and packed, see `LoadedModel.predict`.
     """
-    return read(model, questions.asked_of(rows), reading_of(model.extra, model.config), details=details, **how)
+    return read(model, questions.queries_of(rows), options_of(model.extra, model.config), details=details, **how)
 
 
 def read(
-    model: Reader, asked: Sequence[Asked], reading: BioReading, *, details: bool = False, **how: Any
+    model: Reader, asked: Sequence[Query], options: BioMrcOptions, *, details: bool = False, **how: Any
 ) -> list[dict[str, Any]]:
     """The spans in the passages of questions; see `predict`."""
-    p_KC, starts, pieces_N = probabilities(model, asked, reading, **how)
-    found = answers(p_KC, starts, [one.context for one in asked], pieces_N, reading)
+    p_KC, starts, pieces_N = probabilities(model, asked, options, **how)
+    found = answers(p_KC, starts, [one.context for one in asked], pieces_N, options)
     if details:
         for answer, pieces, own_KC in zip(found, pieces_N, passages.parts(p_KC, starts), strict=True):
             answer["tokens"] = tokens(own_KC, pieces)
@@ -164,10 +164,10 @@ def read(
 
 
 def probabilities(
-    model: Reader, asked: Sequence[Asked], reading: BioReading, **how: Any
+    model: Reader, asked: Sequence[Query], options: BioMrcOptions, **how: Any
 ) -> tuple[np.ndarray, np.ndarray, list[Pieces]]:
     """float64 [K, 3]: B, I and O of each piece of each passage; where each passage begins in K; and its pieces."""
     columns = columns_of(model.labels, model.source)
-    cut, pieces_N = questions.windows_of(asked, model.vocabulary, reading)
-    logits_KC = model.token_scores(cut.encoded, max_length=reading.max_length, **how)
+    cut, pieces_N = questions.windows_of(asked, model.vocabulary, options)
+    logits_KC = model.token_scores(cut.encoded, max_length=options.max_length, **how)
     return scores.softmax(logits_KC[cut.place_K][:, columns]), cut.starts, pieces_N

@@ -28,7 +28,7 @@ _PROBLEM_TYPES: dict[Kind, str] = {  # transformers' names, in its "problem_type
 
 
 @dataclasses.dataclass(frozen=True)
-class Reading:
+class ClassificationOptions:
     """How rows become inputs, and scores answers.
 
     Attributes:
@@ -48,17 +48,17 @@ class Reading:
         return {"problem_type": _PROBLEM_TYPES[self.kind], KEY: told}
 
 
-def reading_of(extra: Mapping[str, Any], labels: Sequence[str], config: BertConfig) -> Reading:
+def options_of(extra: Mapping[str, Any], labels: Sequence[str], config: BertConfig) -> ClassificationOptions:
     """The settings in a model directory; of a model that others trained what transformers would take it for.
 
-    ``extra`` is config.json without what describes the encoder. Raises InputError for other than `Reading.to_json`'s.
+    ``extra`` is config.json without what describes the encoder. Raises InputError for values of another form.
     """
     told = extra.get(KEY) or {}
     kinds = {name: kind for kind, name in _PROBLEM_TYPES.items()}
     kind = kinds.get(str(extra.get("problem_type")), "number" if len(labels) == 1 else "class")
     longest = config.max_position_embeddings
     try:
-        return Reading(
+        return ClassificationOptions(
             kind=kind,
             text=tuple(map(str, told.get("text", ()))),
             max_length=min(int(told.get("max_length", longest)), longest),
@@ -114,16 +114,16 @@ def predictions(logits_NC: np.ndarray, kind: Kind) -> np.ndarray:
     return scores.softmax(logits_NC)
 
 
-def answers(predicted_NC: np.ndarray, labels: Sequence[str], reading: Reading) -> list[dict[str, Any]]:
+def answers(predicted_NC: np.ndarray, labels: Sequence[str], options: ClassificationOptions) -> list[dict[str, Any]]:
     """For each example ``{"label": name, "probabilities": {name: p}}``; ``"labels": [names]`` for several labels;
     ``{"value": number}`` for a number."""
-    if reading.kind == "number":
+    if options.kind == "number":
         return [{"value": float(row[0])} for row in predicted_NC]
     found = []
     for row_C in predicted_NC:
         shares = {name: float(p) for name, p in zip(labels, row_C, strict=True)}
-        if reading.kind == "classes":
-            chosen: dict[str, Any] = {"labels": [name for name, p in shares.items() if p > reading.threshold]}
+        if options.kind == "classes":
+            chosen: dict[str, Any] = {"labels": [name for name, p in shares.items() if p > options.threshold]}
         else:
             chosen = {"label": labels[int(row_C.argmax())]}
         found.append(chosen | {"probabilities": shares})
@@ -135,6 +135,6 @@ def predict(
 ) -> list[dict[str, Any]]:
     """See `answers`; there are no further details. ``model``: a `LoadedModel`. ``rows``: see `texts_of`."""
     del details
-    reading = reading_of(model.extra, model.labels, model.config)
-    texts = texts_of(rows, reading.text)
-    return answers(model.probabilities(texts, batch_size=batch_size, packed=packed), model.labels, reading)
+    options = options_of(model.extra, model.labels, model.config)
+    texts = texts_of(rows, options.text)
+    return answers(model.probabilities(texts, batch_size=batch_size, packed=packed), model.labels, options)

@@ -1,6 +1,6 @@
 """Questions and the passages that answer them -> windows of [CLS] question [SEP] passage [SEP].
 
-Shared by the two ways of reading: B/I/O tags (bio_spans.py), start and end (answer_spans.py).
+Shared by bio_mrc.py and squad.py.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from bert.tokenizer.tokenizer import Tokenizer
 Windows = TypeVar("Windows", bound="WindowSettings")
 
 
-class Asked(NamedTuple):
+class Query(NamedTuple):
     """A question about a passage; ``name`` is what messages call it."""
 
     question: str
@@ -54,7 +54,7 @@ def fitted(settings: Windows) -> Windows:
     return dataclasses.replace(settings, max_question=max(1, min(settings.max_question, room)))
 
 
-def windows_of(asked: Sequence[Asked], tokenizer: Tokenizer, settings: WindowSettings) -> tuple[Passages, list[Pieces]]:
+def windows_of(asked: Sequence[Query], tokenizer: Tokenizer, settings: WindowSettings) -> tuple[Passages, list[Pieces]]:
     """The windows, and where the pieces of each passage stand in it.
 
     Raises InputError, naming a question, where it leaves less room than the step.
@@ -99,7 +99,7 @@ def _smaller(settings: WindowSettings, room: int) -> str:
     return f"set max_question to {question} and window_step to {step}, or raise max_length"
 
 
-def asked_of(rows: Sequence[Any]) -> list[Asked]:
+def queries_of(rows: Sequence[Any]) -> list[Query]:
     """Questions given as mappings with "question" and "context", or as pairs of texts; InputError for other rows."""
     if isinstance(rows, str | Mapping):
         raise InputError("rows is one text or one row; give a list of them, [row] for one")
@@ -111,5 +111,5 @@ def asked_of(rows: Sequence[Any]) -> list[Asked]:
         for name, value in zip(("question", "context"), values, strict=True):
             if not isinstance(value, str):
                 raise InputError(f"row {number}: {name} is {reprlib.repr(value)}; it must be a text")
-        found.append(Asked(values[0], values[1], f"row {number}"))
+        found.append(Query(values[0], values[1], f"row {number}"))
     return found

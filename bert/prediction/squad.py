@@ -15,7 +15,7 @@ from bert.architectures.bert import BertConfig
 from bert.data.passages import Passages
 from bert.errors import InputError
 from bert.prediction import questions, scores, task_settings
-from bert.prediction.questions import Asked, WindowSettings
+from bert.prediction.questions import Query, WindowSettings
 from bert.prediction.scores import Reader
 from bert.tokenizer.alignment import Pieces
 
@@ -23,7 +23,7 @@ KEY = "squad"  # of config.json
 
 
 @dataclasses.dataclass(frozen=True)
-class SpanReading(WindowSettings):
+class SquadOptions(WindowSettings):
     """How passages become windows, and scores an answer.
 
     Attributes:
@@ -63,12 +63,12 @@ class Found(NamedTuple):
     nothing: float
 
 
-def reading_of(extra: Mapping[str, Any], config: BertConfig) -> SpanReading:
+def options_of(extra: Mapping[str, Any], config: BertConfig) -> SquadOptions:
     """The settings in a model directory; of a model that others trained the usual ones, as far as it has positions."""
-    return questions.fitted(task_settings.read(SpanReading, extra, KEY, config.max_position_embeddings))
+    return questions.fitted(task_settings.read(SquadOptions, extra, KEY, config.max_position_embeddings))
 
 
-def search(scores_K2: np.ndarray, passages: Passages, reading: SpanReading) -> list[Found]:
+def search(scores_K2: np.ndarray, passages: Passages, options: SquadOptions) -> list[Found]:
     """The best spans of each question: inside the passage, start before end, each once.
 
     A start is looked for in the window that gives it the most context, so that windows share no candidate.
@@ -85,28 +85,28 @@ def search(scores_K2: np.ndarray, passages: Passages, reading: SpanReading) -> l
         nothing[text] = min(nothing[text], float(scores_K2[cls].sum()))
         here = slice(place, place + stop - first)
         start_I = np.where(counts[here], scores_K2[here, 0].astype(np.float64), -np.inf)
-        for i, j, score in _best_pairs(start_I, scores_K2[here, 1].astype(np.float64), reading):
+        for i, j, score in _best_pairs(start_I, scores_K2[here, 1].astype(np.float64), options):
             candidates[text].append(Candidate(int(first) + i, int(first) + j + 1, score))
     return [
-        Found(sorted(some, key=lambda c: (-c.score, c.first, c.stop))[: reading.best], float(none))
+        Found(sorted(some, key=lambda c: (-c.score, c.first, c.stop))[: options.best], float(none))
         for some, none in zip(candidates, nothing, strict=True)
     ]
 
 
-def _best_pairs(start_I: np.ndarray, end_I: np.ndarray, reading: SpanReading) -> list[tuple[int, int, float]]:
+def _best_pairs(start_I: np.ndarray, end_I: np.ndarray, options: SquadOptions) -> list[tuple[int, int, float]]:
     """(start, end inclusive, score) of the best spans in one window."""
-    count, longest = len(start_I), min(reading.max_answer, len(start_I))
+    count, longest = len(start_I), min(options.max_answer, len(start_I))
     if not count:
         return []
     padded = np.concatenate([end_I, np.full(longest - 1, -np.inf)])
     total_IJ = start_I[:, None] + np.lib.stride_tricks.sliding_window_view(padded, longest)
     flat = total_IJ.ravel()
-    chosen = np.argpartition(-flat, min(reading.best, len(flat)) - 1)[: reading.best]
+    chosen = np.argpartition(-flat, min(options.best, len(flat)) - 1)[: options.best]
     return [(int(k // longest), int(k // longest + k % longest), float(flat[k])) for k in chosen if flat[k] > -np.inf]
 
 
 def answers(
-    found: Sequence[Found], contexts: Sequence[str], pieces_N: Sequence[Pieces], reading: SpanReading
+    found: Sequence[Found], contexts: Sequence[str], pieces_N: Sequence[Pieces], options: SquadOptions
 ) -> list[dict[str, Any]]:
     """For each question ``{"answer", "start", "end", "probability", "null_odds", "candidates"}``.
 
@@ -122,33 +122,33 @@ def answers(
             scored.setdefault(pieces.span_of(c.first, c.stop), c.score)
         rows = [(*span, score) for span, score in scored.items()]
         listed: list[tuple[int | None, int | None, float]] = list(rows)
-        if reading.no_answer or not rows:
+        if options.no_answer or not rows:
             listed = sorted([*rows, (None, None, nothing)], key=lambda row: -row[2])
         p = scores.softmax(np.array([row[2] for row in listed])).tolist()
-        options = [
+        listed_answers = [
             {"answer": "" if a is None else context[a:b], "start": a, "end": b, "probability": share}
             for (a, b, _), share in zip(listed, p, strict=True)
         ]
         odds = nothing - rows[0][2] if rows else None
-        silent = odds is None or (reading.no_answer and odds > reading.threshold)
-        best = next(option for option in options if (option["start"] is None) == silent)
-        told.append(best | {"null_odds": odds, "candidates": options})
+        silent = odds is None or (options.no_answer and odds > options.threshold)
+        best = next(option for option in listed_answers if (option["start"] is None) == silent)
+        told.append(best | {"null_odds": odds, "candidates": listed_answers})
     return told
 
 
 def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how: Any) -> list[dict[str, Any]]:
-    """See `answers`; the candidates only with ``details``. ``rows``: see `questions.asked_of`.
+    """See `answers`; the candidates only with ``details``. ``rows``: see `questions.queries_of`.
 
     ``how``: batch_size and packed, see `LoadedModel.predict`.
     """
-    asked = questions.asked_of(rows)
-    reading = reading_of(model.extra, model.config)
-    found = read(model, asked, reading, **how)
+    asked = questions.queries_of(rows)
+    options = options_of(model.extra, model.config)
+    found = read(model, asked, options, **how)
     return found if details else [{k: v for k, v in one.items() if k != "candidates"} for one in found]
 
 
-def read(model: Reader, asked: Sequence[Asked], reading: SpanReading, **how: Any) -> list[dict[str, Any]]:
+def read(model: Reader, asked: Sequence[Query], options: SquadOptions, **how: Any) -> list[dict[str, Any]]:
     """The answers to questions, see `answers`."""
-    cut, pieces_N = questions.windows_of(asked, model.vocabulary, reading)
-    scores_K2 = model.token_scores(cut.encoded, max_length=reading.max_length, **how)
-    return answers(search(scores_K2, cut, reading), [one.context for one in asked], pieces_N, reading)
+    cut, pieces_N = questions.windows_of(asked, model.vocabulary, options)
+    scores_K2 = model.token_scores(cut.encoded, max_length=options.max_length, **how)
+    return answers(search(scores_K2, cut, options), [one.context for one in asked], pieces_N, options)

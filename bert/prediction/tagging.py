@@ -27,7 +27,7 @@ KEY = "tagging"  # of config.json
 
 
 @dataclasses.dataclass(frozen=True)
-class TagReading:
+class TaggingOptions:
     """How words become windows, and probabilities tags.
 
     Attributes:
@@ -78,16 +78,16 @@ class Sentences(NamedTuple):
         return self.passages.place_K[self.first_K]
 
 
-def reading_of(extra: Mapping[str, Any], config: BertConfig) -> TagReading:
+def options_of(extra: Mapping[str, Any], config: BertConfig) -> TaggingOptions:
     """The settings in a model directory; of a model that others trained the usual ones, as far as it has positions.
 
     Others' tags are decoded greedily: many of their models know IOB1, where an I begins an entity after an O.
     """
     told = extra if KEY in extra else {KEY: {"decoding": "greedy"}}
-    return task_settings.read(TagReading, told, KEY, config.max_position_embeddings)
+    return task_settings.read(TaggingOptions, told, KEY, config.max_position_embeddings)
 
 
-def windows_of(words_N: Sequence[Sequence[str]], tokenizer: Tokenizer, reading: TagReading) -> Sentences:
+def windows_of(words_N: Sequence[Sequence[str]], tokenizer: Tokenizer, options: TaggingOptions) -> Sentences:
     """The windows over the sentences. A word of which no piece is left (such as a zero-width mark) is [UNK]."""
     flat = [word for words in words_N for word in words]
     known = dict.fromkeys(flat)
@@ -98,19 +98,19 @@ def windows_of(words_N: Sequence[Sequence[str]], tokenizer: Tokenizer, reading: 
     joined = [[i for ids in ids_K[a:b] for i in ids] for a, b in itertools.pairwise(starts)]
     before = [[tokenizer.cls_id]] * len(joined)
     cut = passages.cut(
-        joined, before, tokenizer.sep_id, max_length=reading.max_length, step=reading.window_step, pair=False
+        joined, before, tokenizer.sep_id, max_length=options.max_length, step=options.window_step, pair=False
     )
     return Sentences(cut, first_K[:-1], starts)
 
 
-def tags(p_KC: np.ndarray, starts: np.ndarray, labels: Sequence[str], reading: TagReading) -> list[list[str]]:
+def tags(p_KC: np.ndarray, starts: np.ndarray, labels: Sequence[str], options: TaggingOptions) -> list[list[str]]:
     """The tags of each sentence.
 
     Args:
       p_KC: float [K, C], probabilities of each word's tags.
       starts: int [N + 1], where each sentence begins in K.
     """
-    if reading.decoding == "viterbi" and bio_tags.are_bio(labels):
+    if options.decoding == "viterbi" and bio_tags.are_bio(labels):
         with np.errstate(divide="ignore"):
             tags_K = tag_decoding.viterbi(np.log(p_KC), starts, *tag_decoding.follows(labels))
     else:
@@ -165,14 +165,14 @@ def _words_in(text: str, tokenizer: Tokenizer) -> list[tuple[int, int]]:
 
 
 def answers(
-    p_KC: np.ndarray, sentences: Sentences, given: Sequence[Given], labels: Sequence[str], reading: TagReading
+    p_KC: np.ndarray, sentences: Sentences, given: Sequence[Given], labels: Sequence[str], options: TaggingOptions
 ) -> list[dict[str, Any]]:
     """For each sentence ``{"tokens", "tags", "probabilities", "entities"}``.
 
     probabilities: of each word's tag. entities (of B/I/O tags): ``{"type", "start", "end", "text"}``, in words, or in
     characters where the row was a text; the end is exclusive.
     """
-    chosen = tags(p_KC, sentences.starts, labels, reading)
+    chosen = tags(p_KC, sentences.starts, labels, options)
     index = {label: i for i, label in enumerate(labels)}
     found = []
     for n, (one, own) in enumerate(zip(given, chosen, strict=True)):
@@ -199,9 +199,9 @@ def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how:
     ``how``: batch_size and packed, see `LoadedModel.predict`.
     """
     given = given_of(rows, model.vocabulary)
-    reading = reading_of(model.extra, model.config)
-    p_KC, sentences = probabilities(model, [one.words for one in given], reading, **how)
-    found = answers(p_KC, sentences, given, model.labels, reading)
+    options = options_of(model.extra, model.config)
+    p_KC, sentences = probabilities(model, [one.words for one in given], options, **how)
+    found = answers(p_KC, sentences, given, model.labels, options)
     if details:
         for answer, own_KC in zip(found, passages.parts(p_KC, sentences.starts), strict=True):
             answer["shares"] = [dict(zip(model.labels, map(float, p_C), strict=True)) for p_C in own_KC]
@@ -209,9 +209,9 @@ def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how:
 
 
 def probabilities(
-    model: Reader, words_N: Sequence[Sequence[str]], reading: TagReading, **how: Any
+    model: Reader, words_N: Sequence[Sequence[str]], options: TaggingOptions, **how: Any
 ) -> tuple[np.ndarray, Sentences]:
     """float64 [K, C]: the probabilities of each word's tags, in the order of the model's labels."""
-    sentences = windows_of(words_N, model.vocabulary, reading)
-    logits_KC = model.token_scores(sentences.passages.encoded, max_length=reading.max_length, **how)
+    sentences = windows_of(words_N, model.vocabulary, options)
+    logits_KC = model.token_scores(sentences.passages.encoded, max_length=options.max_length, **how)
     return scores.softmax(logits_KC[sentences.place_K]), sentences

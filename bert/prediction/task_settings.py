@@ -6,11 +6,11 @@ from typing import Any, TypeVar
 
 from bert.errors import InputError
 
-Reading = TypeVar("Reading")
+Options = TypeVar("Options")
 _PARTS_OF_A_WINDOW = ("window_step", "max_question")
 
 
-def read(kind: type[Reading], extra: Mapping[str, Any], key: str, longest: int) -> Reading:
+def read(kind: type[Options], extra: Mapping[str, Any], key: str, longest: int) -> Options:
     """The settings that stand under ``key``; those that do not are the defaults of ``kind``.
 
     Defaults that are parts of a window are lowered with it: models of few positions could read nothing else.

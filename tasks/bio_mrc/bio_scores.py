@@ -11,7 +11,7 @@ import numpy as np
 
 from bert.data import passages
 from bert.prediction import bio_mrc
-from bert.prediction.bio_mrc import TAGS, BioReading, Span
+from bert.prediction.bio_mrc import TAGS, BioMrcOptions, Span
 from bert.tokenizer.alignment import Pieces
 from bert.training.evaluate import Metrics
 from tasks import votes
@@ -99,7 +99,7 @@ def score(
     pieces_N: Sequence[Pieces],
     marked: Marked,
     weights: Mapping[str, float],
-    reading: BioReading,
+    options: BioMrcOptions,
 ) -> dict[str, Score]:
     """Every metric of `NAMES`.
 
@@ -124,7 +124,7 @@ def score(
     mean, annotated = found["cross_entropy"], sum(bool(tags) for tags in marked.tags_N)
     tokens = float(weight_K.sum())
     found["nats_per_example"] = Score(None if mean.value is None else mean.value * tokens / annotated, mean.reason)
-    predicted_N = bio_mrc.spans(p_KC, starts, reading)
+    predicted_N = bio_mrc.spans(p_KC, starts, options)
     texts_N = _texts(rows, pieces_N, predicted_N)
     known = [n for n, row in enumerate(rows) if row.golds]
     pairs = [(" ".join(texts_N[n]), [" ".join(texts) for _, texts in rows[n].golds], rows[n].context) for n in known]
@@ -177,7 +177,7 @@ def _texts(rows: Sequence[Question], pieces_N: Sequence[Pieces], spans_N: Sequen
 def _majority_spans(counts_KC: np.ndarray, starts: np.ndarray) -> list[list[Span]]:
     """The spans of the tags that most annotators gave."""
     tags_K = np.where(counts_KC.sum(1) > 0, votes.majority(counts_KC, OUTSIDE), OUTSIDE)
-    return bio_mrc.spans(np.eye(len(TAGS))[tags_K], starts, BioReading(decoding="greedy"))
+    return bio_mrc.spans(np.eye(len(TAGS))[tags_K], starts, BioMrcOptions(decoding="greedy"))
 
 
 def _majority_texts(

@@ -16,7 +16,7 @@ from tasks.evaluation import Evaluation
 from tasks.metrics import classification_metrics
 from tasks.questions.model_files import read_examples, settings_of
 from tasks.questions.question_rows import Question, Questions
-from tasks.questions.questions import asked_of
+from tasks.questions.questions import queries_of
 from tasks.votes import VoteSettings
 
 __all__ = ["evaluate", "read_examples", "settings_of", "write_predictions"]
@@ -26,15 +26,15 @@ FORMATS = ("jsonl", "json")
 
 def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> Evaluation:
     """Scores of the model on annotated questions; every annotator counts the same."""
-    rows, reading = found.rows, bio_mrc.reading_of(model.extra, model.config)
-    p_KC, starts, pieces_N = bio_mrc.probabilities(model, asked_of(rows), reading, batch_size=batch_size)
+    rows, options = found.rows, bio_mrc.options_of(model.extra, model.config)
+    p_KC, starts, pieces_N = bio_mrc.probabilities(model, queries_of(rows), options, batch_size=batch_size)
     marked = bio_scores.mark(rows, pieces_N)
-    scores = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, reading)
+    scores = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, options)
     target_KC, _ = votes.target(bio_scores.vote_counts(marked, pieces_N, {}), VoteSettings(), bio_scores.OUTSIDE)
     losses_N = bio_scores.row_losses(p_KC, target_KC, starts)
-    told = bio_mrc.answers(p_KC, starts, [row.context for row in rows], pieces_N, reading)
+    told = bio_mrc.answers(p_KC, starts, [row.context for row in rows], pieces_N, options)
     worst = [_row(rows[i], float(losses_N[i]), told[i]) for i in np.argsort(-losses_N)[: evaluation.KEPT_WORST]]
-    predicted_N = bio_mrc.spans(p_KC, starts, reading)
+    predicted_N = bio_mrc.spans(p_KC, starts, options)
     beside = bio_scores.beside_annotators(marked, predicted_N, pieces_N)
     lines, annotators = evaluation.annotators(beside, "passages")
     values: dict[str, Any] = {
@@ -89,8 +89,8 @@ def write_predictions(
     Returns what was written.
     """
     evaluation.check_format(format, FORMATS)
-    reading = bio_mrc.reading_of(model.extra, model.config)
-    told = bio_mrc.read(model, asked_of(found.rows), reading, details=details, batch_size=batch_size)
+    options = bio_mrc.options_of(model.extra, model.config)
+    told = bio_mrc.read(model, queries_of(found.rows), options, details=details, batch_size=batch_size)
     if format == "jsonl":
         text = evaluation.json_lines({"id": row.id} | one for row, one in zip(found.rows, told, strict=True))
     else:

@@ -17,7 +17,7 @@ from ml_collections import ConfigDict
 from bert.architectures.bert import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
 from bert.prediction import bio_mrc, questions, scores
-from bert.prediction.bio_mrc import TAGS, BioReading
+from bert.prediction.bio_mrc import TAGS, BioMrcOptions
 from bert.prediction.scores import Devices
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.best import Choice
@@ -26,7 +26,7 @@ from tasks import votes
 from tasks.bio_mrc import bio_scores
 from tasks.job import choice_of, dropout_rate, fingerprint_of, metric_names, read_parts, report_of, settings_of
 from tasks.questions.question_rows import Questions, QuestionSettings
-from tasks.questions.questions import asked_of, for_scoring, for_training, passage_keys, placed, read_questions, split
+from tasks.questions.questions import for_scoring, for_training, passage_keys, placed, queries_of, read_questions, split
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
 
@@ -37,7 +37,7 @@ class Job:
 
     train: Questions
     validation: Questions | None
-    reading: BioReading
+    options: BioMrcOptions
     voting: VoteSettings
     names: tuple[str, ...]  # of the metrics that are logged
     choice: Choice | None
@@ -62,11 +62,11 @@ class Job:
         return self.loss
 
     def extra(self, scores: Metrics) -> dict[str, Any]:
-        return self.reading.to_json() | {"files": dataclasses.asdict(self.files)}
+        return self.options.to_json() | {"files": dataclasses.asdict(self.files)}
 
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
         rows = self.train.rows
-        cut, pieces_N = questions.windows_of(asked_of(rows), tokenizer, self.reading)
+        cut, pieces_N = questions.windows_of(queries_of(rows), tokenizer, self.options)
         marked = bio_scores.mark(rows, pieces_N)
         if marked.report:
             logging.warning("training: %s", marked.report)
@@ -82,7 +82,7 @@ class Job:
     ) -> Callable[[dict], Metrics]:
         assert self.validation is not None
         rows = self.validation.rows
-        cut, pieces_N = questions.windows_of(asked_of(rows), tokenizer, self.reading)
+        cut, pieces_N = questions.windows_of(queries_of(rows), tokenizer, self.options)
         marked, order = bio_scores.mark(rows, pieces_N), bio_mrc.columns_of(self.labels, "the model")
         if marked.report:
             logging.warning("validation: %s", marked.report)
@@ -90,9 +90,9 @@ class Job:
         def evaluate(params: dict) -> Metrics:
             logits_KC = scores.of_tokens(params, config, cut.encoded, settings, devices)[cut.place_K]
             p_KC = scores.softmax(logits_KC[:, order])
-            found = bio_scores.score(p_KC, cut.starts, rows, pieces_N, marked, self.voting.weights, self.reading)
+            found = bio_scores.score(p_KC, cut.starts, rows, pieces_N, marked, self.voting.weights, self.options)
             values = {name: found[name].value for name in dict.fromkeys((*self.names, bio_scores.LOSS))}
-            return values | bio_scores.constant(bio_mrc.spans(p_KC, cut.starts, self.reading), found)
+            return values | bio_scores.constant(bio_mrc.spans(p_KC, cut.starts, self.options), found)
 
         return evaluate
 
@@ -102,7 +102,7 @@ class Job:
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     """The job that the settings of configs/bio_mrc.py describe; ``equal_apart``: see `tasks.job.as_begun`."""
-    reading = settings_of(BioReading, config)
+    options = settings_of(BioMrcOptions, config)
     voting = votes.settings_of(config)
     loss = TokenLabels(len(TAGS), config.loss_per, dropout_rate(config))
     names = metric_names(config.metrics, bio_scores.USUAL, bio_scores.NAMES)
@@ -116,4 +116,4 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     known = {gold.annotator for row in everyone for gold in row.golds}
     votes.check_names(voting, sorted(known))
     choice = choice_of(config, names, bio_scores.LOWER_IS_BETTER, validation, bio_scores.LOSS)
-    return Job(train, validation, reading, voting, names, choice, loss, files)
+    return Job(train, validation, options, voting, names, choice, loss, files)

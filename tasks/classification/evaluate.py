@@ -15,7 +15,7 @@ import numpy as np
 
 from bert.errors import InputError, printable
 from bert.inference import LoadedModel
-from bert.prediction.classification import answers, reading_of
+from bert.prediction.classification import answers, options_of
 from tasks import evaluation
 from tasks.classification import glue, sources
 from tasks.evaluation import Evaluation
@@ -39,17 +39,17 @@ def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[s
 
 def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, split: str, labelled: str) -> Examples:
     """The rows of a file, with targets in the order of the model's scores where ``labelled`` asks for them."""
-    reading = reading_of(model.extra, model.labels, model.config)
-    labels = () if reading.kind == "number" else model.labels
+    options = options_of(model.extra, model.labels, model.config)
+    labels = () if options.kind == "number" else model.labels
     columns = comma_names(settings["text"])
-    if reading.text and columns and len(columns) != len(reading.text):
+    if options.text and columns and len(columns) != len(options.text):
         raise InputError(
-            f"--text names {len(columns)} columns ({', '.join(columns)}); the model reads {len(reading.text)}: "
-            f"{', '.join(reading.text)}"
+            f"--text names {len(columns)} columns ({', '.join(columns)}); the model reads {len(options.text)}: "
+            f"{', '.join(options.text)}"
         )
     if labelled == "no" and not settings["label"]:
         settings = dict(settings) | {"label": "label"}  # not looked at
-    return sources.read_part(settings, data, reading.kind, labels, split=split, labelled=labelled, without_text=True)
+    return sources.read_part(settings, data, options.kind, labels, split=split, labelled=labelled, without_text=True)
 
 
 def evaluate(model: LoadedModel, examples: Examples, *, batch_size: int = 32, resamples: int = 1000) -> Evaluation:
@@ -60,20 +60,20 @@ def evaluate(model: LoadedModel, examples: Examples, *, batch_size: int = 32, re
     """
     if examples.targets is None:
         raise InputError(f"{examples.report.source}: has no labels, so there is nothing to compare with; use predict")
-    reading = reading_of(model.extra, model.labels, model.config)
+    options = options_of(model.extra, model.labels, model.config)
     predicted_NC = model.probabilities(examples.texts, batch_size=batch_size)
     scored = model.extra.get("scored") or {}
     names = tuple(scored.get("metrics") or ())
-    names += tuple(n for n in classification_metrics.default_metrics(reading.kind, examples.labels) if n not in names)
-    arguments, threshold = (examples.targets, predicted_NC, reading.kind, examples.labels), reading.threshold
+    names += tuple(n for n in classification_metrics.default_metrics(options.kind, examples.labels) if n not in names)
+    arguments, threshold = (examples.targets, predicted_NC, options.kind, examples.labels), options.threshold
     positive = scored.get("positive") or classification_metrics.rarer_label(examples.targets, examples.labels)
     scores = classification_metrics.score(names, *arguments, positive=positive, threshold=threshold)
     intervals = classification_metrics.bootstrap(
         names, *arguments, positive=positive, threshold=threshold, resamples=resamples
     )
-    worst = classification_metrics.worst_rows(examples.targets, predicted_NC, reading.kind)
-    losses_N = classification_metrics.row_losses(examples.targets, predicted_NC, reading.kind)
-    told = answers(predicted_NC, model.labels, reading)
+    worst = classification_metrics.worst_rows(examples.targets, predicted_NC, options.kind)
+    losses_N = classification_metrics.row_losses(examples.targets, predicted_NC, options.kind)
+    told = answers(predicted_NC, model.labels, options)
     rows = [
         {"place": examples.places[i], "loss": float(losses_N[i]), "truth": _truth(examples, i), "predicted": told[i]}
         | {"text": list(examples.texts[i])}
@@ -88,11 +88,11 @@ def evaluate(model: LoadedModel, examples: Examples, *, batch_size: int = 32, re
     text = [str(examples.report), "", classification_metrics.report_table(scores, intervals, positive)]
     constant = classification_metrics.constant_answer(*arguments, threshold)
     evaluation.add_constant(text, values, constant_predictions.noted(constant, len(examples.texts)), model.task)
-    if reading.kind != "number":
+    if options.kind != "number":
         each, macro = class_table.of_classes(*arguments, threshold)
         values |= {"classes": class_table.as_json(each), "macro": classification_metrics.as_json(macro)}
         text += ["", class_table.table(each, macro)]
-    if reading.kind == "class":
+    if options.kind == "class":
         counts_CC = classification_metrics.confusion(examples.targets, predicted_NC)
         values["confusion"] = {"labels": list(examples.labels), "counts": counts_CC.tolist()}
         text += ["", confusion_table(counts_CC, examples.labels)]
@@ -158,10 +158,10 @@ def write_predictions(
     """
     del details  # every answer has its probabilities already
     evaluation.check_format(format, FORMATS)
-    reading = reading_of(model.extra, model.labels, model.config)
+    options = options_of(model.extra, model.labels, model.config)
     if format != "glue" and found.rows:
-        _check_own_columns(found, settings, ["predicted"] if format == "jsonl" else _added(reading.kind, model.labels))
-    told = answers(model.probabilities(found.texts, batch_size=batch_size), model.labels, reading)
+        _check_own_columns(found, settings, ["predicted"] if format == "jsonl" else _added(options.kind, model.labels))
+    told = answers(model.probabilities(found.texts, batch_size=batch_size), model.labels, options)
     if format == "glue":
         if not settings["glue"]:
             raise InputError("format is glue, but the model was not trained on a task of GLUE; use csv, tsv or jsonl")

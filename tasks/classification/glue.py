@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bert.errors import InputError, listed
-from tasks.classification.glue_tasks import TASKS, Choice, GlueTask, Layout
+from tasks.classification.glue_tasks import TASKS, FileSet, GlueTask, Layout
 from tasks.files import delimited
 from tasks.files.records import Table, TableSettings, short
 from tasks.files.text_lines import read_lines
@@ -100,7 +100,7 @@ def _task(task: str) -> GlueTask:
     return TASKS[task]
 
 
-def _files(known: GlueTask, task: str, split: str) -> tuple[Choice, ...]:
+def _files(known: GlueTask, task: str, split: str) -> tuple[FileSet, ...]:
     name = split if split in known.files else ALIASES.get(split, split)
     if name not in known.files:
         raise InputError(f"{task} has no split {split!r}; it has {', '.join(known.files)}")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from bert.target_kinds import Kind
 
-Choice = tuple[str, ...]  # files that make up a split together
+FileSet = tuple[str, ...]  # files that make up a split together
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,7 @@ class GlueTask:
     """
 
     folder: str
-    files: Mapping[str, tuple[Choice, ...]]
+    files: Mapping[str, tuple[FileSet, ...]]
     layouts: tuple[Layout, ...]
     labels: tuple[str, ...]
     metrics: tuple[str, ...]

@@ -20,7 +20,7 @@ from bert.model import losses
 from bert.model.blocks import Array
 from bert.model.heads import SequenceHead
 from bert.prediction import classification, scores
-from bert.prediction.classification import Reading
+from bert.prediction.classification import ClassificationOptions
 from bert.prediction.scores import Devices
 from bert.target_kinds import Kind
 from bert.tokenizer.tokenizer import Tokenizer
@@ -66,7 +66,7 @@ class Job:
 
     train: Examples
     validation: Examples | None
-    reading: Reading
+    options: ClassificationOptions
     names: tuple[str, ...]  # of the metrics
     positive: str | None
     choice: Choice | None
@@ -94,7 +94,7 @@ class Job:
         return digest.hexdigest()
 
     def with_labels(self, labels: Sequence[str]) -> "Job":
-        if self.reading.kind == "number":
+        if self.options.kind == "number":
             return self
         order = [self.labels.index(name) for name in labels]
 
@@ -105,11 +105,11 @@ class Job:
         return dataclasses.replace(self, train=ordered(self.train), validation=held)
 
     def task(self, config: BertConfig) -> Classification:
-        return Classification(self.reading.kind, len(self.labels), self.rate)
+        return Classification(self.options.kind, len(self.labels), self.rate)
 
     def extra(self, scores: Metrics) -> dict[str, Any]:
         scored = {"metrics": list(self.names), "positive": self.positive}
-        return self.reading.to_json() | {"files": dict(self.files), "scored": scored}
+        return self.options.to_json() | {"files": dict(self.files), "scored": scored}
 
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
         weight_C = np.array([self.weights.get(name, 1.0) for name in self.labels], np.float32)
@@ -130,7 +130,7 @@ class Job:
 
         def evaluate(params: dict) -> Metrics:
             logits_NC = scores.of_examples(params, config, encoded, settings, devices)
-            return self._scores(held, classification.predictions(logits_NC, self.reading.kind))
+            return self._scores(held, classification.predictions(logits_NC, self.options.kind))
 
         return evaluate
 
@@ -139,11 +139,11 @@ class Job:
             return {}
         from tasks.classification.baseline import fit_baseline  # scikit-learn is slow to import
 
-        predict = fit_baseline(self.train.texts, targets_of(self.train), self.reading.kind)
+        predict = fit_baseline(self.train.texts, targets_of(self.train), self.options.kind)
         return self._scores(self.validation, predict(self.validation.texts))
 
     def _scores(self, held: Examples, predicted_NC: np.ndarray) -> Metrics:
-        kind, threshold = self.reading.kind, self.reading.threshold
+        kind, threshold = self.options.kind, self.options.threshold
         names = computed(self.names, kind, self.positive)
         arguments = (targets_of(held), predicted_NC, kind, held.labels)
         scores = classification_metrics.score(names, *arguments, positive=self.positive, threshold=threshold)
@@ -175,7 +175,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     rate = dropout_rate(config)
     train, validation, text, known = sources.read(config, equal_apart=equal_apart)
     kind, labels = train.kind, train.labels
-    reading = Reading(kind, text, config.max_length, config.threshold)
+    options = ClassificationOptions(kind, text, config.max_length, config.threshold)
     names = comma_names(config.metrics) or known or classification_metrics.default_metrics(kind, labels)
     # By name, and here: a model that the run starts from may have the two labels in the other order.
     positive = config.positive or (glue.TASKS[config.glue].positive if config.glue else "") or None
@@ -192,7 +192,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
         raise InputError(f"config.threshold is {config.threshold}; it must be between 0 and 1")
     weights = class_weights(config.class_weights, train)
     files = {name: config[name] for name in sources.KEPT}
-    return Job(train, validation, reading, names, positive, choice, weights, rate, config.baseline, files)
+    return Job(train, validation, options, names, positive, choice, weights, rate, config.baseline, files)
 
 
 def class_weights(told: str, train: Examples) -> dict[str, float]:

@@ -24,7 +24,7 @@ import numpy as np
 
 from bert.errors import InputError, listed
 from bert.json_files import object_once
-from bert.prediction.questions import Asked
+from bert.prediction.questions import Query
 from tasks.files import annotators
 from tasks.files.equal_texts import key_of
 from tasks.files.examples import ReadReport, check_labelled, check_share, parts_of
@@ -170,9 +170,9 @@ def _joined(rows: Sequence[Question]) -> list[str]:
     return [first(group) for group in groups]
 
 
-def asked_of(rows: Iterable[Question]) -> list[Asked]:
+def queries_of(rows: Iterable[Question]) -> list[Query]:
     """The questions as a reader takes them, by the names that messages call them."""
-    return [Asked(row.question, row.context, f"{row.place}: question {row.id}") for row in rows]
+    return [Query(row.question, row.context, f"{row.place}: question {row.id}") for row in rows]
 
 
 def passage_keys(questions: Questions) -> list[Hashable]:

@@ -16,7 +16,7 @@ from tasks.metrics import classification_metrics, span_metrics
 from tasks.metrics.classification_metrics import Score
 from tasks.questions.model_files import read_examples, settings_of
 from tasks.questions.question_rows import Questions
-from tasks.questions.questions import asked_of
+from tasks.questions.questions import queries_of
 from tasks.squad import job as task
 
 __all__ = ["evaluate", "read_examples", "settings_of", "write_predictions"]
@@ -27,11 +27,11 @@ _CERTAIN = 1e9  # null odds where there is no span: the official script compares
 
 def evaluate(model: LoadedModel, questions: Questions, *, batch_size: int = 32) -> Evaluation:
     """The official scores, in percent, at the threshold that was chosen in training."""
-    rows, reading = questions.rows, squad.reading_of(model.extra, model.config)
-    predictions = squad.read(model, asked_of(rows), reading, batch_size=batch_size)
+    rows, options = questions.rows, squad.options_of(model.extra, model.config)
+    predictions = squad.read(model, queries_of(rows), options, batch_size=batch_size)
     answers = {row.id: task.golds(row) for row in rows}
     texts = {row.id: prediction["answer"] for row, prediction in zip(rows, predictions, strict=True)}
-    version = task.version_of(answers.values(), reading)
+    version = task.version_of(answers.values(), options)
     characters = span_metrics.by_characters({row.id: row.context for row in rows})
     official = span_metrics.squad_scores(answers, texts, version=version, characters=characters)
     scores = {
@@ -39,8 +39,8 @@ def evaluate(model: LoadedModel, questions: Questions, *, batch_size: int = 32) 
         for name, value in official.items()
         if not name.startswith("best_") and (version == "2.0" or not name.startswith(("HasAns", "NoAns")))
     }
-    if reading.no_answer:
-        scores["threshold"] = Score(reading.threshold)
+    if options.no_answer:
+        scores["threshold"] = Score(options.threshold)
     f1_N = [
         100 * span_metrics.question_scores(texts[id], golds, version, characters=id in characters)[1]
         for id, golds in answers.items()
@@ -59,7 +59,7 @@ def evaluate(model: LoadedModel, questions: Questions, *, batch_size: int = 32) 
         "worst": worst[: evaluation.KEPT_WORST],
     }
     text = [str(read), "", classification_metrics.report_table(scores)]
-    threshold = reading.threshold if reading.no_answer else None
+    threshold = options.threshold if options.no_answer else None
     evaluation.add_constant(text, values, task.constant(rows, predictions, threshold), model.task)
     text += ["", "worst, the surest first:"]
     text += [
@@ -89,8 +89,8 @@ def write_predictions(
     Returns what was written.
     """
     evaluation.check_format(format, FORMATS)
-    reading = squad.reading_of(model.extra, model.config)
-    predictions = squad.read(model, asked_of(questions.rows), reading, batch_size=batch_size)
+    options = squad.options_of(model.extra, model.config)
+    predictions = squad.read(model, queries_of(questions.rows), options, batch_size=batch_size)
     by_id = dict(zip([row.id for row in questions.rows], predictions, strict=True))
     if format == "jsonl":
         dropped = () if details else ("candidates",)
@@ -104,7 +104,7 @@ def write_predictions(
         id: [{"text": c["answer"], "probability": c["probability"]} for c in prediction["candidates"]]
         for id, prediction in by_id.items()
     }
-    if reading.no_answer:
+    if options.no_answer:
         odds = {id: prediction["null_odds"] for id, prediction in by_id.items()}
         values["null_odds"] = {id: _CERTAIN if value is None else value for id, value in odds.items()}
     if path.is_fifo() or path.is_char_device() or files.standard_stream(path):  # beside these nothing can stand

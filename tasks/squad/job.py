@@ -27,7 +27,7 @@ from bert.model.blocks import Array
 from bert.model.heads import SpanHead
 from bert.prediction import questions, scores, squad
 from bert.prediction.scores import Devices
-from bert.prediction.squad import SpanReading
+from bert.prediction.squad import SquadOptions
 from bert.tokenizer.alignment import Pieces
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.best import Choice
@@ -35,7 +35,7 @@ from bert.training.evaluate import Metrics
 from tasks.job import choice_of, fingerprint_of, read_parts, report_of, settings_of
 from tasks.metrics import constant_predictions, span_metrics
 from tasks.questions.question_rows import Question, Questions, QuestionSettings
-from tasks.questions.questions import asked_of, for_scoring, for_training, passage_keys, placed, read_questions, split
+from tasks.questions.questions import for_scoring, for_training, passage_keys, placed, queries_of, read_questions, split
 
 WITHOUT = ("null", "drop")
 NO_ANSWER = ("auto", "yes", "no")
@@ -73,7 +73,7 @@ class Job:
 
     train: Questions
     validation: Questions | None
-    reading: SpanReading
+    options: SquadOptions
     without: str  # what becomes of windows without the answer
     choice: Choice | None
     files: QuestionSettings
@@ -97,12 +97,12 @@ class Job:
         return StartAndEnd()
 
     def extra(self, scores: Metrics) -> dict[str, Any]:
-        reading = dataclasses.replace(self.reading, threshold=scores.get("threshold") or 0.0)
-        return reading.to_json() | {"files": dataclasses.asdict(self.files)}
+        options = dataclasses.replace(self.options, threshold=scores.get("threshold") or 0.0)
+        return options.to_json() | {"files": dataclasses.asdict(self.files)}
 
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
         rows = self.train.rows
-        cut, pieces_N = questions.windows_of(asked_of(rows), tokenizer, self.reading)
+        cut, pieces_N = questions.windows_of(queries_of(rows), tokenizer, self.options)
         return TrainingBatches(windows_with_answers(cut, rows, pieces_N, self.without), settings)
 
     def evaluator(
@@ -112,13 +112,13 @@ class Job:
         assert self.choice is not None
         rows = self.validation.rows
         measure = self.choice.metric if self.choice.metric in METRICS else METRICS[0]
-        cut, pieces_N = questions.windows_of(asked_of(rows), tokenizer, self.reading)
+        cut, pieces_N = questions.windows_of(queries_of(rows), tokenizer, self.options)
 
         def evaluate(params: dict) -> Metrics:
             scores_K2 = scores.of_tokens(params, config, cut.encoded, settings, devices)
-            candidates = squad.search(scores_K2, cut, self.reading)
-            predictions = squad.answers(candidates, [row.context for row in rows], pieces_N, self.reading)
-            values = score(rows, predictions, self.reading, measure)
+            candidates = squad.search(scores_K2, cut, self.options)
+            predictions = squad.answers(candidates, [row.context for row in rows], pieces_N, self.options)
+            values = score(rows, predictions, self.options, measure)
             values[LOSS] = cross_entropy(scores_K2, cut, rows, pieces_N, self.without)
             return values | constant(rows, predictions, values.get("threshold"))
 
@@ -200,7 +200,7 @@ def _pieces_of(row: Question, pieces: Pieces) -> tuple[int, int] | None:
 
 
 def score(
-    rows: Sequence[Question], predictions: Sequence[Mapping[str, Any]], reading: SpanReading, measure: str = "f1"
+    rows: Sequence[Question], predictions: Sequence[Mapping[str, Any]], options: SquadOptions, measure: str = "f1"
 ) -> Metrics:
     """The official scores, in percent; where a question may have no answer, with the threshold that is best for them.
 
@@ -213,8 +213,8 @@ def score(
     answers = {row.id: golds(row) for row in rows}
     spans = {row.id: best_span(prediction) for row, prediction in zip(rows, predictions, strict=True)}
     characters = span_metrics.by_characters({row.id: row.context for row in rows})
-    if not reading.no_answer:
-        version = version_of(answers.values(), reading)
+    if not options.no_answer:
+        version = version_of(answers.values(), options)
         official = span_metrics.squad_scores(answers, spans, version=version, characters=characters)
         return {name: official[name] for name in ("f1", "exact", "total")}
     odds = {
@@ -260,9 +260,9 @@ def several_spans(rows: Sequence[Question]) -> list[str]:
     ]
 
 
-def version_of(answers: Iterable[Sequence[str]], reading: SpanReading) -> str:
+def version_of(answers: Iterable[Sequence[str]], options: SquadOptions) -> str:
     """Whose rules score these golds: those of SQuAD 2.0 where a question may have no answer, or an answer is ""."""
-    return "2.0" if reading.no_answer or not all(texts and all(texts) for texts in answers) else "1.1"
+    return "2.0" if options.no_answer or not all(texts and all(texts) for texts in answers) else "1.1"
 
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
@@ -271,7 +271,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
         if config[name] not in allowed:
             raise InputError(f"config.{name} is {config[name]!r}; it must be one of {', '.join(allowed)}")
     limits = {name: config[name] for name in ("max_length", "window_step", "max_question", "max_answer", "best")}
-    reading, files = SpanReading(**limits), settings_of(QuestionSettings, config)
+    options, files = SquadOptions(**limits), settings_of(QuestionSettings, config)
     splitting = functools.partial(split, equal_apart=equal_apart)
     train, validation = read_parts(
         config, "questions", lambda path: read_questions(path, files, labelled="needed"), splitting
@@ -280,5 +280,5 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     unanswered = any(not any(golds(row)) for part in (train, validation) if part for row in part.rows)
     no_answer = unanswered if config.no_answer == "auto" else config.no_answer == "yes"
     choice = choice_of(config, METRICS, (LOSS,), validation, LOSS)
-    reading = dataclasses.replace(reading, no_answer=no_answer)
-    return Job(train, validation, reading, config.windows_without_answer, choice, files)
+    options = dataclasses.replace(options, no_answer=no_answer)
+    return Job(train, validation, options, config.windows_without_answer, choice, files)

@@ -38,9 +38,9 @@ def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, sp
 
 def evaluate(model: LoadedModel, found: TaggedRows, *, batch_size: int = 32) -> Evaluation:
     """Scores of the model on tagged sentences; every annotator counts the same."""
-    rows, reading = found.rows, tagging.reading_of(model.extra, model.config)
-    p_KC, sentences = tagging.probabilities(model, [row.words for row in rows], reading, batch_size=batch_size)
-    predicted = tagging.tags(p_KC, sentences.starts, model.labels, reading)
+    rows, options = found.rows, tagging.options_of(model.extra, model.config)
+    p_KC, sentences = tagging.probabilities(model, [row.words for row in rows], options, batch_size=batch_size)
+    predicted = tagging.tags(p_KC, sentences.starts, model.labels, options)
     scores = tag_scores.score(p_KC, predicted, rows, model.labels, {})
     counts_KC = tag_scores.vote_counts(rows, model.labels, {})
     gold = tag_scores.majority_tags(counts_KC, [len(row.words) for row in rows], model.labels)

@@ -18,7 +18,7 @@ from bert.data.examples import Encoded, ExampleSettings, TrainingBatches
 from bert.errors import InputError
 from bert.prediction import scores, tagging
 from bert.prediction.scores import Devices
-from bert.prediction.tagging import Sentences, TagReading
+from bert.prediction.tagging import Sentences, TaggingOptions
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
@@ -40,7 +40,7 @@ class Job:
     train: TaggedRows
     validation: TaggedRows | None
     labels: tuple[str, ...]
-    reading: TagReading
+    options: TaggingOptions
     voting: VoteSettings
     labelled_pieces: str  # which pieces of a word have its target: the first, or all
     names: tuple[str, ...]  # of the metrics that are logged
@@ -66,10 +66,10 @@ class Job:
         return self.loss
 
     def extra(self, scores: Metrics) -> dict[str, Any]:
-        return self.reading.to_json() | {"files": dataclasses.asdict(self.files)}
+        return self.options.to_json() | {"files": dataclasses.asdict(self.files)}
 
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
-        sentences = tagging.windows_of([row.words for row in self.train.rows], tokenizer, self.reading)
+        sentences = tagging.windows_of([row.words for row in self.train.rows], tokenizer, self.options)
         counts_KC = tag_scores.vote_counts(self.train.rows, self.labels, self.voting.weights)
         target_KC, voted_K = votes.target(counts_KC, self.voting, tag_scores.outside(self.labels))
         encoded = with_targets(sentences, target_KC, voted_K, self.labels, self.labelled_pieces == "all")
@@ -80,12 +80,12 @@ class Job:
     ) -> Callable[[dict], Metrics]:
         assert self.validation is not None
         rows = self.validation.rows
-        sentences = tagging.windows_of([row.words for row in rows], tokenizer, self.reading)
+        sentences = tagging.windows_of([row.words for row in rows], tokenizer, self.options)
 
         def evaluate(params: dict) -> Metrics:
             logits_KC = scores.of_tokens(params, config, sentences.passages.encoded, settings, devices)
             p_KC = scores.softmax(logits_KC[sentences.place_K])
-            predicted = tagging.tags(p_KC, sentences.starts, self.labels, self.reading)
+            predicted = tagging.tags(p_KC, sentences.starts, self.labels, self.options)
             found = tag_scores.score(p_KC, predicted, rows, self.labels, self.voting.weights)
             values = {name: found[name].value for name in dict.fromkeys((*self.names, tag_scores.LOSS))}
             return values | tag_scores.constant(predicted, found)
@@ -147,7 +147,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
         raise InputError(
             f"config.labelled_pieces is {config.labelled_pieces!r}; it must be one of {', '.join(LABELLED_PIECES)}"
         )
-    reading, rate = settings_of(TagReading, config), dropout_rate(config)
+    options, rate = settings_of(TaggingOptions, config), dropout_rate(config)
     voting = votes.settings_of(config)
     files = settings_of(TagSettings, config)
     splitting = functools.partial(split, equal_apart=equal_apart)
@@ -164,4 +164,4 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     names = metric_names(config.metrics, usual, known)
     choice = choice_of(config, names, tag_scores.LOWER_IS_BETTER, validation, tag_scores.LOSS)
     loss = TokenLabels(len(labels), config.loss_per, rate)
-    return Job(train, validation, labels, reading, voting, config.labelled_pieces, names, choice, loss, files)
+    return Job(train, validation, labels, options, voting, config.labelled_pieces, names, choice, loss, files)

@@ -27,9 +27,9 @@ import bert
 from bert import inference
 from bert.data.examples import ExampleSettings
 from bert.prediction import scores
-from bert.prediction.bio_mrc import BioReading
-from bert.prediction.classification import Reading
-from bert.prediction.tagging import TagReading
+from bert.prediction.bio_mrc import BioMrcOptions
+from bert.prediction.classification import ClassificationOptions
+from bert.prediction.tagging import TaggingOptions
 from configs import squad as recipe
 from tasks.classification import glue
 from tasks.squad import job as squad_job
@@ -187,7 +187,7 @@ def official_spans(label: list[str], words: list[str]) -> set[str]:
 def test_multispanqa(commands, monkeypatch):
     """exact_*, against golds of which some have no piece of the vocabulary, or share one."""
     run = commands("bio_mrc")
-    model = tagger(("B", "I", "O"), {}, extra=BioReading(max_length=24, window_step=6, max_question=8).to_json())
+    model = tagger(("B", "I", "O"), {}, extra=BioMrcOptions(max_length=24, window_step=6, max_question=8).to_json())
     monkeypatch.setattr(model, "token_scores", lambda encoded, **_: random_scores(seed, 3, encoded))
     for seed in range(SETS):
         rng = np.random.default_rng(seed)
@@ -251,13 +251,13 @@ def tagged_lines(text: str) -> list[list[list[str]]]:
 def test_conll(commands, monkeypatch):
     """Precision, recall and F1, all and by type; gold tags of any order, as IOB1 files and broken ones have them."""
     run = commands("tagging")
-    reading = TagReading(max_length=16, window_step=6, decoding="greedy")
+    options = TaggingOptions(max_length=16, window_step=6, decoding="greedy")
     monkeypatch.setattr(
         model := tagger(LABELS, {}), "token_scores", lambda encoded, **_: random_scores(seed, 5, encoded)
     )
     for seed in range(SETS):
         rng = np.random.default_rng(seed)
-        model.extra = dataclasses.replace(reading, decoding=("greedy", "viterbi")[seed % 2]).to_json()
+        model.extra = dataclasses.replace(options, decoding=("greedy", "viterbi")[seed % 2]).to_json()
         model.extra["files"] = {"tags": "-1", "scheme": "auto"}
         lengths = rng.integers(1, 20, 6)
         gold = [[[str(rng.choice(WORDS)), str(rng.choice(LABELS))] for _ in range(n)] for n in lengths]
@@ -289,7 +289,7 @@ def glue_model(task: str):
     classes = max(1, len(known.labels))
     head = {"kernel": np.zeros((32, classes), np.float32), "bias": np.zeros(classes, np.float32)}
     params = {"encoder": tiny.params["encoder"], "head": {**tiny.params["head"], "sequence_classifier": head}}
-    extra = Reading(known.kind, known.text, 16).to_json() | {"files": {"glue": task}}
+    extra = ClassificationOptions(known.kind, known.text, 16).to_json() | {"files": {"glue": task}}
     extra |= {"scored": {"positive": known.labels[1]}} if known.labels else {}
     return inference.from_params(tiny.config, params, tiny.tokenizer, labels=known.labels or ("score",), extra=extra)
 

@@ -65,7 +65,7 @@ def test_losses_of_twenty_steps_are_those_of_torch(tiny_directory, tmp_path, kin
     found = sources.read(tiny_directory, fresh=("pooler", "sequence_classifier"), labels=labels)
     params = {"encoder": found.params["encoder"], "head": {p: found.params["head"][p] for p in
                                                            ("pooler", "sequence_classifier")}}  # fmt: skip
-    extra = classification.Reading(kind, (), LENGTH).to_json()
+    extra = classification.ClassificationOptions(kind, (), LENGTH).to_json()
     export.save_model_directory(tmp_path / "start", found.config, params, found.tokenizer, labels=labels, extra=extra)
     texts, targets = made_up(kind)
     encoded = classification.encode(

@@ -11,7 +11,7 @@ from bert import inference
 from bert.data import examples, passages
 from bert.errors import InputError
 from bert.prediction import bio_mrc, questions, tag_decoding
-from bert.prediction.bio_mrc import BioReading
+from bert.prediction.bio_mrc import BioMrcOptions
 from bert.tokenizer.alignment import Pieces
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
@@ -30,7 +30,7 @@ def spans_in(tags) -> list[tuple[int, int]]:
 
 def tags(p_KC, starts=None, **changes) -> str:
     starts = np.array([0, len(p_KC)] if starts is None else starts)
-    return " ".join(bio_mrc.TAGS[i] for i in bio_mrc.tags(p_KC, starts, BioReading(**changes)))
+    return " ".join(bio_mrc.TAGS[i] for i in bio_mrc.tags(p_KC, starts, BioMrcOptions(**changes)))
 
 
 # ---- the best tags ----
@@ -43,7 +43,7 @@ def test_no_tags_with_spans_of_that_length_are_likelier(max_span):
     length_N = rng.integers(0, 7, 100)
     starts = np.concatenate([[0], np.cumsum(length_N)])
     p_KC = rng.dirichlet([0.5, 1.5, 0.5], starts[-1])
-    found_K = bio_mrc.tags(p_KC, starts, BioReading(max_span=max_span))
+    found_K = bio_mrc.tags(p_KC, starts, BioMrcOptions(max_span=max_span))
     for a, b in itertools.pairwise(starts):
         best, most = None, -np.inf
         for guess in itertools.product("BIO", repeat=b - a):
@@ -66,9 +66,9 @@ def test_passages_do_not_touch_each_other():
     """B I at the end of one and I I at the start of the next: no span is in both, and an empty one has none."""
     p_KC = shares("O B I I I O")
     for decoding in tag_decoding.DECODING:
-        found = bio_mrc.spans(p_KC, np.array([0, 0, 3, 3, 6]), BioReading(decoding=decoding))
+        found = bio_mrc.spans(p_KC, np.array([0, 0, 3, 3, 6]), BioMrcOptions(decoding=decoding))
         assert [[span[:2] for span in one] for one in found] == [[], [(1, 3)], [], [(0, 2)]]
-        assert bio_mrc.spans(np.zeros((0, 3)), np.array([0, 0]), BioReading(decoding=decoding)) == [[]]
+        assert bio_mrc.spans(np.zeros((0, 3)), np.array([0, 0]), BioMrcOptions(decoding=decoding)) == [[]]
 
 
 def test_an_impossible_beginning_does_not_spoil_the_rest():
@@ -80,7 +80,7 @@ def test_an_impossible_beginning_does_not_spoil_the_rest():
 def test_longer_spans_are_cut_by_viterbi_and_left_out_by_greedy():
     p_KC = shares("B I I O B O")
     assert tags(p_KC, max_span=2) == "B I B O B O"
-    found = bio_mrc.spans(p_KC, np.array([0, 6]), BioReading(decoding="greedy", max_span=2))
+    found = bio_mrc.spans(p_KC, np.array([0, 6]), BioMrcOptions(decoding="greedy", max_span=2))
     assert [span[:2] for span in found[0]] == [(4, 5)]
 
 
@@ -90,11 +90,11 @@ def test_longer_spans_are_cut_by_viterbi_and_left_out_by_greedy():
 def test_the_probability_is_the_geometric_mean_of_the_tags():
     """B 0.8, I 0.5, I 0.41: the third root of 0.164; a span does not get less likely by being long."""
     p_KC = np.array([[0.1, 0.1, 0.8], [0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.4, 0.41, 0.19], [0.6, 0.3, 0.1]])
-    (found,) = bio_mrc.spans(p_KC, np.array([0, 5]), BioReading())
+    (found,) = bio_mrc.spans(p_KC, np.array([0, 5]), BioMrcOptions())
     assert [(span.first, span.stop) for span in found] == [(1, 4), (4, 5)]
     assert found[0].probability == pytest.approx((0.8 * 0.5 * 0.41) ** (1 / 3))
     assert found[1].probability == pytest.approx(0.6)
-    (kept,) = bio_mrc.spans(p_KC, np.array([0, 5]), BioReading(min_probability=0.59))
+    (kept,) = bio_mrc.spans(p_KC, np.array([0, 5]), BioMrcOptions(min_probability=0.59))
     assert kept == found[1:]
 
 
@@ -103,7 +103,7 @@ def test_answers_are_the_passages_own_text():
     context = "My name is Wolfgang \r\n\r\n🤗 Café and I live in Berlin"
     words = [(a, a + len(w)) for w in context.split() for a in [context.index(w)]]
     p_KC = shares("O O O B I I O O O O B")
-    (found,) = bio_mrc.answers(p_KC, np.array([0, 11]), [context], [Pieces(words, context)], BioReading())
+    (found,) = bio_mrc.answers(p_KC, np.array([0, 11]), [context], [Pieces(words, context)], BioMrcOptions())
     assert [span["text"] for span in found["spans"]] == ["Wolfgang \r\n\r\n🤗 Café", "Berlin"]
     for span in found["spans"]:
         assert context[span["start"] : span["end"]] == span["text"]
@@ -132,13 +132,13 @@ def test_probabilities_of_each_token():
 )
 def test_settings_that_make_no_sense_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
-        BioReading(**changes)
+        BioMrcOptions(**changes)
 
 
 def test_settings_travel_in_the_model_directory():
     config = bert.BertConfig(vocab_size=10, max_position_embeddings=200)
-    reading = BioReading(180, 60, 30, "greedy", 0.25, 9)
-    assert bio_mrc.reading_of(reading.to_json(), config) == reading
+    options = BioMrcOptions(180, 60, 30, "greedy", 0.25, 9)
+    assert bio_mrc.options_of(options.to_json(), config) == options
 
 
 def test_other_labels_than_b_i_and_o_are_refused():
@@ -158,7 +158,7 @@ SHAPE = {"max_length": 32, "window_step": 7, "max_question": 8}
 def model():
     found = bert.load(GOLDEN / "tiny_tokcls")
     return inference.from_params(
-        found.config, found.params, found.tokenizer, labels=found.labels, extra=BioReading(**SHAPE).to_json()
+        found.config, found.params, found.tokenizer, labels=found.labels, extra=BioMrcOptions(**SHAPE).to_json()
     )
 
 
@@ -199,8 +199,8 @@ def test_answers_do_not_depend_on_the_order_of_questions(model, rows, told):
 
 def test_scores_do_not_depend_on_the_order_of_windows(model, rows):
     """Windows shuffled, each token's scores read from where its window went."""
-    asked = questions.asked_of(rows)
-    cut, _ = questions.windows_of(asked, model.vocabulary, BioReading(**SHAPE))
+    asked = questions.queries_of(rows)
+    cut, _ = questions.windows_of(asked, model.vocabulary, BioMrcOptions(**SHAPE))
     assert len(cut.encoded) > 2 * len(rows), "most passages have several windows"
     order = np.random.default_rng(5).permutation(len(cut.encoded))
     want = model.token_scores(cut.encoded, max_length=32, batch_size=8)

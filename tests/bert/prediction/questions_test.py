@@ -5,7 +5,7 @@ import pytest
 
 from bert.data.passages import parts
 from bert.errors import InputError
-from bert.prediction.questions import Asked, WindowSettings, asked_of, fitted, windows_of
+from bert.prediction.questions import Query, WindowSettings, fitted, queries_of, windows_of
 from bert.tokenizer.tokenizer import Tokenizer
 
 WORDS = [f"w{i}" for i in range(40)]
@@ -30,7 +30,7 @@ def words_of(tokenizer, ids) -> str:
 
 def test_a_window_is_the_question_and_a_part_of_the_passage(tokenizer):
     """Segment A is [CLS] question [SEP]; every window of a passage has the question."""
-    cut, pieces = windows_of([Asked("Who?", text(15), "a"), Asked("", "", "b")], tokenizer, settings())
+    cut, pieces = windows_of([Query("Who?", text(15), "a"), Query("", "", "b")], tokenizer, settings())
     rows = [words_of(tokenizer, ids) for ids in parts(cut.encoded.token_ids, cut.encoded.starts)]
     assert rows == [
         f"[CLS] who ? [SEP] {' '.join(WORDS[:11])} [SEP]",
@@ -43,7 +43,7 @@ def test_a_window_is_the_question_and_a_part_of_the_passage(tokenizer):
 
 
 def test_questions_on_one_passage_read_it_alike(tokenizer):
-    asked = [Asked("who", text(9), "a"), Asked("w7 w8", text(9), "b"), Asked("who", text(3), "c")]
+    asked = [Query("who", text(9), "a"), Query("w7 w8", text(9), "b"), Query("who", text(3), "c")]
     cut, pieces = windows_of(asked, tokenizer, settings())
     assert pieces[0] is pieces[1]
     assert [len(one) for one in pieces] == [9, 9, 3]
@@ -53,19 +53,19 @@ def test_questions_on_one_passage_read_it_alike(tokenizer):
 def test_accents_that_the_vocabulary_lacks_stay_in_the_spans():
     """Lower-casing removes the accent of a decomposed é; it is still of the answer."""
     tokenizer = Tokenizer.from_vocab(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "cafe"], lower_case=True)
-    _, (pieces,) = windows_of([Asked("", "Cafe\u0301 !", "a")], tokenizer, settings())
+    _, (pieces,) = windows_of([Query("", "Cafe\u0301 !", "a")], tokenizer, settings())
     assert pieces.span_of(0, 1) == (0, 5)
 
 
 def test_special_tokens_in_texts_are_text(tokenizer):
     """A question that says [SEP] does not end there."""
-    cut, _ = windows_of([Asked("who [SEP]", "[MASK] w1", "a")], tokenizer, settings(max_question=8))
+    cut, _ = windows_of([Query("who [SEP]", "[MASK] w1", "a")], tokenizer, settings(max_question=8))
     assert (cut.encoded.token_ids == tokenizer.sep_id).sum() == 2
     assert not (cut.encoded.token_ids == tokenizer.mask_id).any()
 
 
 def test_long_questions_are_cut_with_one_warning(tokenizer, caplog):
-    asked = [Asked("who", text(3), "a"), Asked(text(6), text(3), "q7"), Asked(text(9), text(3), "q8")]
+    asked = [Query("who", text(3), "a"), Query(text(6), text(3), "q7"), Query(text(9), text(3), "q8")]
     cut, _ = windows_of(asked, tokenizer, settings())
     assert cut.encoded.first_N.tolist() == [3, 6, 6]
     assert caplog.messages == ["2 of 3 questions are longer than max_question, 4 tokens, and were cut (first q7)"]
@@ -73,7 +73,7 @@ def test_long_questions_are_cut_with_one_warning(tokenizer, caplog):
 
 def test_a_question_that_leaves_less_room_than_the_step_is_named(tokenizer):
     """16 tokens with a question of 8: room for 5; a step of 5 goes, a step of 6 would skip tokens."""
-    asked = [Asked("who", text(30), "questions.json: question q1"), Asked(text(8), text(30), "f.json: question q2")]
+    asked = [Query("who", text(30), "questions.json: question q1"), Query(text(8), text(30), "f.json: question q2")]
     windows_of(asked, tokenizer, settings(max_question=8))
     with pytest.raises(InputError, match=r"f\.json: question q2.* 8 tokens .* room for 5 .*set window_step to 5$"):
         windows_of(asked, tokenizer, settings(max_question=8, window_step=6))
@@ -94,10 +94,10 @@ def test_sizes_below_one_are_refused(name, value):
 
 
 def test_rows_are_mappings_or_pairs():
-    assert asked_of([{"question": "Who?", "context": "x", "id": 3}, ("When?", ""), ["a", "b"]]) == [
-        Asked("Who?", "x", "row 0"), Asked("When?", "", "row 1"), Asked("a", "b", "row 2"),
+    assert queries_of([{"question": "Who?", "context": "x", "id": 3}, ("When?", ""), ["a", "b"]]) == [
+        Query("Who?", "x", "row 0"), Query("When?", "", "row 1"), Query("a", "b", "row 2"),
     ]  # fmt: skip
-    assert asked_of([]) == []
+    assert queries_of([]) == []
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,12 @@ def test_rows_are_mappings_or_pairs():
 )
 def test_other_rows_are_refused(rows, message):
     with pytest.raises(InputError, match=message):
-        asked_of(rows)
+        queries_of(rows)
 
 
 def test_a_message_does_not_hold_a_whole_passage():
     with pytest.raises(InputError) as error:
-        asked_of(["the passage alone " * 1000])
+        queries_of(["the passage alone " * 1000])
     assert len(str(error.value)) < 100
 
 

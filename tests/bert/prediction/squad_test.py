@@ -9,7 +9,7 @@ import bert
 from bert.data import passages
 from bert.errors import InputError
 from bert.prediction import squad, task_settings
-from bert.prediction.squad import Candidate, Found, SpanReading
+from bert.prediction.squad import Candidate, Found, SquadOptions
 from bert.tokenizer.alignment import Pieces
 from bert.tokenizer.tokenizer import Tokenizer
 from tests.bert.prediction.table_model import GOLDEN, answerer
@@ -33,7 +33,7 @@ def windows_over(lengths, rng, max_length=16, step=5):
     return passages.cut([range(n) for n in lengths], before, 3, max_length=max_length, step=step, pair=True)
 
 
-def best_by_trying_all(scores_K2, cut, reading):
+def best_by_trying_all(scores_K2, cut, options):
     """Every start and end in every window, by run_squad.py's rules: the start in the window where its nearer edge is
     farthest away (of equal ones the first), the end in the same window, not too long; the null score the smallest."""
     found = []
@@ -49,10 +49,10 @@ def best_by_trying_all(scores_K2, cut, reading):
                 ]
                 if own[context.index(max(context))] != w:
                     continue
-                for j in range(i, min(stop, i + reading.max_answer)):
+                for j in range(i, min(stop, i + options.max_answer)):
                     at = cut.places_W[w] - first
                     spans.append(Candidate(i, j + 1, float(scores_K2[at + i, 0]) + float(scores_K2[at + j, 1])))
-        found.append(Found(sorted(spans, key=lambda c: (-c.score, c.first, c.stop))[: reading.best], nothing))
+        found.append(Found(sorted(spans, key=lambda c: (-c.score, c.first, c.stop))[: options.best], nothing))
     return found
 
 
@@ -62,9 +62,9 @@ def test_search_finds_what_trying_all_spans_of_all_windows_finds():
     for _ in range(60):
         cut = windows_over(rng.integers(0, 45, 4), rng, step=int(rng.integers(1, 8)))
         scores_K2 = rng.standard_normal((len(cut.encoded.token_ids), 2), np.float32)
-        reading = SpanReading(**SMALL, max_answer=int(rng.integers(1, 14)), best=int(rng.integers(1, 40)))
-        found = squad.search(scores_K2, cut, reading)
-        wanted = best_by_trying_all(scores_K2, cut, reading)
+        options = SquadOptions(**SMALL, max_answer=int(rng.integers(1, 14)), best=int(rng.integers(1, 40)))
+        found = squad.search(scores_K2, cut, options)
+        wanted = best_by_trying_all(scores_K2, cut, options)
         assert [one.nothing for one in found] == pytest.approx([one.nothing for one in wanted])
         for got, want in zip(found, wanted, strict=True):
             assert [(c.first, c.stop) for c in got.candidates] == [(c.first, c.stop) for c in want.candidates]
@@ -80,14 +80,14 @@ def test_scores_outside_the_passage_count_for_nothing():
     inside = cut.places_W[0] + np.arange(7)
     scores_K2[inside] = 0.0
     scores_K2[inside[2], 0] = scores_K2[inside[4], 1] = 1.0
-    (found,) = squad.search(scores_K2, cut, SpanReading(**SMALL))
+    (found,) = squad.search(scores_K2, cut, SquadOptions(**SMALL))
     assert found.candidates[0] == Candidate(2, 5, 2.0)
     assert found.nothing == 100.0
 
 
 def test_equal_scores_give_the_first_span():
     cut = windows_over([9], np.random.default_rng(0))
-    (found,) = squad.search(np.zeros((len(cut.encoded.token_ids), 2), np.float32), cut, SpanReading(best=99))
+    (found,) = squad.search(np.zeros((len(cut.encoded.token_ids), 2), np.float32), cut, SquadOptions(best=99))
     assert found.candidates[0] == Candidate(0, 1, 0.0)
     assert len(found.candidates) == 45
 
@@ -99,7 +99,7 @@ def told(candidates, nothing, **how):
     """The answer on "a b c d", a piece a letter."""
     pieces = Pieces([(0, 1), (2, 3), (4, 5), (6, 7)])
     found = Found([Candidate(*one) for one in candidates], nothing)
-    return squad.answers([found], ["a b c d"], [pieces], SpanReading(**how))[0]
+    return squad.answers([found], ["a b c d"], [pieces], SquadOptions(**how))[0]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_several_pieces_of_one_character_are_one_candidate():
     assert encoding.offsets == [(0, 1), (0, 1), (1, 2), (1, 2)]
     spans = [Candidate(i, j, 4.0 - j + i / 8) for i in range(4) for j in range(i + 1, 5)]
     spans.sort(key=lambda c: -c.score)
-    found = squad.answers([Found(spans, 0.0)], ["가가"], [Pieces(encoding.offsets)], SpanReading())
+    found = squad.answers([Found(spans, 0.0)], ["가가"], [Pieces(encoding.offsets)], SquadOptions())
     assert [(one["start"], one["end"]) for one in found[0]["candidates"]] == [(0, 1), (1, 2), (0, 2)]
     assert sum(one["probability"] for one in found[0]["candidates"]) == pytest.approx(1)
     assert found[0]["null_odds"] == -spans[0].score
@@ -158,7 +158,7 @@ def test_each_answer_is_a_slice_of_the_original_text(context):
     """All spans of pieces of a lower-casing vocabulary without accents: blanks and letters as they stand."""
     pieces = Pieces(TOKENIZER.encode(context).offsets)
     spans = [Candidate(i, j, -float(i)) for i in range(len(pieces)) for j in range(i + 1, min(len(pieces), i + 25) + 1)]
-    found = squad.answers([Found(spans, 0.0)], [context], [pieces], SpanReading())[0]
+    found = squad.answers([Found(spans, 0.0)], [context], [pieces], SquadOptions())[0]
     assert len(found["candidates"]) == len(spans)
     for one in (found, *found["candidates"]):
         assert one["answer"] == context[one["start"] : one["end"]]
@@ -180,8 +180,8 @@ def test_answers_behind_what_shifts_offsets():
 
 @pytest.mark.parametrize("no_answer", [False, True])
 def test_every_question_gets_an_answer_though_there_is_nothing_to_read(no_answer):
-    reading = SpanReading(**SMALL, no_answer=no_answer)
-    model = answerer({"paris": 5.0}, {"paris": 5.0}, extra=reading.to_json())
+    options = SquadOptions(**SMALL, no_answer=no_answer)
+    model = answerer({"paris": 5.0}, {"paris": 5.0}, extra=options.to_json())
     found = model.predict([("Where?", text) for text in [*UNSEEN, "in Paris"]], details=True)
     for one in found[:-1]:
         nothing = {"answer": "", "start": None, "end": None, "probability": 1.0}
@@ -191,13 +191,13 @@ def test_every_question_gets_an_answer_though_there_is_nothing_to_read(no_answer
 
 
 def test_the_settings_that_travel_with_a_model_decide():
-    reading = SpanReading(**SMALL, max_answer=2, best=3, no_answer=True, threshold=4.5)
-    assert squad.reading_of(reading.to_json(), bert.load(GOLDEN / "tiny_qa").config) == reading
-    model = answerer({"paris": 4.0}, {"france": 4.0, "in": 1.0}, nothing=12.0, extra=reading.to_json())
+    options = SquadOptions(**SMALL, max_answer=2, best=3, no_answer=True, threshold=4.5)
+    assert squad.options_of(options.to_json(), bert.load(GOLDEN / "tiny_qa").config) == options
+    model = answerer({"paris": 4.0}, {"france": 4.0, "in": 1.0}, nothing=12.0, extra=options.to_json())
     (found,) = model.predict([("Where?", "paris in france")], details=True)
     assert (found["answer"], found["null_odds"]) == ("", 12.0 - 5.0)  # "paris in france" is three tokens
     assert len(found["candidates"]) == 4
-    model.extra = dataclasses.replace(reading, max_answer=3).to_json()
+    model.extra = dataclasses.replace(options, max_answer=3).to_json()
     assert model.predict([("Where?", "paris in france")])[0]["answer"] == "paris in france"
     assert "candidates" not in model.predict([("Where?", "paris in france")])[0]
 
@@ -205,16 +205,16 @@ def test_the_settings_that_travel_with_a_model_decide():
 @pytest.mark.parametrize("name", ["max_answer", "best", "window_step"])
 def test_settings_without_sense_are_refused(name, tiny):
     with pytest.raises(InputError, match=f"{name} is 0; it must be at least 1"):
-        SpanReading(**{name: 0})
+        SquadOptions(**{name: 0})
     with pytest.raises(InputError, match=f"squad in config.json: {name} is 'x'"):
-        task_settings.read(SpanReading, {"squad": {name: "x"}}, "squad", 64)
+        task_settings.read(SquadOptions, {"squad": {name: "x"}}, "squad", 64)
 
 
 def test_a_model_that_others_trained_reads_as_far_as_it_has_positions(tiny):
     assert tiny.task == "squad"
-    assert squad.reading_of({}, tiny.config) == SpanReading(max_length=64, window_step=21, max_question=10)
+    assert squad.options_of({}, tiny.config) == SquadOptions(max_length=64, window_step=21, max_question=10)
     usual = dataclasses.replace(tiny.config, max_position_embeddings=512)
-    assert squad.reading_of({}, usual) == SpanReading(max_length=384, window_step=128, max_question=64)
+    assert squad.options_of({}, usual) == SquadOptions(max_length=384, window_step=128, max_question=64)
     context = "The cat sat on the mat. " * 12 + "John runs."
     (found,) = tiny.predict([{"question": "who runs", "context": context}], details=True)
     assert found["answer"] == context[found["start"] : found["end"]] != ""
@@ -295,6 +295,6 @@ def test_rows_that_are_no_questions_are_refused(tiny, rows, message):
 
 
 def test_a_question_that_leaves_no_room_is_cut_and_named(caplog):
-    model = answerer({}, {}, extra=SpanReading(max_length=20, window_step=12, max_question=10).to_json())
+    model = answerer({}, {}, extra=SquadOptions(max_length=20, window_step=12, max_question=10).to_json())
     assert len(model.predict([("a b", "here"), ("a b c d e f g h i j k", "here")])) == 2
     assert "1 of 2 questions are longer than max_question, 5 tokens, and were cut (first row 1)" in caplog.text

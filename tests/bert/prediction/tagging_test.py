@@ -10,14 +10,14 @@ import bert
 from bert import bio_tags
 from bert.errors import InputError
 from bert.prediction import tagging
-from bert.prediction.tagging import TagReading
+from bert.prediction.tagging import TaggingOptions
 from bert.tokenizer.tokenizer import Tokenizer
 from tests.bert.prediction.table_model import GOLDEN, tagger
 
 TOKENIZER = Tokenizer.load(GOLDEN / "tiny_tokcls")
 BIO = ("O", "B", "I")
 TYPED = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
-SMALL = TagReading(max_length=16, window_step=6)
+SMALL = TaggingOptions(max_length=16, window_step=6)
 PLACES = {"new": "B-LOC", "york": "I-LOC", "paris": "B-LOC", "john": "B-PER", "smith": "I-PER"}
 
 
@@ -80,15 +80,15 @@ def test_a_word_of_nothing_visible_has_its_tag_in_its_place():
 def test_long_sentences_keep_their_tail(count):
     """300 words in windows of 128 tokens, and of 16: a tag each, from a window in which the word has neighbours."""
     words = [str(word) for word in np.random.default_rng(0).choice(["the", "cat", "sat", "kkk", "\u200b"], count)]
-    for reading in (TagReading(), SMALL):
-        sentences = tagging.windows_of([words, ["a"], words], TOKENIZER, reading)
+    for options in (TaggingOptions(), SMALL):
+        sentences = tagging.windows_of([words, ["a"], words], TOKENIZER, options)
         place_K = sentences.place_K
         assert len(set(place_K.tolist())) == len(place_K) == 2 * count + 1
         encoded = sentences.passages.encoded
-        assert encoded.length_N.max() <= reading.max_length
+        assert encoded.length_N.max() <= options.max_length
         firsts = [(ids or [TOKENIZER.unk_id])[0] for ids in TOKENIZER.encode_ids([*words, "a", *words])]
         assert encoded.token_ids[place_K].tolist() == firsts
-        found = tagger(BIO, {"cat": "B"}, extra=reading.to_json()).predict([words])
+        found = tagger(BIO, {"cat": "B"}, extra=options.to_json()).predict([words])
         assert found[0]["tags"] == ["B" if word == "cat" else "O" for word in words]
 
 
@@ -120,10 +120,10 @@ def test_viterbi_is_the_likeliest_sequence_without_a_stray_i(labels):
     lengths = [4, 0, 1, 5, 3]
     p_KC = rng.dirichlet(np.ones(len(labels)) / 2, sum(lengths))
     starts = np.cumsum([0, *lengths])
-    found = tagging.tags(p_KC, starts, labels, TagReading())
+    found = tagging.tags(p_KC, starts, labels, TaggingOptions())
     for tags, a, b in zip(found, starts, starts[1:], strict=False):
         assert tags == [labels[i] for i in likeliest(p_KC[a:b], labels, allowed)]
-    greedy = tagging.tags(p_KC, starts, labels, TagReading(decoding="greedy"))
+    greedy = tagging.tags(p_KC, starts, labels, TaggingOptions(decoding="greedy"))
     assert [tag for tags in greedy for tag in tags] == [labels[i] for i in p_KC.argmax(1)]
     assert greedy != found
 
@@ -133,7 +133,7 @@ def test_other_tags_are_the_likeliest_of_each_word():
     for labels in (("NN", "VB", "I-N"), ("B", "I"), ("O", "B_PER", "I-PER"), ("O", "S-PER", "I-PER")):
         assert not bio_tags.are_bio(labels)
         p_KC = np.eye(len(labels))[[1, 0]] * 0.8 + 0.1
-        (tags,) = tagging.tags(p_KC, np.array([0, 2]), labels, TagReading())
+        (tags,) = tagging.tags(p_KC, np.array([0, 2]), labels, TaggingOptions())
         assert tags == [labels[1], labels[0]]
         assert "entities" not in tagger(labels, {}, labels[0]).predict([["cat"]])[0]
     assert all(map(bio_tags.are_bio, (BIO, TYPED, ("O",), ("O", "I-a-b"))))
@@ -217,29 +217,29 @@ def test_rows_that_are_no_words_are_refused(namer, rows, message):
 
 def test_settings_without_sense_are_refused():
     with pytest.raises(InputError, match="decoding is 'best'; it must be one of viterbi, greedy"):
-        TagReading(decoding="best")
+        TaggingOptions(decoding="best")
     for step in (0, 15):
         with pytest.raises(InputError, match=f"window_step is {step}; it must be from 1 to 14, which max_length 16"):
-            TagReading(max_length=16, window_step=step)
-    assert TagReading(max_length=16, window_step=14)
+            TaggingOptions(max_length=16, window_step=step)
+    assert TaggingOptions(max_length=16, window_step=14)
 
 
 def test_the_settings_that_travel_with_a_model_decide(tiny):
-    reading = TagReading(max_length=32, window_step=9, decoding="greedy")
-    assert tagging.reading_of(reading.to_json(), tiny.config) == reading
-    model = tagger(TYPED, PLACES, extra=reading.to_json())
+    options = TaggingOptions(max_length=32, window_step=9, decoding="greedy")
+    assert tagging.options_of(options.to_json(), tiny.config) == options
+    model = tagger(TYPED, PLACES, extra=options.to_json())
     assert model.predict([["york"]])[0]["tags"] == ["I-LOC"]
     assert model.predict([["york"]])[0]["entities"] == [{"type": "LOC", "start": 0, "end": 1, "text": "york"}]
-    model.extra = TagReading().to_json()
+    model.extra = TaggingOptions().to_json()
     assert model.predict([["york"]])[0]["tags"] == ["O"]
 
 
 def test_a_model_that_others_trained_reads_as_far_as_it_has_positions(tiny):
     """Its tags are taken as they are: in IOB1, which many of them know, an I begins an entity."""
     assert tiny.task == "tagging"
-    assert tagging.reading_of({}, tiny.config) == TagReading(64, 32, "greedy")
+    assert tagging.options_of({}, tiny.config) == TaggingOptions(64, 32, "greedy")
     usual = dataclasses.replace(tiny.config, max_position_embeddings=512)
-    assert tagging.reading_of({}, usual) == TagReading(128, 64, "greedy")
+    assert tagging.options_of({}, usual) == TaggingOptions(128, 64, "greedy")
     iob1 = tagger(("O", "B-PER", "I-PER"), {"john": "I-PER", "smith": "I-PER", "mary": "B-PER"})
     (found,) = iob1.predict(["John Smith Mary sat"])
     assert [one["text"] for one in found["entities"]] == ["John Smith", "Mary"]

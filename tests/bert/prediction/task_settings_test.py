@@ -9,7 +9,7 @@ from bert.prediction import task_settings
 
 
 @dataclasses.dataclass(frozen=True)
-class Reading:
+class ClassificationOptions:
     max_length: int = 384
     window_step: int = 128
     max_question: int = 64
@@ -18,21 +18,21 @@ class Reading:
     flag: bool = False
 
 
-def read(told, longest=512) -> Reading:
+def read(told, longest=512) -> ClassificationOptions:
     return task_settings.read(
-        Reading, {"task": told, "other": {"rule": "x"}} if told is not None else {}, "task", longest
+        ClassificationOptions, {"task": told, "other": {"rule": "x"}} if told is not None else {}, "task", longest
     )
 
 
 def test_what_is_not_told_is_the_default():
-    assert read(None) == read({}) == Reading()
+    assert read(None) == read({}) == ClassificationOptions()
     assert read({"rule": "greedy", "max_length": 100}) == dataclasses.replace(
-        Reading(), rule="greedy", max_length=100, window_step=33, max_question=16
+        ClassificationOptions(), rule="greedy", max_length=100, window_step=33, max_question=16
     )
 
 
 def test_written_and_read_again_it_is_the_same():
-    whole = Reading(200, 190, 60, 0.5, "greedy", True)
+    whole = ClassificationOptions(200, 190, 60, 0.5, "greedy", True)
     assert read(dataclasses.asdict(whole)) == whole
 
 
@@ -42,15 +42,15 @@ def test_whole_numbers_are_numbers():
 
 
 def test_settings_of_a_later_version_are_not_looked_at():
-    assert read({"something": [1]}) == Reading()
+    assert read({"something": [1]}) == ClassificationOptions()
 
 
 def test_models_of_few_positions_have_short_windows():
     """64 positions: a default step of 128 tokens would leave no window to read; told values stand as they are."""
-    assert read({}, 64) == Reading(64, 21, 10)
-    assert read({"max_length": 300, "window_step": 20}, 64) == Reading(64, 20, 10)
+    assert read({}, 64) == ClassificationOptions(64, 21, 10)
+    assert read({"max_length": 300, "window_step": 20}, 64) == ClassificationOptions(64, 20, 10)
     assert read({}, 2).window_step == 1
-    assert read({"max_length": 600}, 512) == Reading(512), "longer windows do not lengthen the step"
+    assert read({"max_length": 600}, 512) == ClassificationOptions(512), "longer windows do not lengthen the step"
 
 
 @pytest.mark.parametrize(

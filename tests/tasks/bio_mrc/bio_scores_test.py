@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from bert import bio_tags
-from bert.prediction.bio_mrc import TAGS, BioReading, Span
+from bert.prediction.bio_mrc import TAGS, BioMrcOptions, Span
 from bert.tokenizer.alignment import Pieces
 from tasks.bio_mrc import bio_scores
 from tasks.metrics.classification_metrics import Score
 from tasks.metrics.entity_metrics import entities
 from tasks.questions.question_rows import Annotation, Gold, Question
 
-READING = BioReading()
+READING = BioMrcOptions()
 
 
 def question(context: str, **spans) -> Question:
@@ -114,11 +114,11 @@ def test_an_annotator_of_whom_no_span_is_left_does_not_say_no_answer():
 # ---- scores ----
 
 
-def scored(rows, p_KC, weights=None, reading=READING) -> dict:
+def scored(rows, p_KC, weights=None, options=READING) -> dict:
     pieces_N = [pieces_of(row.context) for row in rows]
     starts = np.concatenate([[0], np.cumsum([len(pieces) for pieces in pieces_N])])
     marked = bio_scores.mark(rows, pieces_N)
-    found = bio_scores.score(np.array(p_KC, float), starts, rows, pieces_N, marked, weights or {}, reading)
+    found = bio_scores.score(np.array(p_KC, float), starts, rows, pieces_N, marked, weights or {}, options)
     assert tuple(found) == bio_scores.NAMES
     return {name: score.value for name, score in found.items()}
 
@@ -226,8 +226,8 @@ def test_scores_follow_the_decoding():
     rows = [question("jacob devlin", a=[(0, 12)])]
     p_KC = shares("BIIOII", 0.6)
     p_KC[3] = [0.25, 0.35, 0.4]
-    viterbi, greedy = scored(rows, p_KC), scored(rows, p_KC, reading=BioReading(decoding="greedy"))
-    none = scored(rows, p_KC, reading=BioReading(min_probability=0.9))
+    viterbi, greedy = scored(rows, p_KC), scored(rows, p_KC, options=BioMrcOptions(decoding="greedy"))
+    none = scored(rows, p_KC, options=BioMrcOptions(min_probability=0.9))
     assert viterbi["cross_entropy"] == greedy["cross_entropy"] == none["cross_entropy"]
     assert (viterbi["overlap_recall"], greedy["overlap_recall"]) == (1.0, pytest.approx(5 / 12))
     assert (none["overlap_recall"], none["exact_match"]) == (0, 0)

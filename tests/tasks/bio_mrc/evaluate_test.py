@@ -6,10 +6,10 @@ import math
 import pytest
 
 from bert.errors import InputError
-from bert.prediction.bio_mrc import BioReading
+from bert.prediction.bio_mrc import BioMrcOptions
 from tests.bert.prediction.table_model import tagger
 
-READING = BioReading(max_length=24, window_step=6, max_question=8)
+READING = BioMrcOptions(max_length=24, window_step=6, max_question=8)
 CONTEXT = "In  PARIS \r\n the City . \N{HUGGING FACE} caf\u00e9 in France"
 
 
@@ -118,7 +118,7 @@ def test_the_file_for_multispanqas_scorer(run, model, path):
 
 
 def test_a_question_without_room_is_cut_and_told_by_its_id(run, model, path, caplog):
-    model.extra = BioReading(max_length=20, window_step=16, max_question=8).to_json()
+    model.extra = BioMrcOptions(max_length=20, window_step=16, max_question=8).to_json()
     run.predict(model, path, "out.jsonl", "jsonl")
     assert "3 of 3 questions are longer than max_question, 1 tokens, and were cut (first" in caplog.text
     assert "held.jsonl:1: question right)" in caplog.text

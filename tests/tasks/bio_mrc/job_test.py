@@ -22,11 +22,11 @@ from configs import bio_mrc as config_file
 from tasks import votes
 from tasks.bio_mrc import bio_scores
 from tasks.bio_mrc import job as bio_mrc_job
-from tasks.questions.questions import asked_of
+from tasks.questions.questions import queries_of
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
 
-GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden"
+GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
 WORDS = "the cat dog sat on mat paris france new york john smith good bad movie read book".split()  # noqa: SIM905
 
 
@@ -171,8 +171,8 @@ def test_the_trained_loss_is_the_loss_that_is_reported(read, model):
     """-sum_i sum_j t_ij log p_ij two ways: by the windows' targets in batches, and by the merged probabilities of each
     passage; the mean over tokens and over passages, too."""
     job = read()
-    rows, reading = job.train.rows, job.reading
-    cut, pieces_N = questions.windows_of(asked_of(rows), model.tokenizer, reading)
+    rows, options = job.train.rows, job.options
+    cut, pieces_N = questions.windows_of(queries_of(rows), model.tokenizer, options)
     marked = bio_scores.mark(rows, pieces_N)
     target_KC, voted_K = votes.target(bio_scores.vote_counts(marked, pieces_N, {}), VoteSettings(), bio_scores.OUTSIDE)
     encoded = windows_with_targets(cut, target_KC, voted_K.astype(np.float32))
@@ -185,10 +185,10 @@ def test_the_trained_loss_is_the_loss_that_is_reported(read, model):
         for name, value in (sums | {"loss_count": task.counts(batch)["loss"]}).items():
             totals[name] += float(value)
     told = task.metrics(totals)
-    p_KC, starts, _ = prediction_bio_mrc.probabilities(model, asked_of(rows), reading, batch_size=8)
+    p_KC, starts, _ = prediction_bio_mrc.probabilities(model, queries_of(rows), options, batch_size=8)
     losses_N = bio_scores.row_losses(p_KC, target_KC, starts)
     assert totals["loss"] == pytest.approx(losses_N.sum(), rel=1e-5)
-    found = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, reading)
+    found = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, options)
     assert told["nats_per_token"] == pytest.approx(found["cross_entropy"].value, rel=1e-5)
     assert told["nats_per_example"] == pytest.approx(found["nats_per_example"].value, rel=1e-5)
     assert found["nats_per_example"].value == pytest.approx(losses_N.mean(), rel=1e-6)
@@ -224,9 +224,9 @@ def test_a_job_says_what_it_is(read):
     assert (job.labels, job.fresh, job.names) == (("B", "I", "O"), ("token_classifier",), ("cross_entropy", "f1"))
     assert (job.choice.metric, job.choice.larger) == ("f1", True)
     assert read(metrics="kl").choice.larger is False
-    assert (job.loss.per, job.reading.max_span, job.reading.decoding) == ("example", 5, "greedy")
+    assert (job.loss.per, job.options.max_span, job.options.decoding) == ("example", 5, "greedy")
     extra = job.extra({})
-    assert extra["bio_mrc"] == dataclasses.asdict(job.reading)
+    assert extra["bio_mrc"] == dataclasses.asdict(job.options)
     assert extra["files"] == {"format": "auto", "documents": "", "question": "", "annotators": "", "encoding": "utf-8"}
     assert job.report.count("\n") == 2
     assert job.report.splitlines()[2].startswith("validation: 24 of 24 passages are in the training part")  # the same

@@ -14,7 +14,7 @@ import pytest
 import bert
 from bert import inference
 from bert.errors import InputError
-from bert.prediction.classification import Reading
+from bert.prediction.classification import ClassificationOptions
 from tasks.classification import sources
 from tasks.files.tables import read_table
 
@@ -26,7 +26,9 @@ def classifier(kind: str, labels: tuple[str, ...], bias: list[float], **files) -
     tiny = bert.load(GOLDEN / "tiny_seqcls")
     head = {"kernel": np.zeros((32, len(bias)), np.float32), "bias": np.array(bias, np.float32)}
     params = {"encoder": tiny.params["encoder"], "head": {**tiny.params["head"], "sequence_classifier": head}}
-    extra = Reading(kind, ("text",), 16).to_json() | {"files": {"text": "text", "label": "label", **files}}
+    extra = ClassificationOptions(kind, ("text",), 16).to_json() | {
+        "files": {"text": "text", "label": "label", **files}
+    }
     return inference.from_params(tiny.config, params, tiny.tokenizer, labels=labels, extra=extra)
 
 

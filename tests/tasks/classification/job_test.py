@@ -10,7 +10,7 @@ import pytest
 from bert.data.examples import ExampleSettings
 from bert.errors import InputError
 from bert.interop.hugging_face import load_model_directory
-from bert.prediction.classification import Reading
+from bert.prediction.classification import ClassificationOptions
 from bert.prediction.scores import Devices
 from bert.training import sharding
 from bert.training.best import Choice
@@ -20,7 +20,7 @@ from tasks.classification import job as classification_job
 from tasks.classification.job import Classification, Job, class_weights
 from tasks.files.examples import Examples, ReadReport
 
-GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden"
+GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
 
 
 def examples(texts, targets, labels, kind="class") -> Examples:
@@ -32,8 +32,8 @@ def examples(texts, targets, labels, kind="class") -> Examples:
 
 
 def job(train, held=None, kind="class", weights=None, metrics=("accuracy", "cross_entropy")) -> Job:
-    reading = Reading(kind, ("a",), 24)
-    return Job(train, held, reading, metrics, None, None, weights or {}, None, False, {})
+    options = ClassificationOptions(kind, ("a",), 24)
+    return Job(train, held, options, metrics, None, None, weights or {}, None, False, {})
 
 
 def loss_of(task, logits, targets, weights) -> float:

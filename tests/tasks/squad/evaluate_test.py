@@ -7,12 +7,12 @@ import pytest
 
 import bert
 from bert.errors import InputError
-from bert.prediction.squad import SpanReading
+from bert.prediction.squad import SquadOptions
 from tasks.metrics import span_metrics
 from tests.bert.prediction.table_model import GOLDEN, answerer
 
 # The words paris and city are answers; no answer is worth 6, and a question may have none.
-READING = SpanReading(max_length=24, window_step=6, max_question=8, no_answer=True, threshold=1.0, best=3)
+READING = SquadOptions(max_length=24, window_step=6, max_question=8, no_answer=True, threshold=1.0, best=3)
 CONTEXT = "In  PARIS \r\n the city . \N{HUGGING FACE} caf\u00e9 in France"
 
 
@@ -194,7 +194,7 @@ def test_lines_say_where_the_answer_stands(run, model):
 
 
 def test_a_question_without_room_is_cut_and_told_by_its_id(run, model, caplog):
-    model.extra = SpanReading(max_length=20, window_step=14, max_question=8).to_json()
+    model.extra = SquadOptions(max_length=20, window_step=14, max_question=8).to_json()
     file = FILE | {"data": [*FILE["data"]]}
     file["data"][0]["paragraphs"][1]["qas"][0]["question"] = "where where where where?"
     run.predict(model, run.write("dev.json", file), "out.jsonl", "jsonl")

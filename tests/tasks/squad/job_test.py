@@ -13,7 +13,7 @@ from bert.errors import InputError
 from bert.model.heads import Model
 from bert.prediction import scores
 from bert.prediction import squad as prediction_squad
-from bert.prediction.squad import Candidate, Found, SpanReading
+from bert.prediction.squad import Candidate, Found, SquadOptions
 from bert.tokenizer.alignment import Pieces
 from bert.training import evaluate
 from bert.training.task import with_counts
@@ -27,14 +27,14 @@ from tests.tasks.squad.squad_questions import SMALL, TOKENIZER, part, question
 
 # null minus best span: a (has an answer, the span is right) -3; b (the same) 1; c (none) 2; d (none) -1
 CASES = {"a": (True, -3.0), "b": (True, 1.0), "c": (False, 2.0), "d": (False, -1.0)}
-MAY_BE_NONE = SpanReading(no_answer=True)
+MAY_BE_NONE = SquadOptions(no_answer=True)
 
 
 def four_questions():
     context, pieces = "the cat sat", Pieces([(0, 3), (4, 7), (8, 11)])
     rows = [question(context, (4, 7) if has else None, id=id) for id, (has, _) in CASES.items()]
     found = [Found([Candidate(1, 2, 5.0), Candidate(0, 2, 1.0)], 5.0 + odds) for _, odds in CASES.values()]
-    return rows, lambda reading: prediction_squad.answers(found, [context] * 4, [pieces] * 4, reading)
+    return rows, lambda options: prediction_squad.answers(found, [context] * 4, [pieces] * 4, options)
 
 
 def test_the_threshold_is_chosen_stored_and_used():
@@ -47,9 +47,9 @@ def test_the_threshold_is_chosen_stored_and_used():
     assert (found["HasAns_exact"], found["NoAns_exact"], found["total"]) == (50.0, 100.0, 4)
     assert found["threshold"] == pytest.approx(-2.0)  # midway between the odds of a and d; of equal ones the lowest
     assert not any(name.startswith("best_") for name in found)
-    extra = make_job(part(*rows), reading=MAY_BE_NONE).extra(found)
+    extra = make_job(part(*rows), options=MAY_BE_NONE).extra(found)
     config = bert.load(GOLDEN / "tiny_qa").config
-    stored = prediction_squad.reading_of(json.loads(json.dumps(extra)), config)
+    stored = prediction_squad.options_of(json.loads(json.dumps(extra)), config)
     assert (stored.threshold, stored.no_answer) == (found["threshold"], True)
     told = [one["answer"] for one in answers(stored)]
     assert told == ["cat", "", "", ""]
@@ -75,8 +75,8 @@ def test_questions_with_nothing_to_read_are_scored_as_unanswered():
     pieces = [Pieces([]), Pieces([(0, 3), (4, 7)])]
     told = prediction_squad.answers(found, ["", "the cat"], pieces, MAY_BE_NONE)
     assert job.score(rows, told, MAY_BE_NONE)["exact"] == 100.0
-    told = prediction_squad.answers(found, ["", "the cat"], pieces, SpanReading())
-    assert job.score([rows[0]._replace(annotations=()), rows[1]], told, SpanReading())["exact"] == 100.0
+    told = prediction_squad.answers(found, ["", "the cat"], pieces, SquadOptions())
+    assert job.score([rows[0]._replace(annotations=()), rows[1]], told, SquadOptions())["exact"] == 100.0
 
 
 def one_answer(text, *golds):
@@ -86,9 +86,9 @@ def one_answer(text, *golds):
     words = text.split()
     starts = [context.index(word) for word in words]
     pieces = Pieces([(a, a + len(word)) for a, word in zip(starts, words, strict=True)])
-    told = prediction_squad.answers([Found([Candidate(0, len(words), 1.0)], 0.0)], [context], [pieces], SpanReading())
+    told = prediction_squad.answers([Found([Candidate(0, len(words), 1.0)], 0.0)], [context], [pieces], SquadOptions())
     assert told[0]["answer"] == text
-    return job.score([question(context, *spans)], told, SpanReading())
+    return job.score([question(context, *spans)], told, SquadOptions())
 
 
 def test_of_several_gold_answers_the_best_counts():
@@ -101,9 +101,9 @@ def test_of_several_gold_answers_the_best_counts():
 # ---- the job ----
 
 
-def make_job(train, held=None, reading=SMALL, without="null") -> job.Job:
+def make_job(train, held=None, options=SMALL, without="null") -> job.Job:
     choice = job.Choice("f1") if held else None
-    return job.Job(train, held, reading, without, choice, QuestionSettings())
+    return job.Job(train, held, options, without, choice, QuestionSettings())
 
 
 def test_scores_of_a_run_are_those_of_the_model_that_it_saves():
@@ -204,7 +204,7 @@ def config_of(tmp_path, *unanswered, **changes):
 )
 def test_whether_a_question_may_have_no_answer(tmp_path, unanswered, told, may):
     made = job.read(config_of(tmp_path, *unanswered, no_answer=told))
-    assert made.reading == SpanReading(24, 6, 8, no_answer=may)
+    assert made.options == SquadOptions(24, 6, 8, no_answer=may)
     assert made.choice == job.Choice("f1", True, 0, "cross_entropy")
     assert len(made.train.rows) == len(made.validation.rows) == 2
     made = job.read(config_of(tmp_path, validation_share=0.0, metric="exact"))
@@ -221,7 +221,7 @@ def test_positions_are_for_training_and_texts_for_validation(tmp_path):
     path = tmp_path / "lost.json"
     path.write_text(json.dumps(file))
     made = job.read(config_of(tmp_path, validation=str(path)))
-    assert (len(made.train.rows), len(made.validation.rows), made.reading.no_answer) == (4, 4, False)
+    assert (len(made.train.rows), len(made.validation.rows), made.options.no_answer) == (4, 4, False)
     assert [job.golds(row) for row in made.validation.rows] == [["", "cats"], ["cat"], ["cat"], ["cat"]]
     assert "validation: " in made.report
     assert "could not be trained on (no position of an answer: not in the passage): 1 (first" in made.report

@@ -11,17 +11,17 @@ import pytest
 from bert.data import examples
 from bert.errors import InputError
 from bert.prediction import questions
-from bert.prediction.questions import Asked
-from bert.prediction.squad import SpanReading
+from bert.prediction.questions import Query
+from bert.prediction.squad import SquadOptions
 from bert.tokenizer.alignment import Pieces
 from tasks.squad.job import StartAndEnd, windows_with_answers
 from tests.bert.prediction.table_model import GOLDEN
 from tests.tasks.squad.squad_questions import SMALL, TOKENIZER, question
 
 
-def encoded(rows, reading=SMALL, without="null"):
+def encoded(rows, options=SMALL, without="null"):
     """(the windows with their targets, the same as they were cut, where the pieces stand)."""
-    cut, pieces_N = questions.windows_of([Asked(row.question, row.context, row.id) for row in rows], TOKENIZER, reading)
+    cut, pieces_N = questions.windows_of([Query(row.question, row.context, row.id) for row in rows], TOKENIZER, options)
     return windows_with_answers(cut, rows, pieces_N, without), cut, pieces_N
 
 
@@ -29,7 +29,7 @@ def encoded(rows, reading=SMALL, without="null"):
 
 # 157 letters, each a token; questions of two tokens leave room for 114 of them.
 LETTERS = " ".join("abcdefghijklmnopqrstuvwxyz"[i % 26] for i in range(157))
-WIDE = SpanReading(max_length=114 + 5, window_step=64)
+WIDE = SquadOptions(max_length=114 + 5, window_step=64)
 CUT = (2 * 110, 2 * 118 + 1)  # tokens 110 to 118
 
 

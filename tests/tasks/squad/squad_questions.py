@@ -1,13 +1,13 @@
 """Questions on passages for tests of start-and-end reading comprehension."""
 
-from bert.prediction.squad import SpanReading
+from bert.prediction.squad import SquadOptions
 from bert.tokenizer.tokenizer import Tokenizer
 from tasks.files.examples import ReadReport
 from tasks.questions.question_rows import Annotation, Gold, Question, Questions
 from tests.bert.prediction.table_model import GOLDEN
 
 TOKENIZER = Tokenizer.load(GOLDEN / "tiny_qa")
-SMALL = SpanReading(max_length=24, window_step=6, max_question=8)
+SMALL = SquadOptions(max_length=24, window_step=6, max_question=8)
 
 
 def question(context, *spans, id="q", asked="Where?") -> Question:

@@ -6,12 +6,12 @@ import pytest
 
 import bert
 from bert.errors import InputError
-from bert.prediction.tagging import TagReading
+from bert.prediction.tagging import TaggingOptions
 from tests.bert.prediction.table_model import GOLDEN, tagger
 
 LABELS = ("O", "B-LOC", "I-LOC", "B-PER")
 NAMES = {"new": "B-LOC", "york": "I-LOC", "paris": "B-LOC", "john": "B-PER"}
-READING = TagReading(max_length=16, window_step=6)
+READING = TaggingOptions(max_length=16, window_step=6)
 # Paris is a person to the file; the second sentence is right; nobody tagged the third's "in"; the fourth is all wrong.
 COLUMNS = "john B-PER\nin O\nparis B-PER\n\nNew B-LOC\nYORK I-LOC\n\nin ?\nparis B-LOC\n\nnew O\nyork O\nparis O\n"
 

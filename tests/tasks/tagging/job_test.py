@@ -10,7 +10,7 @@ import bert
 from bert.data.examples import ExampleSettings
 from bert.errors import InputError
 from bert.prediction import scores, tagging
-from bert.prediction.tagging import TagReading
+from bert.prediction.tagging import TaggingOptions
 from bert.tokenizer.tokenizer import Tokenizer
 from configs import tagging as recipe
 from tasks import votes
@@ -24,7 +24,7 @@ from tasks.votes import VoteSettings
 from tests.bert.prediction.table_model import GOLDEN
 
 TOKENIZER = Tokenizer.load(GOLDEN / "tiny_tokcls")
-SMALL = TagReading(max_length=16, window_step=6)
+SMALL = TaggingOptions(max_length=16, window_step=6)
 BIO = ("O", "B", "I")
 
 
@@ -38,9 +38,9 @@ def part(*rows) -> TaggedRows:
     return TaggedRows(list(rows), ReadReport("file", len(rows), len(rows)))
 
 
-def targets(rows, labels=BIO, reading=SMALL, all_pieces=False, voting=None):
+def targets(rows, labels=BIO, options=SMALL, all_pieces=False, voting=None):
     """(token, its target) for each token that has one, in the order of the windows."""
-    sentences = tagging.windows_of([row.words for row in rows], TOKENIZER, reading)
+    sentences = tagging.windows_of([row.words for row in rows], TOKENIZER, options)
     counts_KC = tag_scores.vote_counts(rows, labels, {})
     target_KC, voted_K = votes.target(counts_KC, voting or VoteSettings(), tag_scores.outside(labels))
     found = with_targets(sentences, target_KC, voted_K, labels, all_pieces)
@@ -120,8 +120,8 @@ def test_every_word_of_a_long_sentence_counts_once(all_pieces):
         for ids, tag in zip(pieces, tags, strict=True)
         for place, i in enumerate(ids if all_pieces else ids[:1])
     )
-    for reading in (TagReading(), SMALL):
-        found, encoded = targets([row, sentence("the", "O")], reading=reading, all_pieces=all_pieces)
+    for options in (TaggingOptions(), SMALL):
+        found, encoded = targets([row, sentence("the", "O")], options=options, all_pieces=all_pieces)
         assert sorted((token, named(target)) for token, target in found) == sorted([*wanted, ("the", "O")])
         assert len(encoded) > 2
         assert encoded.of_example["example_share"].sum() == pytest.approx(2)
@@ -157,14 +157,14 @@ def test_targets_follow_the_order_of_a_models_labels():
 # ---- the job ----
 
 
-def job(train, held=None, labels=BIO, voting=None, reading=SMALL) -> task.Job:
+def job(train, held=None, labels=BIO, voting=None, options=SMALL) -> task.Job:
     names = ("f1", "cross_entropy", "accuracy", "n")
     choice = task.Choice("f1") if held else None
     return task.Job(
         train,
         held,
         labels,
-        reading,
+        options,
         voting or VoteSettings(),
         "first",
         names,
@@ -282,7 +282,7 @@ def test_settings_without_sense_are_refused(tmp_path, changes, message):
 
 def test_settings_reach_the_job(tmp_path):
     made = task.read(config_of(tmp_path, loss_per="example", decoding="greedy", metrics="kl, n", votes="majority"))
-    assert made.reading == dataclasses.replace(SMALL, decoding="greedy")
+    assert made.options == dataclasses.replace(SMALL, decoding="greedy")
     assert (made.loss, made.names) == (TokenLabels(5, "example"), ("kl", "n"))
     assert made.voting.votes == "majority"
-    assert tagging.reading_of(made.extra({}), bert.load(GOLDEN / "tiny_tokcls").config) == made.reading
+    assert tagging.options_of(made.extra({}), bert.load(GOLDEN / "tiny_tokcls").config) == made.options
