@@ -13,7 +13,7 @@ import pytest
 
 from bert.errors import InputError
 from bert.interop import export, sources
-from bert.prediction.classification import Reading
+from bert.prediction.classification import ClassificationOptions
 from bert.training import train
 from launch import evaluate, fill_mask, finetune, flags, predict, prepare, pretrain
 from launch import export as export_command
@@ -183,7 +183,7 @@ def files(tmp_path_factory, prepared) -> dict[str, pathlib.Path]:
     job = {"files": {"text": "review", "label": "liked"}, "scored": {"metrics": ["accuracy"], "positive": "yes"}}
     export.save_model_directory(
         folder / "classifier", source.config, {"encoder": source.params["encoder"], "head": head}, source.tokenizer,
-        labels=("no", "yes"), extra=Reading("class", ("review",), 16).to_json() | job,
+        labels=("no", "yes"), extra=ClassificationOptions("class", ("review",), 16).to_json() | job,
     )  # fmt: skip
     return {path.name: path for path in folder.iterdir()} | {"prepared": prepared}
 
