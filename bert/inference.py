@@ -21,7 +21,7 @@ from bert.data.pairs import CLASS_NAMES
 from bert.data.rows import Batch, bucket_length
 from bert.errors import InputError, printable
 from bert.interop import export, sources
-from bert.interop.load_report import Report
+from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory
 from bert.interop.parameters import Params
 from bert.model import forward
@@ -68,7 +68,7 @@ def from_params(
     ``labels`` and ``extra``: names of a classifier's classes and a task's settings, as in a model directory.
     """
     parts = ("encoder", *params["head"])
-    report = Report("parameters/in memory")
+    report = LoadReport("parameters/in memory")
     return LoadedModel(ModelDirectory(config, params, parts, tokenizer, report, tuple(labels), dict(extra or {})))
 
 

@@ -1,50 +1,38 @@
-"""Which tensor of a file is which parameter: spellings, copies, buffers, parts to be made new, and leftovers.
+"""Accounts for every tensor of a file: used, a copy, ignored with a reason, replaced by a new part, or missing.
 
-Every tensor is used, or ignored or replaced for a reason that the report gives. The names themselves are in
-bert.py.
+The names themselves are in names/, the arrays are moved by parameters.py.
 """
 
-import pathlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
 from bert.architectures import config_keys
-from bert.architectures.bert import BertConfig
 from bert.errors import InputError
 from bert.interop import labels, other_models, parameters
 from bert.interop.formats.tensors import Selected, Tensors
-from bert.interop.load_report import Report
-from bert.interop.names import bert
-from bert.interop.names.bert import PARTS, WITH_CLASSES, Column
+from bert.interop.load_report import LoadReport
+from bert.interop.model_directory import ConfigFile
+from bert.interop.names.table import WITH_CLASSES, NameTable
 from bert.interop.parameters import Params
 
-_DECODER_WEIGHT, _DECODER_BIAS, _BIAS = (
-    "cls.predictions.decoder.weight",
-    "cls.predictions.decoder.bias",
-    "cls.predictions.bias",
-)
 # Google's code and old versions of transformers keep the pooler whatever they train, and call both classifiers alike.
 _AMBIGUOUS = (
     "{name} is taken for a classifier of sequences; of tokens it has the same name: if it is one, write "
     '"architectures": ["BertForTokenClassification"] into {file}'
 )
-_TRANSFORM = "cls.predictions.transform.dense.weight"
-_BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
 
 
-def canonical_tensors(file: Tensors, report: Report) -> Selected:
-    """The file's tensors under the table's spelling of their names; buffers are left to the report.
+def canonical_tensors(file: Tensors, table: NameTable, report: LoadReport) -> Selected:
+    """The file's tensors under the table's spelling of their names, each once.
 
     Raises InputError where two tensors are the same parameter and differ.
     """
     names: dict[str, str] = {}
     for name in file:
-        spelled = bert.canonical(name)
-        if spelled in _BUFFERS:
-            report.ignored[name] = "a buffer; computed here"
-        elif spelled not in names:
+        spelled = table.canonical(name)
+        if spelled not in names:
             names[spelled] = name
         elif np.array_equal(file[name], file[names[spelled]]):
             report.ignored[name] = f"an equal copy of {names[spelled]}"
@@ -55,12 +43,10 @@ def canonical_tensors(file: Tensors, report: Report) -> Selected:
     return Selected({spelled: (file, name) for spelled, name in names.items()})
 
 
-def classifier_kind(
-    values: Mapping[str, Any], names: Collection[str], column: Column = "hugging_face"
-) -> tuple[str | None, bool]:
+def classifier_kind(values: Mapping[str, Any], names: Collection[str], table: NameTable) -> tuple[str | None, bool]:
     """What a "classifier" of the file classifies, and whether that is a guess.
 
-    As its configuration says; else sequences if there is a pooler, which is the guess, and tokens if there is none.
+    Its configuration decides; where that does not say, a pooler means sequences (the guess), and none means tokens.
     """
     architecture = next(iter(config_keys.architectures(values)), "")
     if "TokenClassification" in architecture:
@@ -69,25 +55,26 @@ def classifier_kind(
         return "sequence_classifier", False
     if "MultipleChoice" in architecture:
         return None, False
-    pooler = any(weight.outside(column).name in names for weight in PARTS["pooler"])
+    pooler = any(weight.name in names for weight in table.parts["pooler"])
     return ("sequence_classifier", True) if pooler else ("token_classifier", False)
 
 
-def settle_decoder(tensors: Selected, values: Mapping[str, Any], report: Report) -> None:
-    """Drops the masked-word head's copy of the token table, and leaves its bias under one name.
+def drop_copies(tensors: Selected, table: NameTable, values: Mapping[str, Any], report: LoadReport) -> None:
+    """Drops a head's copy of the token table and other repeated tensors, and leaves each under one name.
 
     Raises InputError where a copy differs, or where the configuration promises a table of its own and none is there.
     """
-    if values.get("tie_word_embeddings") is False and _DECODER_WEIGHT not in tensors and _TRANSFORM in tensors:
+    decoder = next(iter(table.copies), None)
+    untied = values.get("tie_word_embeddings") is False and decoder and decoder not in tensors
+    if untied and table.parts["mlm"][0].name in tensors:
         raise InputError(
-            f"{report.source}: has no {_DECODER_WEIGHT}, but tie_word_embeddings is false in the configuration; get "
-            "the whole file, or set it to true if the masked-word head uses the token table"
+            f"{report.source}: has no {decoder}, but tie_word_embeddings is false in the configuration; get the whole "
+            "file, or set it to true if the masked-word head uses the token table"
         )
-    table = bert.TOKEN_TABLE.hugging_face.name
-    for copy, original in ((_DECODER_WEIGHT, table), (_DECODER_BIAS, _BIAS)):
+    for copy, original in table.copies.items():
         if copy not in tensors:
             continue
-        if original not in tensors and copy == _DECODER_BIAS:
+        if original not in tensors and copy != decoder:
             tensors.places[original] = tensors.places.pop(copy)
             continue
         if original in tensors and not np.array_equal(tensors[copy], tensors[original]):
@@ -101,52 +88,41 @@ def settle_decoder(tensors: Selected, values: Mapping[str, Any], report: Report)
 
 
 def read_parts(
-    tensors: Selected,
-    values: Mapping[str, Any],
-    config: BertConfig,
-    report: Report,
-    *,
-    config_file: str,
-    column: Column = "hugging_face",
-    fresh: Collection[str] = (),
-    reason: Callable[[str], str | None] = lambda name: None,
+    tensors: Selected, table: NameTable, file: ConfigFile, report: LoadReport, fresh: Collection[str] = ()
 ) -> tuple[Params, tuple[str, ...], tuple[str, ...]]:
     """Parameters, their parts and the names of classes that a file holds; the report accounts for every tensor.
 
     Args:
       tensors: under the table's names.
-      values: of the configuration file, whose name is ``config_file``.
-      fresh: parts of which the file may hold a piece or nothing, for they are then made new.
-      reason: why a tensor that is in no part is ignored; None where the format has no reason of its own.
+      fresh: parts of which the file may hold a piece or nothing, because they are newly initialised afterwards.
 
-    Raises InputError for another model's weights, for one that is missing, of another shape, not finite or of a block
+    Raises InputError for another model's weights, for one that is missing, of another shape, not finite or of a layer
     beyond the config's number of layers, and for names of classes that are not those of the weights.
     """
-    file = pathlib.PurePath(config_file).name
-    other_models.refuse(tensors, values, report, file, column)
-    report.notes += BertConfig.json_notes(values, source=file)
-    kind, guessed = classifier_kind(values, tensors, column)
-    parts = bert.parts_present(tensors, column, classifier=kind)
-    parts = _leave_incomplete(tensors, parts, fresh, report, column)
-    if kind is not None and kind in parts and guessed:
-        name = next(name for w in PARTS[kind] if (name := w.outside(column).name) in tensors)
-        report.notes.append(_AMBIGUOUS.format(name=tensors.own_name(name), file=file))
-    classes = bert.classes_of(tensors, parts, column)
-    names = labels.read(values, classes, config_file)
-    params = parameters.to_params(tensors, config, parts, report, column=column, classes=classes)
-    _account_for_rest(tensors, config, report, config_file, column, reason)
-    return params, parts, names
+    other_models.refuse(tensors, table, file, report)
+    report.notes += config_keys.notes(file.values, file.config.to_json(), file.path.name)
+    kind, guessed = classifier_kind(file.values, tensors, table)
+    parts = table.parts_present(tensors, kind)
+    parts = _leave_incomplete(tensors, table, parts, fresh, report)
+    if kind is not None and kind in parts and guessed and table.one_classifier_name:
+        name = next(weight.name for weight in table.parts[kind] if weight.name in tensors)
+        report.notes.append(_AMBIGUOUS.format(name=tensors.own_name(name), file=file.path.name))
+    classes = table.classes_of(tensors, parts)
+    class_names = labels.read(file.values, classes, str(file.path))
+    params = parameters.to_params(tensors, table, file.config, parts, report, classes=classes)
+    _account_for_rest(tensors, table, file, report)
+    return params, parts, class_names
 
 
 def _leave_incomplete(
-    tensors: Selected, parts: Collection[str], fresh: Collection[str], report: Report, column: Column
+    tensors: Selected, table: NameTable, parts: Collection[str], fresh: Collection[str], report: LoadReport
 ) -> tuple[str, ...]:
-    """The parts without those that are to be made new and of which a tensor is absent; what they left is reported."""
+    """The parts without those of ``fresh`` of which a tensor is absent; the tensors left out are reported."""
     # A new classifier takes the place of one of the other kind, too.
     fresh = {*fresh, *(WITH_CLASSES if set(WITH_CLASSES) & set(fresh) else ())} - {"encoder"}
     whole = []
     for part in parts:
-        names = [weight.outside(column).name for weight in PARTS[part]]
+        names = [weight.name for weight in table.parts[part]]
         if part not in fresh or all(name in tensors for name in names):
             whole.append(part)
             continue
@@ -155,26 +131,19 @@ def _leave_incomplete(
     return tuple(whole)
 
 
-def _account_for_rest(
-    tensors: Selected,
-    config: BertConfig,
-    report: Report,
-    config_file: str,
-    column: Column,
-    reason: Callable[[str], str | None],
-) -> None:
+def _account_for_rest(tensors: Selected, table: NameTable, file: ConfigFile, report: LoadReport) -> None:
     """Reports the tensors that nothing here reads; `report.used` gets the file's own names."""
     used, left = set(report.used), []
     for name in tensors:
-        own_name, block = tensors.own_name(name), bert.block_of(name, column)
-        if block is not None and block >= config.num_layers:
+        own_name, layer = tensors.own_name(name), table.layer_of(name)
+        if layer is not None and layer >= file.config.num_layers:
             raise InputError(
-                f"{report.source}: holds {own_name}, but {pathlib.PurePath(config_file).name} says num_hidden_layers "
-                f"{config.num_layers}; set it to the number of layers in the file"
+                f"{report.source}: holds {own_name}, but {file.path.name} says num_hidden_layers "
+                f"{file.config.num_layers}; set it to the number of layers in the file"
             )
         if name not in used and own_name not in report.replaced:
-            why = reason(name)
+            why = table.why_ignored(name)
             report.ignored[own_name] = why or "no part of the encoder or of a head known here"
             left += [] if why else [name]
-    other_models.refuse_inside(left, used, report.source)
+    other_models.refuse_inside(left, used, table, report.source)
     report.used[:] = [tensors.own_name(name) for name in report.used]

@@ -17,7 +17,7 @@ import numpy as np
 from bert import files
 from bert.architectures.bert import BertConfig
 from bert.errors import InputError
-from bert.interop import hugging_face, parameters, programs, weight_files
+from bert.interop import hugging_face, names, parameters, programs, weight_files
 from bert.interop import labels as labels_of
 from bert.interop.hugging_face import CONFIG_FILE, MARK, OTHER_WRITER, REWRITTEN, TOKENIZER_FILES, WRITER
 from bert.interop.model_directory import read_json
@@ -65,7 +65,7 @@ def save_model_directory(
     hugging_face.restore(target)
     check_replaceable(target, format, dtype)
     params = jax.tree.map(np.asarray, params)
-    parameters.check_needs(params)
+    parameters.check_needs(params, names.table(config))
     _check_finite(params, target)
     values = _config_values(config, params, tokenizer, labels, extra or {}, dtype, source=str(target))
     with files.replacing(target) as aside:
@@ -124,7 +124,7 @@ def _config_values(
     config: BertConfig,
     params: Params,
     tokenizer: Tokenizer | None,
-    names: Sequence[str],
+    class_names: Sequence[str],
     extra: Mapping[str, Any],
     dtype: str,
     *,
@@ -132,36 +132,21 @@ def _config_values(
 ) -> dict[str, Any]:
     """The whole of config.json; ``source`` is the directory, for messages."""
     classes = parameters.class_count(params)
-    if classes is not None and names and len(names) != classes:
-        shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        raise InputError(f"{source}: {len(names)} labels ({shown}) for {classes} classes; name each once")
-    names = names or [labels_of.stand_in(i) for i in range(classes or 0)]
+    if classes is not None and class_names and len(class_names) != classes:
+        shown = ", ".join(class_names[:3]) + (", ..." if len(class_names) > 3 else "")
+        raise InputError(f"{source}: {len(class_names)} labels ({shown}) for {classes} classes; name each once")
+    class_names = class_names or [labels_of.stand_in(i) for i in range(classes or 0)]
+    architecture = names.table(config).architecture(params.get("head", {}))
     return {
         MARK: WRITER,
-        "architectures": [architecture(params.get("head", {}))],
+        **({"architectures": [architecture]} if architecture else {}),
         **{key: value for key, value in extra.items() if key not in REWRITTEN},
         **config.to_json(),
-        **labels_of.write(names, source),
+        **labels_of.write(class_names, source),
         "dtype": dtype,
         "tie_word_embeddings": True,
         "pad_token_id": tokenizer.pad_id if tokenizer else 0,
     }
-
-
-# The transformers class that reads these parts; the first that has all of its own.
-_ARCHITECTURES = (
-    ("BertForSequenceClassification", {"pooler", "sequence_classifier"}),
-    ("BertForTokenClassification", {"token_classifier"}),
-    ("BertForQuestionAnswering", {"span"}),
-    ("BertForPreTraining", {"mlm", "pooler", "next_sentence"}),
-    ("BertForMaskedLM", {"mlm"}),
-    ("BertForNextSentencePrediction", {"pooler", "next_sentence"}),
-)
-
-
-def architecture(parts: Mapping[str, Any] | Sequence[str]) -> str:
-    """The transformers class that reads these parts."""
-    return next((name for name, needed in _ARCHITECTURES if needed <= set(parts)), "BertModel")
 
 
 def check_replaceable(directory: str | os.PathLike, format: str = "huggingface", dtype: str = "float32") -> None:

@@ -19,18 +19,15 @@ from bert.errors import InputError, printable
 from bert.interop import accounting
 from bert.interop.formats.tensor_bundle import is_v1, open_bundle
 from bert.interop.formats.tensors import Selected
-from bert.interop.load_report import Report
-from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_json
+from bert.interop.load_report import LoadReport
+from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_config
+from bert.interop.names import bert
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.tokenizer.tokenizer_files import GOOGLE_MAX_WORD_CHARS
 
 CONFIG_FILE, VOCABULARY, CHECKPOINT, STATE = "bert_config.json", "vocab.txt", "bert_model.ckpt", "checkpoint"
-_SLOT = re.compile(
-    r"/(adam_[mv]|Adam(_1)?|AdamWeightDecayOptimizer(_1)?|LAMBOptimizer(_1)?|Momentum|ExponentialMovingAverage)$"
-)
 _SUFFIX = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")  # of the files of one checkpoint, after its prefix
 _LARGEST_STATE = 1 << 20  # bytes; a name for each checkpoint that is kept
-_COUNTERS = re.compile(r"^(global_step|beta[12]_power|loss_scale.*|good_steps|training_step.*)$")
 
 
 def find(path: pathlib.Path) -> pathlib.Path | None:
@@ -106,25 +103,15 @@ def load_checkpoint(prefix: pathlib.Path, fresh: Sequence[str] = ()) -> ModelDir
             f"{prefix}: is a TensorFlow 2 checkpoint of objects (Keras); only Google's TensorFlow 1 layout, with names "
             "such as bert/embeddings/word_embeddings, can be read: convert it, or load its Hugging Face version"
         )
-    values = read_json(folder / CONFIG_FILE)
-    config = BertConfig.from_json(values, source=str(folder / CONFIG_FILE))
-    report = Report(str(prefix))
-    tokenizer = _read_tokenizer(folder, config, report)
+    config_file = read_config(folder / CONFIG_FILE)
+    report = LoadReport(str(prefix))
+    tokenizer = _read_tokenizer(folder, config_file.config, report)
     tensors = Selected({name: (variables, name) for name in variables})
-    params, parts, names = accounting.read_parts(
-        tensors,
-        values,
-        config,
-        report,
-        config_file=str(folder / CONFIG_FILE),
-        column="google",
-        fresh=fresh,
-        reason=_reason,
-    )
-    return ModelDirectory(config, params, parts, tokenizer, report, names, {})
+    params, parts, class_names = accounting.read_parts(tensors, bert.GOOGLE, config_file, report, fresh)
+    return ModelDirectory(config_file.config, params, parts, tokenizer, report, class_names, {})
 
 
-def _read_tokenizer(folder: pathlib.Path, config: BertConfig, report: Report) -> Tokenizer | None:
+def _read_tokenizer(folder: pathlib.Path, config: BertConfig, report: LoadReport) -> Tokenizer | None:
     if not os.path.lexists(folder / VOCABULARY):
         logging.info("%s: no %s; only token ids can be given to this model", folder, VOCABULARY)
         return None
@@ -134,10 +121,3 @@ def _read_tokenizer(folder: pathlib.Path, config: BertConfig, report: Report) ->
     )
     check_vocabulary(tokenizer, config, folder, report)
     return tokenizer
-
-
-def _reason(name: str) -> str | None:
-    """Why the trainer left a variable that is no weight."""
-    if _SLOT.search(name):
-        return "the optimizer's memory"
-    return "the trainer's counter" if _COUNTERS.match(name) else None

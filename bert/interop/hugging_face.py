@@ -15,10 +15,10 @@ from absl import logging
 from bert import files
 from bert.architectures.bert import BertConfig
 from bert.errors import InputError
-from bert.interop import accounting, labels, other_models, weight_files
+from bert.interop import accounting, labels, names, other_models, weight_files
 from bert.interop.formats.safetensors_file import CHECKSUMS
-from bert.interop.load_report import Report
-from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_json
+from bert.interop.load_report import LoadReport
+from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_config
 from bert.interop.programs import PROGRAMS
 from bert.tokenizer import tokenizer_files
 from bert.tokenizer.tokenizer import Tokenizer
@@ -49,21 +49,19 @@ def load_model_directory(directory: str | os.PathLike, fresh: Sequence[str] = ()
     folder = pathlib.Path(directory)
     restore(folder)
     _refuse_adapters(folder)
-    values = read_json(folder / CONFIG_FILE)
-    config = BertConfig.from_json(values, source=str(folder / CONFIG_FILE))
+    config_file = read_config(folder / CONFIG_FILE)
+    config, table = config_file.config, names.table(config_file.config)
     path = _weights(folder)
-    report = Report(str(path))
+    report = LoadReport(str(path))
     tokenizer = _read_tokenizer(folder, config, report)
     file = weight_files.open_weights(path)
     _check_settings(weight_files.metadata_of(file), config, folder / CONFIG_FILE)
-    tensors = accounting.canonical_tensors(file, report)
-    accounting.settle_decoder(tensors, values, report)
-    params, parts, names = accounting.read_parts(
-        tensors, values, config, report, config_file=str(folder / CONFIG_FILE), fresh=fresh
-    )
-    known = {*config.to_json(), *REWRITTEN}
-    extra = {key: value for key, value in values.items() if key not in known}
-    return ModelDirectory(config, params, parts, tokenizer, report, names, extra)
+    tensors = accounting.canonical_tensors(file, table, report)
+    accounting.drop_copies(tensors, table, config_file.values, report)
+    params, parts, class_names = accounting.read_parts(tensors, table, config_file, report, fresh)
+    written = {*config.to_json(), *REWRITTEN}
+    extra = {key: value for key, value in config_file.values.items() if key not in written}
+    return ModelDirectory(config, params, parts, tokenizer, report, class_names, extra)
 
 
 def _weights(folder: pathlib.Path) -> pathlib.Path:
@@ -107,7 +105,7 @@ def _check_settings(metadata: Mapping[str, str], config: BertConfig, source: pat
             )
 
 
-def _read_tokenizer(folder: pathlib.Path, config: BertConfig, report: Report) -> Tokenizer | None:
+def _read_tokenizer(folder: pathlib.Path, config: BertConfig, report: LoadReport) -> Tokenizer | None:
     """The directory's tokenizer, its size checked against the table (before any weight is read)."""
     if not any(os.path.lexists(folder / name) for name in TOKENIZER_FILES[:2]):
         logging.info("%s: neither tokenizer.json nor vocab.txt; only token ids can be given to this model", folder)

@@ -7,7 +7,7 @@ from bert.errors import printable
 
 
 @dataclasses.dataclass
-class Report:
+class LoadReport:
     """The account of one file, by the file's own names; nothing is left out."""
 
     source: str

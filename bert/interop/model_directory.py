@@ -12,9 +12,10 @@ import numpy as np
 from bert import json_files
 from bert.architectures.bert import BertConfig
 from bert.errors import InputError
-from bert.interop.load_report import Report
-from bert.interop.names.bert import COLUMNS, NEEDS, PARTS, WITH_CLASSES, canonical
-from bert.interop.parameters import Params
+from bert.interop import names
+from bert.interop.load_report import LoadReport
+from bert.interop.names.table import HEAD_PARTS, WITH_CLASSES
+from bert.interop.parameters import Params, class_count
 from bert.tokenizer.tokenizer import Tokenizer
 
 
@@ -22,7 +23,7 @@ class ModelDirectory(NamedTuple):
     """What a model directory holds.
 
     params: nested dict of float32 NumPy arrays, {"encoder": ..., "head": ...}.
-    parts: what is there, keys of `PARTS` of names/bert.py: "encoder" and the parts of its head.
+    parts: what is there, "encoder" and those of `HEAD_PARTS` that its head has.
     tokenizer: None where the directory has no vocabulary.
     labels: names of the classifier's classes, in the order of its scores; of a model without one what its config says.
     extra: the keys of config.json that describe neither the encoder nor the classes (a task's settings).
@@ -32,7 +33,7 @@ class ModelDirectory(NamedTuple):
     params: Params
     parts: tuple[str, ...]
     tokenizer: Tokenizer | None
-    report: Report
+    report: LoadReport
     labels: tuple[str, ...]
     extra: dict[str, Any]
 
@@ -51,7 +52,21 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
 
 
-def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.Path, report: Report) -> None:
+class ConfigFile(NamedTuple):
+    """config.json or bert_config.json: its path, its object, and the model that this describes."""
+
+    path: pathlib.Path
+    values: dict[str, Any]
+    config: BertConfig
+
+
+def read_config(path: pathlib.Path) -> ConfigFile:
+    """Raises InputError as `read_json`, and for a configuration of no model that is known here."""
+    values = read_json(path)
+    return ConfigFile(path, values, BertConfig.from_json(values, source=str(path)))
+
+
+def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.Path, report: LoadReport) -> None:
     """Raises InputError for a vocabulary larger than the model's table; the report says where it is smaller."""
     entries, rows = tokenizer.vocab_size, config.vocab_size
     if entries > rows:
@@ -68,10 +83,9 @@ def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.P
 
 def check_fresh(parts: Sequence[str]) -> None:
     """Raises InputError for an unknown part and for two classifiers; ask it before a large file is read."""
-    known = [part for part in PARTS if part != "encoder"]
     for part in parts:
-        if part not in known:
-            raise InputError(f"{part!r} cannot be made new; it must be one of {', '.join(known)}")
+        if part not in HEAD_PARTS:
+            raise InputError(f"{part!r} cannot be made new; it must be one of {', '.join(HEAD_PARTS)}")
     if set(WITH_CLASSES) <= set(parts):
         raise InputError(f"{' and '.join(WITH_CLASSES)} cannot both be made new; a head has one classifier: choose one")
 
@@ -97,7 +111,7 @@ def with_fresh(
         replaced |= _drop_other_classifier(head, found, classifier, labels)
     absent = [part for part in parts if part not in head]
     for part in absent:
-        for needed in NEEDS.get(part, ()):
+        for needed in names.table(found.config).needs.get(part, ()):
             if needed not in (*head, *absent):
                 raise InputError(f"{found.report.source}: has no {needed}, which a new {part} reads; make both new")
     if classifier in absent:
@@ -125,15 +139,15 @@ def _drop_other_classifier(
     present = next((part for part in WITH_CLASSES if part in head), None)
     if present is None or (present == wanted and (labels is None or sorted(labels) == sorted(found.labels))):
         return {}
-    leaves, shapes = head.pop(present), {}
-    for weight in PARTS[present]:
-        shape = list(np.shape(leaves[weight.path.rpartition("/")[2]]))
-        shapes[weight.path] = shape
-        for name in map(weight.outside, COLUMNS):
-            shapes[name.name] = shape[::-1] if name.transposed else shape
-    used = {name: shapes.get(canonical(name)) for name in found.report.used}
+    del head[present]
+    shapes: dict[str, tuple[int, ...]] = {}
+    for table in names.tables(found.config):
+        sizes = table.axis_sizes(found.config, class_count(found.params))
+        for weight in table.parts[present]:
+            shapes |= {weight.path: weight.shape(sizes), weight.name: weight.file_shape(sizes)}
+    used = {name: shapes.get(names.table(found.config).canonical(name)) for name in found.report.used}
     classes = f"{len(labels)} classes ({', '.join(labels)})" if labels else "its classes"
-    return {name: f"shape {shape}; {wanted} is made new for {classes}" for name, shape in used.items() if shape}
+    return {name: f"shape {list(shape)}; {wanted} is made new for {classes}" for name, shape in used.items() if shape}
 
 
 def _fresh(part: str, config: BertConfig, classes: int, seed: int) -> Params:

@@ -7,15 +7,15 @@ Source: peft ``tuners/``, adapters, bitsandbytes and torch.ao for what they leav
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable
 
 from bert.architectures import config_keys
 from bert.errors import InputError, printable
 from bert.interop.formats.tensors import Tensors
-from bert.interop.load_report import Report
+from bert.interop.load_report import LoadReport
+from bert.interop.model_directory import ConfigFile
 from bert.interop.names import bert
-from bert.interop.names.bert import Column
+from bert.interop.names.table import NameTable
 
 MERGE = (
     "merge it into the weights with peft (PeftModel.from_pretrained(model, adapter).merge_and_unload()), save that "
@@ -34,48 +34,32 @@ _BESIDE = {
         "quantized weights; dequantize the model with the library that wrote it, and save it again"
     ),
 }
-# Pattern of a tensor's name -> the kind of model that has it. Where any head may have such a name, "^bert" is in front.
-_OTHER_KINDS = {
-    r"^bert\..*\b(distance_embedding|relative_\w+|rel_embeddings|pos_(key_|query_|q_)?proj)\b": "relative positions",
-    r"^bert\..*\b(rotary\w*|inv_freq)\b": "rotary positions",
-    r"^bert\..*\b(attention\.ln|layer\.\d+\.ln|encoder\.ln|\w*layer_norm)\b": "norms before the sublayers",
-    r"^bert\..*\b(query|key|value|in)_proj\b": "projections of another kind, as in DeBERTa",
-    r"^bert\..*\bcrossattention\b": "cross-attention, as in a decoder",
-    r"^bert\..*\b(query|key|value)_global\b": "global attention, as in Longformer",
-    r"\b(embeddings_project|embedding_hidden_mapping_in)\b": "two widths, as in ELECTRA and ALBERT",
-    r"\b(albert_layer_groups|inner_group_\d+)\b": "shared layers, as in ALBERT",
-    r"\bq_lin\b": "layers as in DistilBERT",
-    r"\b(Wqkv|gated_layers|key_conv_attn_layer)\b": "layers of another kind",
-}
 _ROBERTA = r"^lm_head\.|^classifier\.(dense|out_proj)\."
 _PROFILED = re.compile(r"[./](total_ops|total_params)$")  # counters that a profiler leaves in each module
 
 
-def refuse(tensors: Tensors, values: Mapping[str, Any], report: Report, config_file: str, column: Column) -> None:
-    """Raises InputError for tensors that no BERT has, before any is called missing.
+def refuse(tensors: Tensors, table: NameTable, file: ConfigFile, report: LoadReport) -> None:
+    """Raises InputError for tensors (under the table's names) of another model, before any is called missing.
 
-    Args:
-      tensors: by canonical names.
-      values: of the configuration file.
-      report: gets a note where only the configuration says that they are a BERT's.
+    The report gets a note where only the configuration says that they are a BERT's.
     """
     source = report.source
     for pattern, what in _BESIDE.items():
         if name := _first(rf"(^|\.)({pattern})(\.|$)", tensors):
             raise InputError(f"{source}: {printable(name)} belongs to {what}")
-    for pattern, what in _OTHER_KINDS.items():
+    for pattern, what in table.other_models.items():
         if name := _first(pattern, tensors):
             raise InputError(
                 f"{source}: {printable(name)} belongs to a model with {what}; only a plain BERT can be loaded"
             )
-    _refuse_other_prefix(tensors, source, column)
-    mark = _mark_of_roberta(tensors, values, config_file) if column == "hugging_face" else None
-    if mark and config_keys.says_bert(values):
-        report.notes.append(f"{printable(mark)}, as in RoBERTa; positions count from 0, for {config_file} says BERT")
+    _refuse_other_prefix(tensors, table, source)
+    mark = _mark_of_roberta(tensors, file) if table is bert.HUGGING_FACE else None
+    if mark and config_keys.says_bert(file.values):
+        report.notes.append(f"{printable(mark)}, as in RoBERTa; positions count from 0, for {file.path.name} says BERT")
     elif mark:
         raise InputError(
             f"{source}: {printable(mark)}, as in RoBERTa, whose positions count otherwise; only BERT's can be loaded: "
-            f'if it is one, write "model_type": "bert" into {config_file}'
+            f'if it is one, write "model_type": "bert" into {file.path.name}'
         )
 
 
@@ -84,12 +68,13 @@ def _first(pattern: str, names: Iterable[str]) -> str | None:
     return next((name for name in names if search(name.replace("/", "."))), None)
 
 
-def _refuse_other_prefix(names: Collection[str], source: str, column: Column) -> None:
-    """A table of tokens under a prefix of its own ("roberta.", "electra.") is the sign of another kind of model."""
-    table = bert.TOKEN_TABLE.outside(column).name
-    tail = table.removeprefix("bert")
-    other = next((name for name in names if name.endswith(tail) and name != table), None)
-    if table not in names and other:
+def _refuse_other_prefix(names: Collection[str], table: NameTable, source: str) -> None:
+    """A token table under a prefix of its own ("roberta.", "electra.") is the sign of another kind of model."""
+    if table.token_table is None:
+        return
+    tail = table.token_table.name.removeprefix(table.prefix)
+    other = next((name for name in names if name.endswith(tail) and name != table.token_table.name), None)
+    if table.token_table.name not in names and other:
         other, prefix = printable(other), printable(other.removesuffix(tail))
         raise InputError(
             f"{source}: the weights stand under '{prefix}' ({other}); only BERT's, under 'bert' or under no prefix, "
@@ -97,12 +82,12 @@ def _refuse_other_prefix(names: Collection[str], source: str, column: Column) ->
         )
 
 
-def _mark_of_roberta(tensors: Tensors, values: Mapping[str, Any], config_file: str) -> str | None:
-    if values.get("pad_token_id") == 1:
-        return f"pad_token_id in {config_file} is 1"
+def _mark_of_roberta(tensors: Tensors, file: ConfigFile) -> str | None:
+    if file.values.get("pad_token_id") == 1:
+        return f"pad_token_id in {file.path.name} is 1"
     if name := _first(_ROBERTA, tensors):
         return f"there is {name}"
-    table = bert.PARTS["encoder"][1].hugging_face.name
+    table = bert.HUGGING_FACE.parts["encoder"][1].name
     if table not in tensors or (positions_PD := tensors[table]).ndim != 2:
         return None
     rows = len(positions_PD)
@@ -111,14 +96,14 @@ def _mark_of_roberta(tensors: Tensors, values: Mapping[str, Any], config_file: s
     return f"row 1 of {table} is zero" if rows > 2 and not positions_PD[1].any() else None
 
 
-def refuse_inside(left: Collection[str], used: Collection[str], source: str) -> None:
+def refuse_inside(left: Collection[str], used: Collection[str], table: NameTable, source: str) -> None:
     """Raises InputError for a tensor that nothing reads among those that are read: another model computes with it.
 
     Args:
       left, used: canonical names.
     """
     modules = {re.split(r"[./](?:dense[./])?\w+$", name)[0] for name in used}
-    modules |= {f"bert{mark}{part}" for mark in "./" for part in ("encoder", "embeddings")}
+    modules |= {f"{table.prefix}{mark}{part}" for mark in "./" for part in ("encoder", "embeddings") if table.prefix}
     inside = re.compile(rf"({'|'.join(map(re.escape, sorted(modules)))})[./]")
     for name in left:
         # Behind "/" stands an optimizer's memory of a weight.

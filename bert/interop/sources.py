@@ -10,7 +10,7 @@ from absl import logging
 from bert.architectures.bert import BertConfig
 from bert.errors import InputError, printable
 from bert.interop import google_tf, hugging_face, weight_files
-from bert.interop.load_report import Report
+from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory, check_fresh, with_fresh
 from bert.interop.parameters import check_shapes, class_count, flatten
 from bert.tokenizer import tokenizer_files
@@ -113,6 +113,6 @@ def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:
             "damaged or edited"
         )
     # One of ours holds what a file has in many tensors, a layer each.
-    report = Report(source, counted="parameters")
+    report = LoadReport(source, counted="parameters")
     report.used += [path for path, _ in flatten(params)]
     return ModelDirectory(config, params, ("encoder", *params["head"]), tokenizer, report, labels, extra)

@@ -13,7 +13,7 @@ import pytest
 import bert
 from bert.interop import export, hugging_face
 from bert.interop.formats.tensor_bundle import open_bundle
-from bert.interop.load_report import Report
+from bert.interop.load_report import LoadReport
 from bert.model import forward
 from tests.bert.interop.bundle_writer import write_checkpoint
 
@@ -64,7 +64,7 @@ def test_the_report_that_is_shown_is_what_is_printed(page, tmp_path):
 def test_every_setting_and_key_on_the_page_exists(page):
     """What the page calls by name: fields of the report, formats, precisions."""
     fields = re.search(r"`model\.report` with (.*?\.)", page, re.DOTALL)[1]
-    assert set(re.findall(r"`(\w+)`", fields)) == {field.name for field in dataclasses.fields(Report)} - {
+    assert set(re.findall(r"`(\w+)`", fields)) == {field.name for field in dataclasses.fields(LoadReport)} - {
         "source",
         "counted",
     }

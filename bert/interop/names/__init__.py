@@ -1,1 +1,21 @@
-"""Names of tensors in the files of others: one table a family, read in both directions."""
+"""Names of tensors in files: one table a family and format, read in both directions."""
+
+from typing import Any
+
+from bert.interop.names import bert, default
+from bert.interop.names.table import NameTable
+
+# model_type -> its tables: of model directories in Hugging Face layout first, then of other formats.
+FAMILIES: dict[str, tuple[NameTable, ...]] = {
+    "bert": (bert.HUGGING_FACE, bert.GOOGLE),
+}
+
+
+def tables(config: Any) -> tuple[NameTable, ...]:
+    """The name tables of the configuration's family; of one that has none, that of its own parameter paths."""
+    return FAMILIES.get(config.to_json()["model_type"]) or (default.table(config),)
+
+
+def table(config: Any) -> NameTable:
+    """The names of the family in model directories."""
+    return tables(config)[0]

@@ -1,180 +1,148 @@
-"""The table of weight names: a parameter here <-> the tensor elsewhere, read in both directions.
-
-Whose names they are is a column of the table (a name, and whether the tensor lies transposed), a head is a part of it.
-Here are only names and axes; parameters.py moves arrays by them, and what reads or writes files is elsewhere
-(hugging_face.py, google_tf.py).
+"""BERT's names: those of Hugging Face's files and those of Google's checkpoints, side by side.
 
 Source: google-research/bert ``modeling.py``, ``run_classifier.py`` and ``run_squad.py`` for what exists and Google's
-names; transformers ``models/bert`` for the Hugging Face names.
+names, ``optimization.py`` for what its trainer leaves; transformers ``models/bert`` for the Hugging Face names.
 """
 
-import dataclasses
-import re
-from collections.abc import Collection, Mapping
-from typing import Any, Literal, get_args
+from bert.interop.names.table import NameTable, Weight
 
-from bert.architectures.bert import BertConfig
-
-Column = Literal["hugging_face", "google"]
-COLUMNS: tuple[Column, ...] = get_args(Column)
+Pair = tuple[Weight, Weight]  # one parameter in Hugging Face's files and in Google's
 
 
-@dataclasses.dataclass(frozen=True)
-class Name:
-    """A tensor elsewhere; ``{layer}`` in the name stands for the block's number."""
-
-    name: str
-    transposed: bool = False  # stored [out, in], where we keep [in, out]
-
-
-@dataclasses.dataclass(frozen=True)
-class Weight:
-    """A parameter: its path in our tree, its axes, its name in each column.
-
-    Axes are letters of `axis_sizes`. Where the names hold ``{layer}``, ours has one more axis L in front.
-    """
-
-    path: str
-    axes: str
-    hugging_face: Name
-    google: Name
-
-    @property
-    def stacked(self) -> bool:
-        return "{layer}" in self.hugging_face.name
-
-    def outside(self, column: Column) -> Name:
-        return self.hugging_face if column == "hugging_face" else self.google
-
-    def outside_names(self, column: Column, num_layers: int) -> list[str]:
-        """The tensors that hold this parameter: one, or one for each block."""
-        name = self.outside(column).name
-        return [name.format(layer=layer) for layer in range(num_layers)] if self.stacked else [name]
-
-
-def axis_sizes(config: BertConfig, classes: int | None = None) -> dict[str, int]:
-    """Letter -> size: V tokens, P positions, S segment types, D hidden, F feed-forward, C classes, R always two.
-
-    R: the two relations of a pair (follows, random), the two ends of a span. C is 2 where nothing says how many.
-    """
-    return {
-        "V": config.vocab_size,
-        "P": config.max_position_embeddings,
-        "S": config.type_vocab_size,
-        "D": config.hidden_size,
-        "F": config.intermediate_size,
-        "C": classes or 2,
-        "R": 2,
-    }
-
-
-def _dense(path: str, axes: str, hugging_face: str, google: str) -> tuple[Weight, Weight]:
+def _dense(path: str, axes: str, hugging_face: str, google: str) -> tuple[Pair, Pair]:
+    kernel, bias = f"{path}/kernel", f"{path}/bias"
     return (
-        Weight(f"{path}/kernel", axes, Name(f"{hugging_face}.weight", transposed=True), Name(f"{google}/kernel")),
-        Weight(f"{path}/bias", axes[1], Name(f"{hugging_face}.bias"), Name(f"{google}/bias")),
+        (Weight(kernel, axes, f"{hugging_face}.weight", transposed=True), Weight(kernel, axes, f"{google}/kernel")),
+        (Weight(bias, axes[1], f"{hugging_face}.bias"), Weight(bias, axes[1], f"{google}/bias")),
     )
 
 
-def _classes(path: str, axes: str, hugging_face: str, google: str) -> tuple[Weight, Weight]:
+def _classes(path: str, axes: str, hugging_face: str, google: str) -> tuple[Pair, Pair]:
     """Scores of classes; Google stores the kernel of these, and only of these, [out, in]."""
-    kernel = Name(f"{google}output_weights", transposed=True)
+    kernel, bias = f"{path}/kernel", f"{path}/bias"
     return (
-        Weight(f"{path}/kernel", axes, Name(f"{hugging_face}.weight", transposed=True), kernel),
-        Weight(f"{path}/bias", axes[1], Name(f"{hugging_face}.bias"), Name(f"{google}output_bias")),
+        (
+            Weight(kernel, axes, f"{hugging_face}.weight", transposed=True),
+            Weight(kernel, axes, f"{google}output_weights", transposed=True),
+        ),
+        (Weight(bias, axes[1], f"{hugging_face}.bias"), Weight(bias, axes[1], f"{google}output_bias")),
     )
 
 
-def _norm(path: str, hugging_face: str, google: str) -> tuple[Weight, Weight]:
-    return (
-        Weight(f"{path}/scale", "D", Name(f"{hugging_face}.LayerNorm.weight"), Name(f"{google}/LayerNorm/gamma")),
-        Weight(f"{path}/bias", "D", Name(f"{hugging_face}.LayerNorm.bias"), Name(f"{google}/LayerNorm/beta")),
+def _norm(path: str, hugging_face: str, google: str) -> tuple[Pair, ...]:
+    leaves = (("scale", "weight", "gamma"), ("bias", "bias", "beta"))
+    return tuple(
+        (
+            Weight(f"{path}/{ours}", "D", f"{hugging_face}.LayerNorm.{theirs}"),
+            Weight(f"{path}/{ours}", "D", f"{google}/LayerNorm/{googles}"),
+        )
+        for ours, theirs, googles in leaves
     )
 
 
-def _table(name: str, axes: str, outside: str) -> Weight:
-    hugging_face, google = Name(f"bert.embeddings.{outside}.weight"), Name(f"bert/embeddings/{outside}")
-    return Weight(f"encoder/embeddings/{name}/embedding", axes, hugging_face, google)
+def _table(ours: str, axes: str, theirs: str) -> Pair:
+    path = f"encoder/embeddings/{ours}/embedding"
+    return Weight(path, axes, f"bert.embeddings.{theirs}.weight"), Weight(path, axes, f"bert/embeddings/{theirs}")
 
 
-def _blocks() -> tuple[Weight, ...]:
+def _layers() -> tuple[Pair, ...]:
     ours, theirs, googles = "encoder/blocks", "bert.encoder.layer.{layer}", "bert/encoder/layer_{layer}"
-    attention, own = f"{theirs}.attention.self", f"{googles}/attention/self"
-    output, own_output = f"{theirs}.attention.output", f"{googles}/attention/output"
+
+    def dense(path: str, axes: str, name: str) -> tuple[Pair, Pair]:
+        return _dense(f"{ours}/{path}", axes, f"{theirs}.{name.replace('/', '.')}", f"{googles}/{name}")
+
     return (
-        *_dense(f"{ours}/attention/query", "DD", f"{attention}.query", f"{own}/query"),
-        *_dense(f"{ours}/attention/key", "DD", f"{attention}.key", f"{own}/key"),
-        *_dense(f"{ours}/attention/value", "DD", f"{attention}.value", f"{own}/value"),
-        *_dense(f"{ours}/attention/output", "DD", f"{output}.dense", f"{own_output}/dense"),
-        *_norm(f"{ours}/attention_norm", output, own_output),
-        *_dense(f"{ours}/feed_forward/up", "DF", f"{theirs}.intermediate.dense", f"{googles}/intermediate/dense"),
-        *_dense(f"{ours}/feed_forward/down", "FD", f"{theirs}.output.dense", f"{googles}/output/dense"),
+        *dense("attention/query", "DD", "attention/self/query"),
+        *dense("attention/key", "DD", "attention/self/key"),
+        *dense("attention/value", "DD", "attention/self/value"),
+        *dense("attention/output", "DD", "attention/output/dense"),
+        *_norm(f"{ours}/attention_norm", f"{theirs}.attention.output", f"{googles}/attention/output"),
+        *dense("feed_forward/up", "DF", "intermediate/dense"),
+        *dense("feed_forward/down", "FD", "output/dense"),
         *_norm(f"{ours}/feed_forward_norm", f"{theirs}.output", f"{googles}/output"),
     )
 
 
-_TRANSFORM, _GOOGLE_TRANSFORM = "cls.predictions.transform", "cls/predictions/transform"
-# part -> its weights. "encoder" must be there; every other part is a head or a piece of one.
-PARTS: dict[str, tuple[Weight, ...]] = {
+_PARTS: dict[str, tuple[Pair, ...]] = {
     "encoder": (
         _table("token", "VD", "word_embeddings"),
         _table("position", "PD", "position_embeddings"),
         _table("type", "SD", "token_type_embeddings"),
         *_norm("encoder/embeddings/norm", "bert.embeddings", "bert/embeddings"),
-        *_blocks(),
+        *_layers(),
     ),
     "pooler": _dense("head/pooler", "DD", "bert.pooler.dense", "bert/pooler/dense"),
     "mlm": (
-        *_dense("head/mlm/transform", "DD", f"{_TRANSFORM}.dense", f"{_GOOGLE_TRANSFORM}/dense"),
-        *_norm("head/mlm/norm", _TRANSFORM, _GOOGLE_TRANSFORM),
-        Weight("head/mlm/bias", "V", Name("cls.predictions.bias"), Name("cls/predictions/output_bias")),
+        *_dense("head/mlm/transform", "DD", "cls.predictions.transform.dense", "cls/predictions/transform/dense"),
+        *_norm("head/mlm/norm", "cls.predictions.transform", "cls/predictions/transform"),
+        (
+            Weight("head/mlm/bias", "V", "cls.predictions.bias"),
+            Weight("head/mlm/bias", "V", "cls/predictions/output_bias"),
+        ),
     ),
     "next_sentence": _classes("head/next_sentence", "DR", "cls.seq_relationship", "cls/seq_relationship/"),
-    # These two have the same names outside: which of them a file holds is told by its config.json.
+    # These two have the same names in files; config.json says which of them a file holds.
     "sequence_classifier": _classes("head/sequence_classifier", "DC", "classifier", ""),
     "token_classifier": _classes("head/token_classifier", "DC", "classifier", ""),
     "span": _classes("head/span", "DR", "qa_outputs", "cls/squad/"),
 }
-WITH_CLASSES = ("sequence_classifier", "token_classifier")  # their number of classes is not the encoder's business
-NEEDS = {"next_sentence": ("pooler",), "sequence_classifier": ("pooler",)}  # they read the pooler's output
-TOKEN_TABLE = PARTS["encoder"][0]
-_STACKED = next(weight for weight in PARTS["encoder"] if weight.stacked)
+_SIZES = {
+    "V": "vocab_size",
+    "P": "max_position_embeddings",
+    "S": "type_vocab_size",
+    "D": "hidden_size",
+    "F": "intermediate_size",
+}
+# A tensor with such a name -> the kind of model that has it. Where any head may have the name, "^bert" is in front.
+_OTHER_MODELS = {
+    r"^bert\..*\b(distance_embedding|relative_\w+|rel_embeddings|pos_(key_|query_|q_)?proj)\b": "relative positions",
+    r"^bert\..*\b(rotary\w*|inv_freq)\b": "rotary positions",
+    r"^bert\..*\b(attention\.ln|layer\.\d+\.ln|encoder\.ln|\w*layer_norm)\b": "norms before the sublayers",
+    r"^bert\..*\b(query|key|value|in)_proj\b": "projections of another kind, as in DeBERTa",
+    r"^bert\..*\bcrossattention\b": "cross-attention, as in a decoder",
+    r"^bert\..*\b(query|key|value)_global\b": "global attention, as in Longformer",
+    r"\b(embeddings_project|embedding_hidden_mapping_in)\b": "two widths, as in ELECTRA and ALBERT",
+    r"\b(albert_layer_groups|inner_group_\d+)\b": "shared layers, as in ALBERT",
+    r"\bq_lin\b": "layers as in DistilBERT",
+    r"\b(Wqkv|gated_layers|key_conv_attn_layer)\b": "layers of another kind",
+}
 
-
-def parts_present(
-    names: Collection[str], column: Column = "hugging_face", *, classifier: str | None = "sequence_classifier"
-) -> tuple[str, ...]:
-    """The parts of which at least one tensor is among these (canonical) names, and what they need; "encoder" always.
-
-    Args:
-      classifier: which of `WITH_CLASSES` a "classifier" is; None: neither.
-    """
-    others = {"encoder", *WITH_CLASSES} - {classifier}
-    found = {part for part, weights in PARTS.items() if any(w.outside(column).name in names for w in weights)} - others
-    found |= {needed for part in found for needed in NEEDS.get(part, ())}
-    return ("encoder", *(part for part in PARTS if part in found))
-
-
-def block_of(name: str, column: Column = "hugging_face") -> int | None:
-    """The number of the block that a tensor belongs to; None where it belongs to none."""
-    before, _, after = _STACKED.outside(column).name.partition("{layer}")
-    match = re.match(rf"{re.escape(before)}([0-9]{{1,9}}){re.escape(after[0])}", name)
-    return int(match[1]) if match else None
-
-
-def classes_of(tensors: Mapping[str, Any], parts: Collection[str], column: Column = "hugging_face") -> int | None:
-    """C of the classifier among these parts, by its bias; None where there is none, or no bias."""
-    biases = [PARTS[part][1].outside(column).name for part in WITH_CLASSES if part in parts]
-    return next((len(tensors[name]) for name in biases if name in tensors and tensors[name].ndim == 1), None)
-
-
-_WRAPPERS = re.compile(r"^(?:(?:module|model|_orig_mod)\.)+")
-# Only inside a LayerNorm: a parameter of another kind may well be called gamma.
-_NORM_SPELLINGS = re.compile(r"(?<=\bLayerNorm\.)(gamma|beta|scale)$")
-_BARE = ("embeddings.", "encoder.", "pooler.")
-
-
-def canonical(name: str) -> str:
-    """The one spelling of a Hugging Face name: no wrappers in front, with "bert.", LayerNorm.weight and .bias."""
-    name = _WRAPPERS.sub("", name)
-    name = _NORM_SPELLINGS.sub(lambda m: "bias" if m[1] == "beta" else "weight", name)
-    return f"bert.{name}" if name.startswith(_BARE) else name
+HUGGING_FACE = NameTable(
+    parts={part: tuple(weight for weight, _ in pairs) for part, pairs in _PARTS.items()},
+    sizes=_SIZES,
+    prefix="bert",
+    spellings=(
+        (r"^(?:(?:module|model|_orig_mod)\.)+", ""),
+        # Only inside a LayerNorm: a parameter of another kind may well be called gamma.
+        (r"(?<=\bLayerNorm\.)(gamma|scale)$", "weight"),
+        (r"(?<=\bLayerNorm\.)beta$", "bias"),
+        (r"^(?=(embeddings|encoder|pooler)\.)", "bert."),
+    ),
+    ignored={r"^bert\.embeddings\.(position_ids|token_type_ids)$": "a buffer; computed here"},
+    copies={
+        "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+        "cls.predictions.decoder.bias": "cls.predictions.bias",
+    },
+    architectures=(
+        ("BertForSequenceClassification", frozenset({"pooler", "sequence_classifier"})),
+        ("BertForTokenClassification", frozenset({"token_classifier"})),
+        ("BertForQuestionAnswering", frozenset({"span"})),
+        ("BertForPreTraining", frozenset({"mlm", "pooler", "next_sentence"})),
+        ("BertForMaskedLM", frozenset({"mlm"})),
+        ("BertForNextSentencePrediction", frozenset({"pooler", "next_sentence"})),
+        ("BertModel", frozenset()),
+    ),
+    other_models=_OTHER_MODELS,
+)
+GOOGLE = NameTable(
+    parts={part: tuple(weight for _, weight in pairs) for part, pairs in _PARTS.items()},
+    sizes=_SIZES,
+    prefix="bert",
+    ignored={
+        r"/(adam_[mv]|Adam(_1)?|AdamWeightDecayOptimizer(_1)?|LAMBOptimizer(_1)?|Momentum|ExponentialMovingAverage)$": (
+            "the optimizer's memory"
+        ),
+        r"^(global_step|beta[12]_power|loss_scale.*|good_steps|training_step.*)$": "the trainer's counter",
+    },
+    other_models=_OTHER_MODELS,
+)

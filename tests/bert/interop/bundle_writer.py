@@ -5,6 +5,7 @@ import numpy as np
 import pyarrow
 
 from bert.interop import parameters
+from bert.interop.names.bert import GOOGLE
 
 # TensorFlow's numbers of the types (framework/types.proto).
 NUMBERS = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "int64": 9, "bool": 10}
@@ -105,7 +106,7 @@ def write_checkpoint(prefix, variables, *more, shards=1, change=lambda rows: row
 
 def variables_of(found):
     """The parameters of a model under Google's names."""
-    return dict(parameters.from_params(found.params, found.config, column="google"))
+    return dict(parameters.from_params(found.params, found.config, GOOGLE))
 
 
 def assert_same(tensors, expected):

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
-from bert.interop import parameters
+from bert.interop import names, parameters
 from bert.interop.export import save_model_directory
 from bert.interop.hugging_face import load_model_directory
-from bert.interop.load_report import Report
+from bert.interop.load_report import LoadReport
 from tests.bert.interop.every_head import assert_same_params
 
 
@@ -113,7 +113,7 @@ def test_only_one_tensor_is_in_memory_beyond_the_tree(tiny, tiny_tensors):
             return super().__getitem__(name)
 
     counting = Counting(tiny_tensors)
-    parameters.to_params(counting, tiny.config, tiny.parts, Report("file"))
+    parameters.to_params(counting, names.table(tiny.config), tiny.config, tiny.parts, LoadReport("file"))
     assert sorted(counting.asked) == sorted(tiny_tensors)
 
 

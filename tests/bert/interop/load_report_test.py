@@ -1,10 +1,10 @@
 """The account of a file as it is printed: counts first, a line a name, one line for many of one reason."""
 
-from bert.interop.load_report import Report
+from bert.interop.load_report import LoadReport
 
 
 def test_a_report_tells_everything():
-    report = Report(
+    report = LoadReport(
         "model.safetensors",
         used=["a", "b"],
         ignored={"c": "a buffer; computed here", **{f"m{i}": "the optimizer's memory" for i in range(5)}},
@@ -25,13 +25,13 @@ def test_a_report_tells_everything():
 
 
 def test_up_to_four_names_of_one_reason_are_all_told():
-    lines = str(Report("x", ignored=dict.fromkeys("abcd", "a buffer"))).splitlines()
+    lines = str(LoadReport("x", ignored=dict.fromkeys("abcd", "a buffer"))).splitlines()
     assert lines[1:] == [f"  ignored {name}: a buffer" for name in "abcd"]
 
 
 def test_names_that_would_pass_for_lines_are_spelled_out():
     """A line end or an escape code in a name, a path or a reason makes no line and steers no terminal."""
-    report = Report("a\nb", ignored={"w\nerror: fake": "a \x1b[2Jbuffer"}, missing=["\u202egpj"], notes=["x\r\ny"])
+    report = LoadReport("a\nb", ignored={"w\nerror: fake": "a \x1b[2Jbuffer"}, missing=["\u202egpj"], notes=["x\r\ny"])
     assert str(report).splitlines() == [
         r"a\nb: 0 tensors used, 1 ignored, 1 missing",
         r"  ignored w\nerror: fake: a \x1b[2Jbuffer",

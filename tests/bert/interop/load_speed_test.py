@@ -12,7 +12,7 @@ import pytest
 from bert.architectures.bert import BertConfig
 from bert.interop import parameters, sources
 from bert.interop.export import save_model_directory
-from bert.interop.names.bert import PARTS, axis_sizes
+from bert.interop.names.bert import GOOGLE, HUGGING_FACE
 from tests.bert.interop.bundle_writer import write_checkpoint
 
 pytestmark = pytest.mark.alone
@@ -35,15 +35,15 @@ def base(tmp_path_factory):
     config, rng = BertConfig.of_size("base", vocab_size=30522), np.random.default_rng(0)
     params: dict = {}
     for part in ("encoder", "pooler", "mlm", "next_sentence"):
-        for weight in PARTS[part]:
-            shape = (config.num_layers,) * weight.stacked + tuple(axis_sizes(config)[axis] for axis in weight.axes)
+        for weight in HUGGING_FACE.parts[part]:
+            shape = (config.num_layers,) * weight.by_layer + weight.shape(HUGGING_FACE.axis_sizes(config))
             parameters.put(params, weight.path, 0.02 * rng.standard_normal(shape, np.float32))
     folder = tmp_path_factory.mktemp("base")
     save_model_directory(folder / "huggingface", config, params, None)
     google = folder / "google"
     google.mkdir()
     (google / "bert_config.json").write_bytes((folder / "huggingface" / "config.json").read_bytes())
-    write_checkpoint(google / "bert_model.ckpt", dict(parameters.from_params(params, config, column="google")))
+    write_checkpoint(google / "bert_model.ckpt", dict(parameters.from_params(params, config, GOOGLE)))
     return {
         "huggingface": (folder / "huggingface", folder / "huggingface" / "model.safetensors"),
         "google": (google, google / "bert_model.ckpt.data-00000-of-00001"),

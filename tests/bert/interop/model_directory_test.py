@@ -1,10 +1,12 @@
 """Parts of a head that a model lacks are made new when asked for, and only then; a classifier of others is replaced."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from bert.errors import InputError
-from bert.interop import model_directory, parameters
+from bert.interop import names, parameters
 from bert.interop.hugging_face import load_model_directory
 from bert.interop.model_directory import with_fresh
 from bert.interop.names import bert
@@ -87,7 +89,8 @@ def test_the_model_that_was_given_stays_as_it_was(three_classes):
 def test_a_new_part_does_not_depend_on_what_other_parts_there_are(words_only, monkeypatch):
     """Neither on what else is new, nor on its place in the table, which grows with every head."""
     alone, beside = (with_fresh(words_only, parts).params["head"]["span"] for parts in (("span",), ("pooler", "span")))
-    monkeypatch.setattr(model_directory, "PARTS", dict(reversed(bert.PARTS.items())))
+    reverse = dataclasses.replace(bert.HUGGING_FACE, parts=dict(reversed(bert.HUGGING_FACE.parts.items())))
+    monkeypatch.setitem(names.FAMILIES, "bert", (reverse, bert.GOOGLE))
     elsewhere = with_fresh(words_only, ("span",)).params["head"]["span"]
     assert same(alone, beside)
     assert same(alone, elsewhere)

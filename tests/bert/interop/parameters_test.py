@@ -8,8 +8,9 @@ import pytest
 from bert.architectures.bert import BertConfig
 from bert.errors import InputError
 from bert.interop import parameters
-from bert.interop.load_report import Report
+from bert.interop.load_report import LoadReport
 from bert.interop.names import bert
+from bert.interop.names.table import WITH_CLASSES, Weight
 from tests.bert.interop import every_head
 
 # No two sizes alike, so that a wrong axis cannot fit by accident.
@@ -24,15 +25,15 @@ def random_params(without: str = "token_classifier") -> dict:
     return every_head.params(CONFIG, tuple(part for part in every_head.CLASSES if part != without))
 
 
-@pytest.mark.parametrize("column", ["hugging_face", "google"])
-@pytest.mark.parametrize("kept", bert.WITH_CLASSES)
-def test_out_and_in_again_is_the_same_bit_by_bit(column, kept):
-    params = random_params(without=next(part for part in bert.WITH_CLASSES if part != kept))
-    tensors = dict(parameters.from_params(params, CONFIG, column=column))
-    parts = bert.parts_present(tensors, column, classifier=kept)
-    classes = bert.classes_of(tensors, parts, column)
+@pytest.mark.parametrize("table", [bert.HUGGING_FACE, bert.GOOGLE], ids=["hugging_face", "google"])
+@pytest.mark.parametrize("kept", WITH_CLASSES)
+def test_out_and_in_again_is_the_same_bit_by_bit(table, kept):
+    params = random_params(without=next(part for part in WITH_CLASSES if part != kept))
+    tensors = dict(parameters.from_params(params, CONFIG, table))
+    parts = table.parts_present(tensors, kept)
+    classes = table.classes_of(tensors, parts)
     assert classes == every_head.CLASSES[kept]
-    back = parameters.to_params(tensors, CONFIG, parts, Report("file"), column=column, classes=classes)
+    back = parameters.to_params(tensors, table, CONFIG, parts, LoadReport("file"), classes=classes)
     every_head.assert_same_params(back, params)
 
 
@@ -40,7 +41,8 @@ def test_kernels_larger_than_a_square_are_turned_whole():
     """Kernels are turned in squares; one of several, and of no whole number of them, comes out as its transpose."""
     kernel = np.random.default_rng(0).standard_normal((140, 300)).astype(np.float32)
     ours = np.empty((300, 140), np.float32)
-    parameters._fill(ours, kernel, "kernel", transposed=True, source="file")
+    weight = Weight("kernel", "DF", "kernel", transposed=True)
+    parameters._fill(ours, kernel, "kernel", weight, {"D": 300, "F": 140}, "file")
     np.testing.assert_array_equal(ours, kernel.T)
 
 

@@ -11,8 +11,8 @@ import pytest
 from safetensors.numpy import load_file
 
 from bert.architectures.bert import BertConfig
-from bert.interop import parameters
-from bert.interop.load_report import Report
+from bert.interop import names, parameters
+from bert.interop.load_report import LoadReport
 from bert.model.encoder import Encoder
 
 TOLERANCE = 1e-5  # absolute
@@ -34,9 +34,13 @@ def reference(golden, tiny):
     """The reference's weights in our model."""
     folder = golden / "tiny_bert"
     config = BertConfig.from_json(json.loads((folder / "config.json").read_text()))
-    report = Report("tiny_bert")
+    report = LoadReport("tiny_bert")
     params = parameters.to_params(
-        load_file(folder / "model.safetensors"), config, ("encoder", "pooler", "mlm", "next_sentence"), report
+        load_file(folder / "model.safetensors"),
+        names.table(config),
+        config,
+        ("encoder", "pooler", "mlm", "next_sentence"),
+        report,
     )
     assert len(report.used) == 46
     return type(tiny)(config, params)

@@ -47,7 +47,7 @@ FOREIGN = {
     "torch.load": named("torch", "load"),
     "torch._utils._rebuild_tensor_v2": named("torch", "_utils._rebuild_tensor_v2"),
     "collections.OrderedDict.fromkeys": Raw(b"\x8c\x0bcollections\x8c\x14OrderedDict.fromkeys\x93"),
-    "bert.interop.formats.torch_file.os": Raw(b"\x8c\x17bert.interop.torch_file\x8c\x02os\x93"),
+    "bert.interop.formats.torch_file.os": Raw(b"\x8c\x1fbert.interop.formats.torch_file\x8c\x02os\x93"),
 }
 
 

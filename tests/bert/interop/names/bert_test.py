@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import pytest
 
 from bert.architectures.bert import BertConfig
-from bert.interop import parameters
-from bert.interop.names import bert
+from bert.interop import names, parameters
+from bert.interop.names.bert import GOOGLE, HUGGING_FACE
 from bert.model.heads import Model, PretrainingHead, SequenceHead, SpanHead, TokenHead
 
 # No two sizes alike, so that a wrong axis cannot fit by accident.
@@ -32,24 +32,14 @@ def model_shapes() -> dict[str, tuple[int, ...]]:
 
 def test_the_table_holds_every_parameter_of_the_model():
     """Paths and shapes are the model's own, none left out and none invented."""
-    sizes = bert.axis_sizes(CONFIG, CLASSES)
-    table = {
-        w.path: (CONFIG.num_layers,) * w.stacked + tuple(sizes[axis] for axis in w.axes)
-        for weights in bert.PARTS.values()
-        for w in weights
-    }
-    assert table == model_shapes()
+    for table in names.tables(CONFIG):
+        sizes, weights = table.axis_sizes(CONFIG, CLASSES), table.weights(table.parts)
+        assert {w.path: (CONFIG.num_layers,) * w.by_layer + w.shape(sizes) for w in weights} == model_shapes()
 
 
 def test_the_names_are_those_of_a_file_that_transformers_wrote(tiny_tensors):
-    names = {
-        weight.hugging_face.name.format(layer=layer)
-        for part, weights in bert.PARTS.items()
-        if part in ("encoder", "pooler", "mlm", "next_sentence")
-        for weight in weights
-        for layer in range(2)
-    }
-    assert names == set(tiny_tensors)
+    weights = HUGGING_FACE.weights(("encoder", "pooler", "mlm", "next_sentence"))
+    assert {name for weight in weights for name in weight.names(2)} == set(tiny_tensors)
 
 
 @pytest.mark.parametrize(
@@ -67,36 +57,36 @@ def test_the_names_are_those_of_a_file_that_transformers_wrote(tiny_tensors):
 )
 def test_spellings_of_one_name(name, wanted):
     """Wrappers fall off, "bert." is added, gamma and beta are renamed inside a LayerNorm and nowhere else."""
-    assert bert.canonical(name) == wanted
+    assert HUGGING_FACE.canonical(name) == wanted
 
 
 def test_parts_are_found_by_their_weights(tiny_tensors):
-    assert set(bert.parts_present(tiny_tensors)) == {"encoder", "pooler", "mlm", "next_sentence"}
+    assert set(HUGGING_FACE.parts_present(tiny_tensors, None)) == {"encoder", "pooler", "mlm", "next_sentence"}
     only = [name for name in tiny_tensors if name.startswith(("bert.encoder", "bert.embeddings", "cls.predictions"))]
-    assert bert.parts_present(only) == ("encoder", "mlm")
+    assert HUGGING_FACE.parts_present(only, None) == ("encoder", "mlm")
 
 
 def test_a_part_comes_with_what_it_reads(tiny_tensors):
     """A classifier of sequences or a next-sentence head reads the pooler's output: a file without it lacks it."""
     pairs = [name for name in tiny_tensors if not name.startswith(("bert.pooler", "cls.predictions"))]
-    assert bert.parts_present(pairs) == ("encoder", "pooler", "next_sentence")
-    assert bert.parts_present(["classifier.bias"]) == ("encoder", "pooler", "sequence_classifier")
-    assert bert.parts_present(["classifier.bias"], classifier="token_classifier") == (
-        "encoder", "token_classifier",
-    )  # fmt: skip
+    assert HUGGING_FACE.parts_present(pairs, None) == ("encoder", "pooler", "next_sentence")
+    for kind, parts in (("sequence_classifier", ("pooler", "sequence_classifier")), ("token_classifier", None)):
+        parts = parts or (kind,)
+        assert HUGGING_FACE.parts_present(["classifier.bias"], kind) == ("encoder", *parts)
+    assert HUGGING_FACE.parts_present(["classifier.bias"], None) == ("encoder",)
 
 
 @pytest.mark.parametrize(
-    ("name", "column", "block"),
+    ("name", "table", "layer"),
     [
-        ("bert.encoder.layer.11.output.dense.bias", "hugging_face", 11),
-        ("bert/encoder/layer_11/output/dense/bias/adam_m", "google", 11),
-        ("bert.encoder.layer.1x.output.dense.bias", "hugging_face", None),
-        ("bert.encoder.layer.9999999999.output.dense.bias", "hugging_face", None),
-        ("bert.encoder.layer", "hugging_face", None),
-        ("bert/encoder/layer_1/output", "hugging_face", None),
-        ("x.bert.encoder.layer.1.output", "hugging_face", None),
+        ("bert.encoder.layer.11.output.dense.bias", HUGGING_FACE, 11),
+        ("bert/encoder/layer_11/output/dense/bias/adam_m", GOOGLE, 11),
+        ("bert.encoder.layer.1x.output.dense.bias", HUGGING_FACE, None),
+        ("bert.encoder.layer.9999999999.output.dense.bias", HUGGING_FACE, None),
+        ("bert.encoder.layer", HUGGING_FACE, None),
+        ("bert/encoder/layer_1/output", HUGGING_FACE, None),
+        ("x.bert.encoder.layer.1.output", HUGGING_FACE, None),
     ],
 )
-def test_the_block_of_a_tensor(name, column, block):
-    assert bert.block_of(name, column) == block
+def test_the_layer_of_a_tensor(name, table, layer):
+    assert table.layer_of(name) == layer

@@ -1,0 +1,45 @@
+"""Names for an architecture without a table: each parameter under its own path, with dots.
+
+Such a file is read by this library alone. Its tensors have our shapes, layers stacked where the module stacks them.
+"""
+
+import functools
+import importlib
+from typing import Any
+
+import jax
+import numpy as np
+
+from bert.interop.names.table import HEAD_PARTS, WITH_CLASSES, NameTable, Weight
+
+
+@functools.lru_cache(maxsize=8)
+def table(config: Any) -> NameTable:
+    """The table made from the shapes of the parameters that the architecture and the heads create; nothing is computed.
+
+    ``config``: any configuration of `bert.architectures`.
+    """
+    from bert.model import heads  # Linen is slow to import, and a BERT's table does without it
+
+    architectures: Any = importlib.import_module("bert.architectures")
+
+    key = jax.random.key(0)
+    hidden_BTD = np.zeros((1, 1, config.hidden_size), np.float32)
+    token_table_VD = np.zeros((config.vocab_size, config.hidden_size), np.float32)
+    ids_BT = np.zeros((1, 1), np.int32)
+    batch = dict.fromkeys(("token_ids", "type_ids", "position_ids", "example_ids"), ids_BT)
+
+    def part(name: str) -> tuple[Weight, ...]:
+        if name == "encoder":
+            shapes, prefix = jax.eval_shape(architectures.build(config).init, key, batch), "encoder"
+        else:
+            inputs = [hidden_BTD, token_table_VD][: 2 if name == "mlm" else 1]
+            shapes, prefix = jax.eval_shape(heads.part(name, config).init, key, *inputs), f"head/{name}"
+        weights = []
+        for keys, leaf in jax.tree.leaves_with_path(shapes["params"]):
+            path = f"{prefix}/{jax.tree_util.keystr(keys, simple=True, separator='/')}"
+            axes = (*leaf.shape[:-1], "C") if name in WITH_CLASSES else leaf.shape
+            weights.append(Weight(path, axes, path.replace("/", ".")))
+        return tuple(weights)
+
+    return NameTable(parts={name: part(name) for name in ("encoder", *HEAD_PARTS)}, sizes={})
