@@ -8,7 +8,10 @@ config's, too.
 
 from ml_collections import ConfigDict, config_dict
 
+from bert import config_fields
+from bert.prediction.bio_mrc import BioMrcOptions
 from configs import questions, recipe
+from tasks.votes import VoteSettings
 
 
 def get_config() -> ConfigDict:
@@ -16,13 +19,10 @@ def get_config() -> ConfigDict:
     config.task = "bio_mrc"  # the file in tasks/
     questions.add_to(config)
     config.annotator_weights = ""  # anna=2,ben=0.5: what a vote counts, 1 where not named
-    config.votes = "soft"  # soft: the shares of the votes are the target; majority: the tag with most of them
+    config_fields.add(config, VoteSettings, "votes")
     config.classifier_dropout = config_dict.placeholder(float)  # before the scores; not set: as hidden_dropout
     config.loss_per = "token"  # token: the mean over all tokens with a target; example: the mean of their sums
-
-    config.decoding = "viterbi"  # the likeliest tags with no I after O; greedy: the likeliest tag of each token
-    config.min_probability = 0.0  # spans below it are left out
-    config.max_span = 0  # tokens of a span at most; 0: any number
+    config_fields.add(config, BioMrcOptions, "decoding", "min_probability", "max_span")
 
     config.metrics = ""  # names with commas; empty: the usual ones
     config.metric = ""  # chooses the best evaluation; empty: the first of the metrics

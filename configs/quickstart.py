@@ -3,14 +3,13 @@
 The same fields as configs/pretrain.py, whose comments explain them; here are the values that differ.
 """
 
-import importlib.util
-import pathlib
-
 from ml_collections import ConfigDict
+
+from configs import pretrain
 
 
 def get_config() -> ConfigDict:
-    config = _pretrain().get_config("tiny")
+    config = pretrain.get_config("tiny")
     config.data = "prepared/installed-docs"
     config.total_steps = 3_900
     config.batch_size = 32  # small batches learn most from few tokens
@@ -33,11 +32,3 @@ def get_config() -> ConfigDict:
         "this function returns a new [MASK] of the same length .",
     )
     return config
-
-
-def _pretrain():
-    # Config files are read by path, so the neighbour is, too.
-    spec = importlib.util.spec_from_file_location("pretrain", pathlib.Path(__file__).with_name("pretrain.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

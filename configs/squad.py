@@ -8,6 +8,8 @@ config's, too.
 
 from ml_collections import ConfigDict
 
+from bert import config_fields
+from bert.prediction.squad import SquadOptions
 from configs import questions, recipe
 
 
@@ -19,10 +21,9 @@ def get_config() -> ConfigDict:
     config.windows_without_answer = "null"  # trained as without an answer (Google's code); drop: left out
 
     config.no_answer = "auto"  # whether a question may have none: yes, no; auto: where one in the data has none
-    config.max_answer = 30  # tokens of an answer at most; run_squad.py
-    config.best = 20  # candidates in the n-best list; run_squad.py
+    config_fields.add(config, SquadOptions, "max_answer", "best")
 
     config.metric = ""  # chooses the best evaluation: f1 (also where empty) or exact
     recipe.add_to(config)
-    config.optimizer.learning_rate = 5e-5  # BERT, section 4.2: 5e-5, 3 epochs, batches of 32
+    config.optimizer.learning_rate = 5e-5  # the peak; BERT, section 4.2: 5e-5, 3 epochs, batches of 32
     return config

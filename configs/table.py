@@ -7,7 +7,11 @@ Values only. Lengths are tokens. How it is trained is in configs/recipe.py, whos
 
 from ml_collections import ConfigDict, config_dict
 
+from bert import config_fields
+from bert.prediction.classification import ClassificationOptions
 from configs import recipe
+from tasks.files.label_kinds import ColumnSettings
+from tasks.files.records import TableSettings
 
 
 def get_config() -> ConfigDict:
@@ -20,20 +24,14 @@ def get_config() -> ConfigDict:
     config.validation_share = 0.1  # of the rows, by seed and class, where no validation is given; 0: none
     config.text = ""  # the text column, or two with a comma: sentence1,sentence2
     config.label = ""  # the label column; several with commas: one a class, with votes or probabilities
-    config.kind = "auto"  # class (one label), classes (several labels a row), number; auto: numbers if they look so
-    config.votes = False  # a cell holds the labels of several annotators, whose shares are the target
-    config.separator = ","  # between the labels of a cell
-    config.normalize = False  # scale shares that do not sum to 1, instead of refusing them
+    config_fields.add(config, ColumnSettings, "kind", "votes", "separator", "normalize")
     config.columns = ""  # names of the columns, for a file without a header
-    config.delimiter = ""  # comma, tab, space, or a regular expression; empty: by the file
-    config.quoting = "auto"  # yes, no, auto: as the file looks
-    config.encoding = "utf-8"
-    config.ragged = "refuse"  # lines with a wrong number of fields; drop: leave them out and count them
+    config_fields.add(config, TableSettings, "delimiter", "quoting", "encoding", "ragged")
     config.class_weights = ""  # no=1,yes=3: the loss is sum(weight * loss) / sum(weight); balanced: by rarity
 
     config.max_length = 128  # tokens of an example at most, [CLS] and [SEP] among them; longer ones are cut
     config.classifier_dropout = config_dict.placeholder(float)  # before the scores; not set: as hidden_dropout
-    config.threshold = 0.5  # probability above which one of several labels holds
+    config_fields.add(config, ClassificationOptions, "threshold")
 
     config.metrics = ""  # names with commas; empty: the usual ones for the kind
     config.metric = ""  # chooses the best evaluation; empty: the first of the metrics

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from absl import flags as absl_flags
 from ml_collections import ConfigDict, config_flags
 
+from bert import config_fields
 from bert.errors import InputError
 
 # Python's message about a value of the wrong type -> the rule.
@@ -38,6 +39,7 @@ def check(argv: Sequence[str], default: str | None) -> None:
 
 def settings_of(argv: Sequence[str], default: str | None) -> ConfigDict:
     """The settings of the config file, without the changes that the command line makes."""
+    config_fields.declared.clear()
     only_files = [argv[0], *(word for word in argv[1:] if re.match(r"--?config=", word))]
     values = absl_flags.FlagValues()
     try:
@@ -73,17 +75,33 @@ def in_one_line(text: str) -> str:
     return f"{lines[0].split(': Error whilst')[0]}: {lines[-1].split(': ', 1)[-1]}"
 
 
-def help_on(config_file: pathlib.Path, listed: frozenset[str] = frozenset()) -> list[str]:
-    """The lines of ``--help`` on a config file: its settings with their comments, then those of files it builds on.
+def help_on(argv: Sequence[str], default: str | None) -> list[str]:
+    """The lines of ``--help`` on the settings: each with its value and comment, once, under the place that declares it.
 
-    Settings in ``listed`` are left out.
+    A place that changes a value may explain the choice in a comment of its own, which is shown then.
     """
-    source = config_file.read_text(encoding="utf-8")
-    fields = re.findall(r"^ {4}(?:config\.(\w[\w.]* = .*)|(# .*))$", source, re.MULTILINE)
-    fields = [(field, comment) for field, comment in fields if field.split(" = ")[0] not in listed]
-    lines = ["", f"Settings in {config_file}:", *(f"  {field or comment}" for field, comment in fields)]
-    listed |= {field.split(" = ")[0] for field, _ in fields if field}
-    beside = re.findall(r"^from configs import (.+)$", source, re.MULTILINE)
-    for name in ", ".join(beside).split(", ") if beside else ():
-        lines += help_on(config_file.with_name(f"{name}.py"), listed)
+    path = path_of(argv, default)
+    if not path or not pathlib.Path(path).is_file():
+        return []
+    config = settings_of(argv, default)
+    values, places = config_fields.flatten(config), _comments(pathlib.Path(path)) | config_fields.declared
+    lines = []
+    for place, names in places.items():
+        here = [name for name in names if name in values]
+        lines += ["", f"Settings in {place}:"] if here else []
+        for name in here:
+            value = values.pop(name)
+            comment = next((of[name] for of in places.values() if of.get(name)), "")
+            shown = f"  {name} (not set)" if value is None else f"  {name} = {value!r}"
+            lines.append(f"{shown}  # {comment}" if comment else shown)
     return lines
+
+
+def _comments(config_file: pathlib.Path) -> dict[str, dict[str, str]]:
+    """Config file -> setting -> comment, of a file and of those that it builds on."""
+    source = config_file.read_text(encoding="utf-8")
+    places = {str(config_file): config_fields.comments(source, r"config\.(\w[\w.]*) = ")}
+    for names in re.findall(r"^from configs import (.+)$", source, re.MULTILINE):
+        for name in names.split(", "):
+            places |= _comments(config_file.with_name(f"{name}.py"))
+    return places

@@ -23,7 +23,7 @@ from typing import Any
 import jax
 from ml_collections import ConfigDict
 
-from bert import files
+from bert import config_fields, files
 from bert.architectures.bert import BertConfig
 from bert.data.examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError, cannot_write, printable
@@ -125,7 +125,7 @@ def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> M
             export.check_replaceable(workdir / run_directory.MODEL)
         start = starting_point(config, job, workdir, seed)
         job = job.with_labels(start.labels)
-        settings = flags.flatten(config) | {
+        settings = config_fields.flatten(config) | {
             "seed": seed,
             "data_sha256": job.fingerprint,
             "encoder": start.config.to_json(),

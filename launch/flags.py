@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from absl import flags as absl_flags
 from ml_collections import ConfigDict, config_flags
 
+from bert import config_fields
 from bert.errors import InputError, RunError, printable
 from launch import config_files, console
 
@@ -69,7 +70,7 @@ def parse(
     """
     argv = [argv[0], *_config_first(argv[1:])]
     if any(word in ("--help", "-help", "-h") for word in argv[1:]):
-        print(_help(doc, config_files.path_of(argv, config_file), options, required, arguments))
+        print(_help(doc, argv, config_file, options, required, arguments))
         sys.exit(0)
     config_files.check(argv, config_file)
     values, rest = _read(argv, config_file, options)
@@ -81,7 +82,8 @@ def parse(
             raise InputError(f"--{name} is missing ({options[name]}); see --help")
     config = values["config"].value if config_file != "" else ConfigDict()
     _spellings.clear()
-    _spellings.update({name: f"--{name}" for name in options} | {name: f"--config.{name}" for name in flatten(config)})
+    _spellings.update({name: f"--{name}" for name in options})
+    _spellings.update({name: f"--config.{name}" for name in config_fields.flatten(config)})
     return config, chosen
 
 
@@ -108,7 +110,8 @@ def check_fields(config: ConfigDict, like: str) -> None:
       InputError: it is the file of another command, a copy of an older one, or misspells a name.
     """
     path = pathlib.Path(__file__).parents[1] / like
-    known, names = (list(flatten(one)) for one in (config_files.settings_of(["", f"--config={path}"], None), config))
+    settings = config_files.settings_of(["", f"--config={path}"], None)
+    known, names = list(config_fields.flatten(settings)), list(config_fields.flatten(config))
     for name in names:
         if name not in known:
             near = _nearest(name, known, prefix="config.", otherwise="; remove it, or start from that file")
@@ -178,7 +181,7 @@ def _read(argv: list[str], config_file: str | None, options: Mapping[str, str]):
 
 def _check_settings(argv: Sequence[str], config: ConfigDict) -> None:
     """Refuses settings of the command line that the config does not have, whole sections, and missing values."""
-    known = list(flatten(config))
+    known = list(config_fields.flatten(config))
     sections = {name.rsplit(".", depth)[0] for name in known for depth in range(1, name.count(".") + 1)}
     for name, value in _overrides(argv):
         if name in sections:  # it would drop every default of the section without a word
@@ -214,20 +217,9 @@ def _nearest(name: str, known: Sequence[str], prefix: str = "", otherwise: str |
     return otherwise or f"; known: {', '.join(prefix + other for other in known)}"
 
 
-def flatten(config: ConfigDict, prefix: str = "") -> dict[str, object]:
-    """Dotted name -> value for every field of a config, sections opened, in the order of the file's names."""
-    flat: dict[str, object] = {}
-    for name, value in config.items():
-        if isinstance(value, ConfigDict) and len(value):
-            flat |= flatten(value, f"{prefix}{name}.")
-        else:
-            flat[prefix + name] = value
-    return flat
-
-
 def show(config: ConfigDict, options: Options) -> None:
     """Prints every resolved setting, one a line, in a form that can be pasted back into a command line."""
-    for name, value in flatten(config).items():
+    for name, value in config_fields.flatten(config).items():
         print(printable(f"--config.{name} (not set)" if value is None else f"--config.{name}={value}"))
     for name, value in options.items():
         if name != "arguments" and value is not None:
@@ -235,7 +227,15 @@ def show(config: ConfigDict, options: Options) -> None:
     sys.stdout.flush()
 
 
-def _help(doc: str, config_path: str | None, options: Mapping[str, str], required: Sequence[str], words: str) -> str:
+def _help(
+    doc: str,
+    argv: Sequence[str],
+    config_file: str | None,
+    options: Mapping[str, str],
+    required: Sequence[str],
+    words: str,
+) -> str:
+    config_path = config_files.path_of(argv, config_file)
     width = max(len(name) for name in [*options, "config.NAME"]) + 10
     lines = [doc.strip(), "", "Options:"]
     if config_path != "":
@@ -245,8 +245,7 @@ def _help(doc: str, config_path: str | None, options: Mapping[str, str], require
         lines.append(f"  {f'--{name}=TEXT':<{width}}{text}{' (required)' if name in required else ''}")
     if words:
         lines.append(f"  {'WORDS':<{width}}{words}")
-    if config_path and pathlib.Path(config_path).is_file():
-        lines += config_files.help_on(pathlib.Path(config_path))
+    lines += config_files.help_on(argv, config_file)
     if config_path is None:
         lines += ["", "With --config=FILE this help lists the settings of that file."]
     return "\n".join(lines)

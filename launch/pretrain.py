@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from ml_collections import ConfigDict
 
-from bert import inference
+from bert import config_fields, inference
 from bert.architectures.bert import BertConfig
 from bert.data import masking
 from bert.data.batches import Batches, EvaluationBatches
@@ -71,7 +71,7 @@ def pretrain(config: ConfigDict, options: flags.Options, workdir: pathlib.Path) 
         model_config, init_params = starting_point(config, store, task)
     if config.init_from:
         adopt(config, model_config)
-    settings = flags.flatten(config) | {"data_sha256": store.fingerprint, "encoder": model_config.to_json()}
+    settings = config_fields.flatten(config) | {"data_sha256": store.fingerprint, "encoder": model_config.to_json()}
     run_directory.agree(settings)
     goes_on = run_directory.check(workdir, settings, may_change=MAY_CHANGE)
     if jax.process_index() == 0:

@@ -20,15 +20,11 @@ _EQUAL = 1 - 1e-9  # weights of 0.1 and 0.2 do not quite sum to 0.3, and their o
 
 @dataclasses.dataclass(frozen=True)
 class VoteSettings:
-    """How votes count.
+    """How votes count."""
 
-    Attributes:
-      weights: annotator -> weight of each vote, 1 where not named.
-      votes: "soft": shares of the votes; "majority": all of it to the tag with the largest share, of equal ones to O
-        where it is among them, else to the first of the tags.
-    """
-
-    weights: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    weights: Mapping[str, float] = dataclasses.field(default_factory=dict)  # of annotators' votes, 1 where not named
+    # soft: the shares of the votes are the target; majority: the tag with the largest share, of equal ones O where it
+    # is among them, else the first of the tags.
     votes: str = "soft"
 
     def __post_init__(self):

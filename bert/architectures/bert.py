@@ -58,21 +58,26 @@ class BertConfig:
     """An encoder's sizes and its way of computing. Raises InputError for a value out of range."""
 
     vocab_size: int  # rows of the token table
-    hidden_size: int = 768
-    num_layers: int = 12
-    num_heads: int = 12
-    intermediate_size: int = 3072
+    hidden_size: int = 768  # width of the hidden states
+    num_layers: int = 12  # blocks
+    num_heads: int = 12  # attention heads of a block
+    intermediate_size: int = 3072  # width of the feed-forward part; BERT: 4 hidden_size
     max_position_embeddings: int = 512  # longest sequence, in tokens
     type_vocab_size: int = 2  # segments A and B
-    hidden_act: str = "gelu"
-    layer_norm_eps: float = 1e-12
-    hidden_dropout: float = 0.1
-    attention_dropout: float = 0.1
-    initializer_range: float = 0.02  # standard deviation before the cut at two of them
-    dtype: str = "float32"  # of matrix products; parameters, softmax, norms and losses stay float32
-    layer_loop: str = "auto"  # "scan" compiles one block, "unroll" all of them (faster on CPU); auto: by backend
-    remat: bool = False  # compute each block again in the backward pass instead of keeping its activations
-    attention: str = "core"  # "fused": cuDNN's kernel where there is one (bert/model/attention.py); no dropout in it
+    hidden_act: str = "gelu"  # of the feed-forward part; gelu is the exact one (erf)
+    layer_norm_eps: float = 1e-12  # google-research/bert, modeling.py
+    hidden_dropout: float = 0.1  # of embeddings and hidden states; BERT appendix A.2: 0.1
+    attention_dropout: float = 0.1  # of attention weights; BERT appendix A.2: 0.1
+    # Standard deviation of random weights, before those beyond two of them are drawn again; BERT appendix A.2: 0.02.
+    initializer_range: float = 0.02
+    # Of matrix products; parameters, softmax, norms and losses stay float32. bfloat16 is faster on accelerators, and
+    # rounds; float32 itself is rounded there by default (TF32 on NVIDIA, bfloat16 passes on TPU) unless
+    # JAX_DEFAULT_MATMUL_PRECISION=highest is set.
+    dtype: str = "float32"
+    layer_loop: str = "auto"  # scan (one block compiled), unroll (faster on CPU), or auto: unroll on CPU
+    remat: bool = False  # compute blocks again in the backward pass: less memory, a third more arithmetic
+    # core, or fused: cuDNN's kernel on NVIDIA GPUs in bfloat16, for less memory; it needs attention_dropout=0.
+    attention: str = "core"
 
     def __post_init__(self):
         for name in ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size",

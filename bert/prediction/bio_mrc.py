@@ -25,18 +25,12 @@ TAGS = ("B", "I", "O")
 
 @dataclasses.dataclass(frozen=True)
 class BioMrcOptions(WindowSettings):
-    """How passages become windows, and probabilities of tags spans.
+    """How passages become windows, and probabilities of tags spans."""
 
-    Attributes:
-      decoding: "viterbi": the likeliest tags among those where no I follows an O; "greedy": the likeliest tag of each
-        token, an I after an O taken for a B.
-      min_probability: spans below it are left out; see `Span`.
-      max_span: tokens of a span at most; 0: any number. Viterbi finds the best tags without longer ones, greedy leaves
-        longer ones out.
-    """
-
+    # viterbi: the likeliest tags with no I after O; greedy: the likeliest tag of each token, an I after O read as B.
     decoding: str = "viterbi"
-    min_probability: float = 0.0
+    min_probability: float = 0.0  # spans below it are left out; see `Span`
+    # Tokens of a span at most; 0: any number. Viterbi finds the best tags without longer spans, greedy drops them.
     max_span: int = 0
 
     def __post_init__(self):

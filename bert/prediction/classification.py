@@ -29,18 +29,12 @@ _PROBLEM_TYPES: dict[Kind, str] = {  # transformers' names, in its "problem_type
 
 @dataclasses.dataclass(frozen=True)
 class ClassificationOptions:
-    """How rows become inputs, and scores answers.
-
-    Attributes:
-      text: names of the one or two columns that are read; empty where the model's maker did not say.
-      max_length: tokens of an example at most; longer ones are cut.
-      threshold: of several labels, those above this probability hold.
-    """
+    """How rows become inputs, and scores answers."""
 
     kind: Kind
-    text: tuple[str, ...]
-    max_length: int
-    threshold: float = 0.5
+    text: tuple[str, ...]  # names of the one or two columns of text; empty where the directory does not say
+    max_length: int  # tokens of an example at most; longer ones are truncated
+    threshold: float = 0.5  # probability above which one of several labels holds
 
     def to_json(self) -> dict[str, Any]:
         """Keys of config.json that say the same."""

@@ -29,17 +29,11 @@ class Query(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class WindowSettings:
-    """How a question and its passage fit into rows.
+    """How a question and its passage fit into rows."""
 
-    Attributes:
-      max_length: tokens of a window at most, all of them counted.
-      window_step: tokens from the start of a window over the passage to the start of the next.
-      max_question: tokens of a question at most; longer ones are cut, and one warning says how many were.
-    """
-
-    max_length: int = 384
-    window_step: int = 128
-    max_question: int = 64
+    max_length: int = 384  # tokens of a window at most: [CLS] question [SEP] passage [SEP]
+    window_step: int = 128  # tokens from the start of a window over the passage to the start of the next
+    max_question: int = 64  # tokens of a question at most; longer ones are truncated, with a warning
 
     def __post_init__(self):
         for name in ("max_length", "window_step", "max_question"):

@@ -24,19 +24,12 @@ KEY = "squad"  # of config.json
 
 @dataclasses.dataclass(frozen=True)
 class SquadOptions(WindowSettings):
-    """How passages become windows, and scores an answer.
+    """How passages become windows, and scores an answer."""
 
-    Attributes:
-      max_answer: tokens of an answer at most.
-      best: how many candidates are told.
-      no_answer: whether a question may have none (SQuAD 2.0).
-      threshold: nothing is answered where the score of no answer is larger than the best span's by more than this.
-    """
-
-    max_answer: int = 30
-    best: int = 20
-    no_answer: bool = False
-    threshold: float = 0.0
+    max_answer: int = 30  # tokens of an answer at most; run_squad.py
+    best: int = 20  # candidates in the n-best list; run_squad.py
+    no_answer: bool = False  # whether a question may have none (SQuAD 2.0)
+    threshold: float = 0.0  # no answer where its score is larger than the best span's by more than this
 
     def __post_init__(self):
         super().__post_init__()

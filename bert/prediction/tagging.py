@@ -28,17 +28,12 @@ KEY = "tagging"  # of config.json
 
 @dataclasses.dataclass(frozen=True)
 class TaggingOptions:
-    """How words become windows, and probabilities tags.
+    """How words become windows, and probabilities tags."""
 
-    Attributes:
-      max_length: tokens of a window at most, [CLS] and [SEP] among them.
-      window_step: tokens from the start of a window over a long sentence to the start of the next.
-      decoding: of B/I/O tags, "viterbi": the likeliest sequence in which no I-X follows anything but B-X and I-X;
-        "greedy", and for other tags always: the likeliest tag of each word.
-    """
-
-    max_length: int = 128
-    window_step: int = 64
+    max_length: int = 128  # tokens of a window at most, [CLS] and [SEP] among them; longer sentences have several
+    window_step: int = 64  # tokens from the start of a window to the start of the next
+    # Of B/I/O tags. viterbi: the likeliest sequence in which I-X follows only B-X and I-X; greedy, and for other tags
+    # always: the likeliest tag of each word.
     decoding: str = "viterbi"
 
     def __post_init__(self):

@@ -31,17 +31,17 @@ class OptimizerSettings:
 
     total_steps: int  # optimizer steps; the schedule ends there
     learning_rate: float  # the peak
-    name: str = "adamw"
-    schedule: str = "linear"
+    name: str = "adamw"  # adamw, google_adamw (no bias correction), lamb
+    schedule: str = "linear"  # linear, polynomial, google (decay counted from step 0), constant
     warmup_steps: int = 0  # optimizer steps from rate 0 up to the peak
     power: float = 1.0  # of the polynomial decay; 1 is linear
-    weight_decay: float = 0.01
-    b1: float = 0.9
-    b2: float = 0.999
-    eps: float = 1e-6
-    clip_norm: float = 1.0  # longest gradient over all parameters; 0 for no clipping
-    layer_decay: float = 1.0  # each block learns at so many times the rate of the one above it; see `rate_shares`
-    frozen_layers: int = -1  # lowest blocks that stay as they are, and the embeddings with them; -1: none of these
+    weight_decay: float = 0.01  # on kernels and embeddings only; BERT appendix A.2
+    b1: float = 0.9  # decay of Adam's mean of the gradient; BERT appendix A.2
+    b2: float = 0.999  # decay of Adam's mean of the squared gradient; BERT appendix A.2
+    eps: float = 1e-6  # google-research/bert, optimization.py
+    clip_norm: float = 1.0  # largest norm of the whole gradient; 0: no clipping; google-research/bert, optimization.py
+    layer_decay: float = 1.0  # each block learns at this multiple of the rate of the block above it; see `rate_shares`
+    frozen_layers: int = -1  # lowest blocks that are not trained, nor the embeddings; 0: the embeddings; -1: none
 
     def __post_init__(self):
         for name, allowed in (("name", OPTIMIZERS), ("schedule", SCHEDULES)):

@@ -40,11 +40,11 @@ class LoopSettings:
     """
 
     total_steps: int
-    log_every: int = 50
-    evaluate_every: int = 1000
-    save_every: int = 1000
-    keep_checkpoints: int = 2
-    stop_after_skips: int = 20  # non-finite steps in a row
+    log_every: int = 100  # steps from one log line to the next
+    evaluate_every: int = 10_000  # steps from one evaluation to the next
+    save_every: int = 5_000  # steps from one checkpoint to the next
+    keep_checkpoints: int = 2  # how many stay, the newest
+    stop_after_skips: int = 20  # in a row, of a loss or gradient that is not finite
 
     def __post_init__(self):
         for field in dataclasses.fields(self):

@@ -24,23 +24,17 @@ _OF_EMPTY_CELLS = ("na", "n/a", "<na>", "null", "#n/a", "#nv")
 
 @dataclasses.dataclass(frozen=True)
 class ColumnSettings:
-    """What the columns of a table mean. A name "a.b" finds b inside the object a.
+    """What the columns of a table mean. A name "a.b" finds b inside the object a."""
 
-    text: one column, or the two of a pair.
-    label: one column; or one a class, with its probability or number of votes (kind class) or 0 and 1 (classes).
-    kind: "class", "classes" (several labels a row), "number", or "auto" (see the head of this file).
-    votes: a cell holds the labels of several annotators (one column), or columns hold numbers of votes. The target is
-      the share of each label; for numbers, the mean.
-    separator: between labels inside a cell, where it is no list.
-    normalize: a row of shares that does not sum to 1 is scaled; else it is refused.
-    """
-
-    text: tuple[str, ...]
+    text: tuple[str, ...]  # one column, or the two of a pair
+    # One column; or one a class, with its probability or number of votes (kind class) or 0 and 1 (classes).
     label: tuple[str, ...] = ()
-    kind: Kind | Literal["auto"] = "auto"
+    kind: Kind | Literal["auto"] = "auto"  # class (one label), classes (several labels a row), number; auto: by values
+    # A cell holds the labels of several annotators (one column), or columns hold numbers of votes. The target is the
+    # share of each label; for numbers, the mean.
     votes: bool = False
-    separator: str = ","
-    normalize: bool = False
+    separator: str = ","  # between the labels of a cell, where it is no list
+    normalize: bool = False  # scale shares that do not sum to 1, instead of refusing them
 
     def __post_init__(self):
         for field in ("text", "label"):

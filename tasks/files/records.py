@@ -41,24 +41,17 @@ class Table(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class TableSettings:
-    """How a text file is read; parquet and saved data sets need none of it.
+    """How a text file is read; parquet and saved data sets need none of it."""
 
-    columns: names for a file without a header; where they are given, the first line is data.
-    delimiter: "" by name and content; "tab", "comma", "semicolon", "space" (a run of blanks), any one character; or a
-      regular expression. The last two kinds split a line into at most as many fields as there are columns, so the last
-      field keeps the rest of the line.
-    quoting: "yes": csv's double quotes; "no": a quote is a character like any other; "auto": see delimited.py.
-    encoding: a name, or GLOB=NAME parts as for a corpus (bert/corpus/text_files.py).
-    ragged: what happens to a line with too few or too many fields: "refuse", or "drop" (counted in the notes).
-    widths: numbers of fields that are right beside len(columns), for files whose last columns may be left out (None).
-    """
-
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # names for a file without a header; where they are given, the first line is data
+    # '' by name and content; tab, comma, semicolon, space (a run of blanks), any one character; or a regular
+    # expression. The last two kinds split a line into at most as many fields as there are columns, so the last field
+    # keeps the rest of the line.
     delimiter: str = ""
-    quoting: str = "auto"
-    encoding: str = "utf-8"
-    ragged: str = "refuse"
-    widths: tuple[int, ...] = ()
+    quoting: str = "auto"  # yes: csv's double quotes; no: a quote is a character like any other; auto: by the file
+    encoding: str = "utf-8"  # a name, or GLOB=NAME parts as for a corpus (bert/corpus/text_files.py)
+    ragged: str = "refuse"  # lines with a wrong number of fields; drop: leave them out and count them
+    widths: tuple[int, ...] = ()  # further numbers of fields that are right, where last columns may be left out (None)
 
     def __post_init__(self):
         object.__setattr__(self, "columns", tuple(self.columns))

@@ -76,20 +76,13 @@ Found = Iterator[Question]  # what readers give
 
 @dataclasses.dataclass(frozen=True)
 class QuestionSettings:
-    """How a file of questions is read.
+    """How a file of questions is read."""
 
-    format: one of FORMATS.
-    documents: for pico: a folder with DOCID.txt (also in folders below it), or a .tar.gz of one.
-    question: what is asked where the file has no question; for pico the key ("Participants") where this is empty.
-    annotators: names with commas, to keep these alone; "-name,-name" for all but these; "" for all.
-    encoding: a name, or GLOB=NAME parts as for a corpus (bert/corpus/text_files.py).
-    """
-
-    format: str = "auto"
-    documents: str = ""
-    question: str = ""
-    annotators: str = ""
-    encoding: str = "utf-8"
+    format: str = "auto"  # squad, multispanqa, pico, lines; auto: by the file's content
+    documents: str = ""  # pico: folder (or .tar.gz) with a DOCID.txt for each document, also in folders below it
+    question: str = ""  # asked where the file has no question; pico: where empty, the key ("Participants")
+    annotators: str = ""  # names with commas, only these; with a - before each, all but these; empty: all
+    encoding: str = "utf-8"  # a name, or GLOB=NAME parts as for a corpus (bert/corpus/text_files.py)
 
     def __post_init__(self):
         if self.format not in FORMATS:

@@ -54,28 +54,20 @@ class TagFile(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class TagSettings:
-    """How a file of tagged sentences is read.
+    """How a file of tagged sentences is read."""
 
-    format: "columns" (a word a line, a blank line between sentences), "lines" (json lines), "workers" (a folder a
-      worker); "auto": by the name.
-    words: number of the column with the word, from 0, or from -1 at the end; in json lines the key (else "tokens").
-    tags: number of the column with the tag; "1-" or "1-5" for columns that are a worker's each; in json lines the key
-      (else "tags", or "annotations"). Left at "-1", a file with several columns of tags and `empty` is read as "1-".
-    scheme: "iob1", "iob2"; "plain": any tags, which are left alone; "auto": one of the first two, by what is there.
-    annotators: names with commas to keep; "" all; "-name,-name" all but these. Of columns, their numbers.
-    empty: a cell that means: this worker gave no tag. "" for none such.
-    encoding: a name, or GLOB=NAME parts as for a corpus (bert/corpus/text_files.py).
-    delimiter: "" a run of blanks or tabs; else as in TableSettings.
-    """
-
+    # columns (a word a line, a blank line between sentences), lines (json lines), workers (a folder a worker); auto: by
+    # the name.
     format: str = "auto"
-    words: str = "0"
+    words: str = "0"  # column with the word, from 0, or from -1 at the end; of json lines the key (else "tokens")
+    # Column with the tag; 1- or 1-5 for columns of one worker each; of json lines the key (else "tags" or
+    # "annotations"). At -1, a file with several columns of tags and cells that are `empty` is read as 1-.
     tags: str = "-1"
-    scheme: str = "auto"
-    annotators: str = ""
-    empty: str = "?"
-    encoding: str = "utf-8"
-    delimiter: str = ""
+    scheme: str = "auto"  # iob1, iob2; plain: any tags, unchanged; auto: iob1 or iob2, by the tags
+    annotators: str = ""  # names (of columns, numbers) with commas, only these; with a - before each, all but these
+    empty: str = "?"  # a cell that means: this worker gave no tag; '' for none
+    encoding: str = "utf-8"  # a name, or GLOB=NAME parts as for a corpus (bert/corpus/text_files.py)
+    delimiter: str = ""  # between columns; '' for a run of blanks or tabs; else as of a table
 
     def __post_init__(self) -> None:
         for name, allowed in (("format", FORMATS), ("scheme", SCHEMES)):

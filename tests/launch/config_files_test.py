@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from bert import config_fields
 from bert.errors import InputError
 from launch import config_files
 
@@ -28,9 +29,26 @@ def test_a_file_that_is_no_config(tmp_path, monkeypatch, name, text, what):
     assert "\n" not in str(caught.value)
 
 
-def test_help_lists_each_setting_once():
-    """Those of the file that was named first, then of the files that it builds on what it does not change."""
-    lines = [line.strip() for line in config_files.help_on(pathlib.Path("configs/bio_mrc.py"))]
+def help_on(path: str) -> list[str]:
+    return [line.strip() for line in config_files.help_on(["prog", f"--config={path}"], None)]
+
+
+def test_help_lists_each_setting_once_with_the_place_that_declares_it():
+    """Those of the file that was named first, then of what it builds on; with the value of the file that was named."""
+    lines = help_on("configs/bio_mrc.py")
     assert [line.split("  #")[0] for line in lines if line.startswith("batch_size = ")] == ["batch_size = 16"]
-    assert "Settings in configs/recipe.py:" in lines
+    headings = [line for line in lines if line.startswith("Settings in ")]
+    assert headings[:2] == ["Settings in configs/bio_mrc.py:", "Settings in configs/questions.py:"]
+    assert "Settings in bert/training/optim.py, OptimizerSettings:" in headings
     assert any(line.startswith("epochs = 3.0  # passes") for line in lines)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in pathlib.Path("configs").glob("*.py")))
+def test_help_has_a_comment_for_each_setting(name):
+    path = pathlib.Path(f"configs/{name}.py")
+    if "def get_config" not in path.read_text():
+        pytest.skip("a part of other files")
+    lines = [line for line in help_on(str(path)) if line and not line.startswith("Settings in ")]
+    settings = config_fields.flatten(config_files.settings_of(["", f"--config={path}"], None))
+    assert sorted(line.split()[0] for line in lines) == sorted(settings)
+    assert [line for line in lines if "  # " not in line] == []
