@@ -13,23 +13,23 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 import numpy as np
+from jax import Array
 
 from bert.architectures.bert import BertConfig
 from bert.data import rows
 from bert.data.examples import Encoded, ExampleSettings
 from bert.data.pairs import CLASS_NAMES
-from bert.data.rows import Batch, bucket_length
+from bert.data.rows import bucket_length
 from bert.errors import InputError, printable
 from bert.interop import export, sources
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory
-from bert.interop.parameters import Params
 from bert.model import forward
-from bert.model.blocks import Array
 from bert.prediction import bio_mrc, classification, scores, squad, tagging
 from bert.prediction.fill_mask import FilledMasks, find_masks
 from bert.tokenizer import sequences
 from bert.tokenizer.tokenizer import Tokenizer
+from bert.types import HostBatch, Params
 
 # What a model can be trained for -> how its scores are read; the keys stand in config.json.
 TASKS: dict[str, Any] = {module.KEY: module for module in (classification, bio_mrc, squad, tagging)}
@@ -305,7 +305,7 @@ class LoadedModel:
     def _on_device(self) -> Params:
         return jax.device_put(forward.by_layer(self.params, self.config))
 
-    def _forward(self, batch: Batch, wanted: tuple[str, ...]) -> dict[str, Array]:
+    def _forward(self, batch: HostBatch, wanted: tuple[str, ...]) -> dict[str, Array]:
         return forward.outputs(self._on_device, batch, config=self.config, wanted=wanted)
 
     def _need(self, part: str, way_out: str) -> None:

@@ -8,10 +8,10 @@ import jax
 from bert import files
 from bert.errors import InputError
 from bert.interop import hugging_face, weight_files
-from bert.interop.parameters import Params
 from bert.tokenizer import tokenizer_files
 from bert.training import run_directory, tracking
 from bert.training.evaluate import Metrics
+from bert.types import Params
 from launch import runtime
 
 

@@ -29,7 +29,6 @@ from bert.data.examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError, cannot_write, printable
 from bert.inference import TASKS
 from bert.interop import export, sources
-from bert.interop.parameters import Params
 from bert.model.heads import Model
 from bert.prediction.scores import Devices
 from bert.tokenizer.tokenizer import Tokenizer
@@ -37,6 +36,7 @@ from bert.training import arithmetic, optim, run_directory, sharding, train
 from bert.training.best import Best
 from bert.training.evaluate import Metrics
 from bert.training.step import Setup
+from bert.types import Params
 from launch import best_model, flags, runtime, score_tables
 from tasks.job import Job, as_begun
 from tasks.metrics.classification_metrics import title

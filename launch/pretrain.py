@@ -22,7 +22,6 @@ from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
 from bert.errors import InputError, printable
 from bert.interop import export, sources
-from bert.interop.parameters import Params
 from bert.model.heads import Model
 from bert.store.manifest import check_checksums_beside
 from bert.store.reader import Store
@@ -30,6 +29,7 @@ from bert.tokenizer.tokenizer import Tokenizer
 from bert.training import arithmetic, evaluate, optim, run_directory, sharding, train
 from bert.training.pretraining import Pretraining, baselines
 from bert.training.step import Setup, draw_params
+from bert.types import Params
 from launch import flags, runtime
 from launch.starting_point import adopt, computing, starting_point
 

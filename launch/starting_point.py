@@ -9,11 +9,11 @@ from ml_collections import ConfigDict
 from bert.architectures.bert import SIZES, BertConfig
 from bert.errors import InputError
 from bert.interop import sources
-from bert.interop.parameters import Params
 from bert.store.reader import Store
 from bert.tokenizer.differences import differences
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.pretraining import Pretraining
+from bert.types import Params
 from launch import runtime
 
 _OWN_SIZES = ("num_layers", "hidden_size", "num_heads", "intermediate_size")  # settings that may be unset

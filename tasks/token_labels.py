@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from jax import Array
 
 from bert.architectures.bert import BertConfig
 from bert.data.examples import Encoded
 from bert.data.passages import Passages
 from bert.errors import InputError
 from bert.model import losses
-from bert.model.blocks import Array
 from bert.model.heads import TokenHead
 from bert.training.evaluate import Metrics
 
@@ -46,7 +46,7 @@ class TokenLabels:
         return {"loss": self._measures(batch)[self.per]}
 
     def sums(self, outputs: dict[str, Array], batch: Mapping[str, Any]) -> dict[str, Array]:
-        nats_BT = losses.soft_nats(outputs["token_logits"], batch["targets"])
+        nats_BT = losses.soft_cross_entropy(outputs["token_logits"], batch["targets"])
         measures = {f"labelled_{name}s": count for name, count in self._measures(batch).items()}
         return {"loss": losses.weighted_sum(nats_BT, batch["target_weights"])} | measures
 

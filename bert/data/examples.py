@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from bert.data import packing, rows
-from bert.data.rows import Batch
 from bert.errors import check_range
+from bert.types import HostBatch
 
 _TOKENS_OF_AN_EXAMPLE = 8  # a row of T positions holds T / 8 examples at most
 _LOOKED_AT = 64  # batches whose rows are counted
@@ -127,7 +127,7 @@ class TrainingBatches:
             used = max(len(self._members(i)[0]) for i in range(min(_LOOKED_AT, self.steps_per_epoch)))
             self._sizes.insert(0, _multiple(used, settings.row_unit))
 
-    def __call__(self, number: int) -> Batch:
+    def __call__(self, number: int) -> HostBatch:
         members, length = self._members(number)
         size = next(size for size in self._sizes if size >= len(members))
         return assemble(self.examples, members, length, size, self.settings.examples_in_row)
@@ -149,7 +149,7 @@ class TrainingBatches:
         return [chosen[packed.order[a:b]] for a, b in bounds], length
 
 
-def prediction_batches(examples: Encoded, settings: ExampleSettings) -> Iterator[tuple[Batch, np.ndarray]]:
+def prediction_batches(examples: Encoded, settings: ExampleSettings) -> Iterator[tuple[HostBatch, np.ndarray]]:
     """(batch, int64 [B, E]: which example each slot holds, -1 for none), until every example was there once."""
     length_N = examples.length_N
     size = _multiple(settings.batch_size, settings.row_unit)
@@ -170,7 +170,7 @@ def prediction_batches(examples: Encoded, settings: ExampleSettings) -> Iterator
         yield assemble(examples, members, length, size, settings.examples_in_row), index_BE
 
 
-def assemble(examples: Encoded, members: Sequence[np.ndarray], length: int, size: int, slots: int) -> Batch:
+def assemble(examples: Encoded, members: Sequence[np.ndarray], length: int, size: int, slots: int) -> HostBatch:
     """The batch [size, length] whose row b holds the examples ``members[b]`` one after the other.
 
     Keys are those of batches.py, and each name of the examples' own arrays: [B, E, ...] or [B, T, ...]; 0 where there

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from bert.errors import InputError
+from bert.types import HostBatch
 
 # Rows are padded to the next of these, or to the model's positions: few compilations, and little padding.
 LENGTHS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-
-Batch = dict[str, np.ndarray]
 
 
 def bucket_length(tokens: int, limit: int) -> int:
@@ -47,7 +46,7 @@ def plan(tokens_N: Sequence[int], limit: int, batch_size: int) -> list[tuple[lis
 
 def one_example_a_row(
     rows: Sequence[Sequence[int]], length: int, size: int, type_ids: Sequence[Sequence[int]] | None = None
-) -> Batch:
+) -> HostBatch:
     """The batch [size, length] of these token ids; rows beyond them are empty. Types are 0 where not given."""
     arrays = {name: np.zeros((size, length), np.int32) for name in ("token_ids", "type_ids", "example_ids")}
     for i, ids in enumerate(rows):
@@ -58,7 +57,7 @@ def one_example_a_row(
     return padded(arrays, length, size)
 
 
-def padded(arrays: Batch, length: int, size: int) -> Batch:
+def padded(arrays: HostBatch, length: int, size: int) -> HostBatch:
     """The arrays [B, T] padded with 0 to [size, length], and position ids beside them."""
     larger = {
         name: np.pad(value_BT, ((0, size - value_BT.shape[0]), (0, length - value_BT.shape[1])))

@@ -15,7 +15,7 @@ from bert.interop.formats.tensors import Selected, Tensors
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ConfigFile
 from bert.interop.names.table import WITH_CLASSES, NameTable
-from bert.interop.parameters import Params
+from bert.types import Params
 
 # Google's code and old versions of transformers keep the pooler whatever they train, and call both classifiers alike.
 _AMBIGUOUS = (

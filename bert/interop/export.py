@@ -21,10 +21,10 @@ from bert.interop import hugging_face, names, parameters, programs, weight_files
 from bert.interop import labels as labels_of
 from bert.interop.hugging_face import CONFIG_FILE, MARK, OTHER_WRITER, REWRITTEN, TOKENIZER_FILES, WRITER
 from bert.interop.model_directory import read_json
-from bert.interop.parameters import Params
 from bert.interop.programs import PROGRAMS
 from bert.tokenizer import tokenizer_files
 from bert.tokenizer.tokenizer import Tokenizer
+from bert.types import Params
 
 LARGEST_FILE = 5_000_000_000  # bytes of weights in one file, as transformers has had it
 DTYPES = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}

@@ -15,8 +15,9 @@ from bert.errors import InputError
 from bert.interop import names
 from bert.interop.load_report import LoadReport
 from bert.interop.names.table import HEAD_PARTS, WITH_CLASSES
-from bert.interop.parameters import Params, class_count
+from bert.interop.parameters import class_count
 from bert.tokenizer.tokenizer import Tokenizer
+from bert.types import Params
 
 
 class ModelDirectory(NamedTuple):

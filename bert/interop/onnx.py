@@ -21,8 +21,9 @@ import numpy as np
 from bert.architectures.bert import BertConfig
 from bert.errors import InputError
 from bert.extras import check_installed
-from bert.interop.parameters import Params, check_size
+from bert.interop.parameters import check_size
 from bert.model import forward
+from bert.types import Params
 
 # The first opset with LayerNormalization, and the file format of its time. onnxruntime 1.15 (2023) reads both.
 _OPSET, _IR_VERSION = 17, 8

@@ -15,8 +15,7 @@ from bert.errors import InputError
 from bert.interop import names
 from bert.interop.load_report import LoadReport
 from bert.interop.names.table import WITH_CLASSES, NameTable, Weight
-
-Params = dict[str, Any]  # nested; leaves are arrays
+from bert.types import Params
 
 _BLOCK = 128  # rows and columns of a kernel that are transposed at a time: such a piece stays in the cache
 _LARGEST = 2**31 - 2**22  # bytes of weights in a flatbuffer or protobuf message of 2 GiB; 4 MiB are left for the graph

@@ -7,7 +7,7 @@ import pathlib
 from collections.abc import Callable
 
 from bert.architectures.bert import BertConfig
-from bert.interop.parameters import Params
+from bert.types import Params
 
 PROGRAMS = {"stablehlo": "model.stablehlo", "onnx": "model.onnx"}  # format -> its file
 

@@ -16,12 +16,12 @@ from collections.abc import Iterator, Sequence
 
 import jax
 import jax.numpy as jnp
-from jax import export
+from jax import Array, export
 
 from bert.architectures.bert import BertConfig
-from bert.interop.parameters import Params, check_size
+from bert.interop.parameters import check_size
 from bert.model import forward
-from bert.model.blocks import Array
+from bert.types import Params
 
 
 def write(

@@ -7,11 +7,10 @@ import functools
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from bert.model import matmul
 from bert.model.dropout import kept
-
-Array = jax.Array
 
 
 def allowed_pairs(query_ids_BT: Array, key_ids_BS: Array) -> Array:

@@ -13,14 +13,13 @@ from collections.abc import Callable
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from bert.architectures.bert import BertConfig
 from bert.model import matmul
 from bert.model.attention import allowed_pairs, attention, attention_scores, attention_weights, fused_attention
 from bert.model.dropout import dropout
 from bert.model.initializers import truncated_normal
-
-Array = jax.Array
 
 
 @jax.custom_vjp
@@ -143,16 +142,18 @@ class Block(nn.Module):
         self.attention, self.attention_norm = SelfAttention(self.config), LayerNorm(self.config)
         self.feed_forward, self.feed_forward_norm = FeedForward(self.config), LayerNorm(self.config)
 
-    def __call__(self, x_BSD: Array, example_ids_BS: Array, key: Array | None, read_BT: Array | None = None) -> Array:
-        """Hidden states [B, T, D] at the positions ``read_BT`` of each row, None for all, from those at all positions.
+    def __call__(
+        self, x_BSD: Array, example_ids_BS: Array, key: Array | None, positions_BT: Array | None = None
+    ) -> Array:
+        """Hidden states [B, T, D] at ``positions_BT`` of each row (None: at all positions).
 
         ``key``: dropout key of this block, None for none.
         """
         keys = (None,) * 3 if key is None else jax.random.split(key, 3)
         rate, dtype = self.config.hidden_dropout, self.config.dtype
         x_BTD, ids_BT = x_BSD, example_ids_BS
-        if read_BT is not None:
-            x_BTD, ids_BT = pick(x_BSD, read_BT), jnp.take_along_axis(example_ids_BS, read_BT, axis=1)
+        if positions_BT is not None:
+            x_BTD, ids_BT = pick(x_BSD, positions_BT), jnp.take_along_axis(example_ids_BS, positions_BT, axis=1)
         mixed_BTD = dropout(self.attention(x_BTD, ids_BT, x_BSD, example_ids_BS, keys[0]), rate, keys[1])
         x_BTD = self.attention_norm(x_BTD + mixed_BTD).astype(dtype)
         return self.feed_forward_norm(x_BTD + dropout(self.feed_forward(x_BTD), rate, keys[2])).astype(dtype)

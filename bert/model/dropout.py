@@ -3,10 +3,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from bert.model.initializers import entry_numbers, threefry
-
-Array = jax.Array
 
 
 def dropout(x: Array, rate: float, key: Array | None) -> Array:

@@ -12,10 +12,11 @@ from typing import Any
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from bert.architectures.bert import BertConfig
 from bert.model import matmul
-from bert.model.blocks import Array, Block, LayerNorm
+from bert.model.blocks import Block, LayerNorm
 from bert.model.dropout import dropout
 from bert.model.initializers import truncated_normal
 
@@ -78,12 +79,12 @@ class Encoder(nn.Module):
 
         return jax.vmap(init_one)(jax.random.split(key, self.config.num_layers))
 
-    def __call__(self, batch: dict[str, Array], *, train: bool = False, read_BP: Array | None = None) -> Array:
-        """Hidden states [B, P, D] at the positions ``read_BP`` of each row, int32; None for all positions.
+    def __call__(self, batch: dict[str, Array], *, train: bool = False, positions_BP: Array | None = None) -> Array:
+        """Hidden states [B, P, D] at the positions ``positions_BP`` of each row, int32; None for all positions.
 
         Where only some are read, the last block makes queries, output and feed-forward of these alone.
         """
-        return self._run(batch, train, read_BP=read_BP)[0]
+        return self._run(batch, train, positions_BP=positions_BP)[0]
 
     def states(self, batch: dict[str, Array]) -> tuple[Array, Array]:
         """What is inside, without dropout.
@@ -95,7 +96,7 @@ class Encoder(nn.Module):
         last_BTD, (inputs_LBTD, weights_LBNTS) = self._run(batch, train=False, look_inside=True)
         return jnp.concatenate([inputs_LBTD, last_BTD[None]]), weights_LBNTS
 
-    def _run(self, batch: dict[str, Array], train: bool, look_inside: bool = False, read_BP: Array | None = None):
+    def _run(self, batch: dict[str, Array], train: bool, look_inside: bool = False, positions_BP: Array | None = None):
         config = self.config
         root = self.make_rng("dropout") if train else None
         example_ids_BT = batch["example_ids"]
@@ -104,10 +105,10 @@ class Encoder(nn.Module):
             """Dropout key: depth 0 for the embeddings, i + 1 for block i."""
             return None if root is None else jax.random.fold_in(root, depth)
 
-        def step(x_BTD, layer, read_BP=None):
+        def step(x_BTD, layer, positions_BP=None):
             params, depth = layer
             block = Block(config, parent=None)
-            y_BTD: Any = block.apply({"params": params}, x_BTD, example_ids_BT, key_at(depth), read_BP)
+            y_BTD: Any = block.apply({"params": params}, x_BTD, example_ids_BT, key_at(depth), positions_BP)
             y_BTD = rows_over_data(y_BTD)
             if not look_inside:
                 return y_BTD, None
@@ -118,24 +119,24 @@ class Encoder(nn.Module):
             step = jax.checkpoint(step, prevent_cse=not _scanned(config))
         x_BTD, depths_L = self.embeddings(batch, key_at(0)), jnp.arange(1, config.num_layers + 1)
         if not _scanned(config):
-            return _one_after_the_other(step, x_BTD, _layers(self.blocks, config.num_layers), read_BP)
-        if read_BP is None:
+            return _one_after_the_other(step, x_BTD, _layers(self.blocks, config.num_layers), positions_BP)
+        if positions_BP is None:
             return jax.lax.scan(step, x_BTD, (self.blocks, depths_L))
         first, last = _cut(self.blocks, (config.num_layers - 1, 1))
         x_BTD, _ = jax.lax.scan(step, x_BTD, (first, depths_L[:-1]))
-        return step(x_BTD, (jax.tree.map(lambda one: one[0], last), depths_L[-1]), read_BP)
+        return step(x_BTD, (jax.tree.map(lambda one: one[0], last), depths_L[-1]), positions_BP)
 
 
 def _scanned(config: BertConfig) -> bool:
     return config.layer_loop == "scan" or (config.layer_loop == "auto" and not matmul.on_cpu())
 
 
-def _one_after_the_other(step: Callable, x_BTD: Array, layers: tuple[dict, ...], read_BP: Array | None):
+def _one_after_the_other(step: Callable, x_BTD: Array, layers: tuple[dict, ...], positions_BP: Array | None):
     """As `jax.lax.scan` over the stacked layers, the last of them at some positions only."""
     step = jax.jit(step)  # traced once
     outputs = []
     for depth, params in enumerate(layers, 1):
-        x_BTD, output = step(x_BTD, (params, depth), read_BP if depth == len(layers) else None)
+        x_BTD, output = step(x_BTD, (params, depth), positions_BP if depth == len(layers) else None)
         outputs.append(output)
     return x_BTD, jax.tree.map(lambda *of_layers: jnp.stack(of_layers), *outputs)
 

@@ -13,13 +13,13 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from bert.architectures.bert import BertConfig
 from bert.model import encoder, heads, matmul
-from bert.model.blocks import Array, SelfAttention, pick
+from bert.model.blocks import SelfAttention, pick
 from bert.model.encoder import Encoder
-
-Params = dict[str, Any]
+from bert.types import Params
 
 # Outputs of heads: the parts that they need, and their leading axes, for cutting off padding.
 _HEADS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -79,7 +79,7 @@ def traced_outputs(
         if "hidden_states" not in wanted and not _reads_all(wanted, masked_BP):
             # Nothing else is read of the last block.
             places_BR = places_BE if masked_BP is None else jnp.concatenate([places_BE, masked_BP], axis=1)
-            hidden_BTD = encoder_of(read_BP=places_BR)
+            hidden_BTD = encoder_of(positions_BP=places_BR)
             first_BED, masked_BPD = jnp.split(hidden_BTD, [places_BE.shape[1]], axis=1)
         else:
             if "hidden_states" in wanted:

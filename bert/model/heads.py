@@ -1,8 +1,8 @@
 """What is read off the hidden states, and the model that joins an encoder with a head.
 
 A head is a Linen module called as ``head(hidden_BPD, batch, token_table_VD, train=...)`` that returns a dict of
-float32 arrays; the hidden states are those at the positions that ``head.reads(batch)`` names, int32 [B, P], or at all
-where it is None. The pretraining head is one like any other. Heads own their parameters only: the token table is lent
+float32 arrays; the hidden states are those at ``head.positions(batch)``, int32 [B, P], or at all positions where it is
+None. The pretraining head is one like any other. Heads own their parameters only: the token table is lent
 by the encoder in the call. A head is made of parts, by whose names its parameters are found in training, in inference
 and in files. Losses are in losses.py.
 Axes: as in blocks.py; P predicted position, E example in a row, C class, V vocabulary.
@@ -15,10 +15,11 @@ from collections.abc import Callable
 
 import flax.linen as nn
 import jax.numpy as jnp
+from jax import Array
 
 from bert.architectures.bert import BertConfig
 from bert.model import vocabulary
-from bert.model.blocks import ACTIVATION_FUNCTIONS, Array, Dense, LayerNorm
+from bert.model.blocks import ACTIVATION_FUNCTIONS, Dense, LayerNorm
 from bert.model.dropout import dropout
 from bert.model.encoder import Encoder
 
@@ -35,10 +36,12 @@ class MaskedWords(nn.Module):
     def __call__(self, picked_BPD: Array, token_table_VD: Array) -> Array:
         return vocabulary.logits(self._read(picked_BPD), token_table_VD, self.bias, self.config.dtype)
 
-    def nats_and_hits(self, picked_BPD: Array, token_table_VD: Array, words_BP: Array) -> tuple[Array, Array]:
+    def cross_entropy_and_correct(
+        self, picked_BPD: Array, token_table_VD: Array, words_BP: Array
+    ) -> tuple[Array, Array]:
         """Cross-entropy of these words in nats, and whether none scores higher; float32 [B, P] each."""
         x_BPD = self._read(picked_BPD)
-        return vocabulary.nats_and_hits(x_BPD, token_table_VD, self.bias, words_BP, self.config.dtype)
+        return vocabulary.cross_entropy_and_correct(x_BPD, token_table_VD, self.bias, words_BP, self.config.dtype)
 
     def _read(self, picked_BPD: Array) -> Array:
         return self.norm(ACTIVATION_FUNCTIONS[self.config.hidden_act](self.transform(picked_BPD)))
@@ -61,10 +64,9 @@ def part(name: str, config: BertConfig, classes: int = 2) -> nn.Module:
 class PretrainingHead(nn.Module):
     """Masked words and, if asked for, the relation of segments A and B.
 
-    Outputs at ``batch["masked_positions"]`` only: ``mlm_logits`` float32 [B, P, V] and, where the batch has
-    ``masked_ids``, ``mlm_nats`` and ``mlm_hits`` [B, P], what these words cost and whether none scores higher (in a
-    compiled function, what nobody reads is not computed). ``with_next_sentence`` also ``pooled_output`` [B, E, D] and
-    ``nsp_logits`` [B, E, 2] (class 0: B follows A) at ``batch["cls_positions"]``.
+    Outputs: ``mlm_logits`` float32 [B, P, V] at ``batch["masked_positions"]`` and, where the batch has ``masked_ids``,
+    ``mlm_cross_entropy`` and ``mlm_correct`` [B, P] (1 where no other word scores higher). ``with_next_sentence`` also
+    ``pooled_output`` [B, E, D] and ``nsp_logits`` [B, E, 2] (class 0: B follows A) at ``batch["cls_positions"]``.
     """
 
     config: BertConfig
@@ -75,7 +77,7 @@ class PretrainingHead(nn.Module):
         if self.with_next_sentence:
             self.pooler, self.next_sentence = part("pooler", self.config), part("next_sentence", self.config)
 
-    def reads(self, batch: dict[str, Array]) -> Array:
+    def positions(self, batch: dict[str, Array]) -> Array:
         """The masked words, then where examples begin."""
         names = ("masked_positions", "cls_positions") if self.with_next_sentence else ("masked_positions",)
         return jnp.concatenate([batch[name] for name in names], axis=1)
@@ -86,8 +88,8 @@ class PretrainingHead(nn.Module):
         picked_BPD, first_BED = hidden_BRD[:, :P], hidden_BRD[:, P:]
         outputs = {"mlm_logits": self.mlm(picked_BPD, token_table_VD)}
         if "masked_ids" in batch:
-            nats_BP, hits_BP = self.mlm.nats_and_hits(picked_BPD, token_table_VD, batch["masked_ids"])
-            outputs |= {"mlm_nats": nats_BP, "mlm_hits": hits_BP}
+            loss_BP, correct_BP = self.mlm.cross_entropy_and_correct(picked_BPD, token_table_VD, batch["masked_ids"])
+            outputs |= {"mlm_cross_entropy": loss_BP, "mlm_correct": correct_BP}
         if self.with_next_sentence:
             pooled_BED = pooled(self.pooler, first_BED)
             outputs |= {"pooled_output": pooled_BED, "nsp_logits": self.next_sentence(pooled_BED)}
@@ -109,7 +111,7 @@ class SequenceHead(nn.Module):
         self.pooler = part("pooler", self.config)
         self.sequence_classifier = part("sequence_classifier", self.config, self.classes)
 
-    def reads(self, batch: dict[str, Array]) -> Array:
+    def positions(self, batch: dict[str, Array]) -> Array:
         return batch["cls_positions"]
 
     def __call__(self, hidden_BED: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
@@ -128,7 +130,7 @@ class TokenHead(nn.Module):
     def setup(self):
         self.token_classifier = part("token_classifier", self.config, self.classes)
 
-    def reads(self, batch: dict[str, Array]) -> None:
+    def positions(self, batch: dict[str, Array]) -> None:
         return None
 
     def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
@@ -143,7 +145,7 @@ class SpanHead(nn.Module):
     def setup(self):
         self.span = part("span", self.config)
 
-    def reads(self, batch: dict[str, Array]) -> None:
+    def positions(self, batch: dict[str, Array]) -> None:
         return None
 
     def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
@@ -179,5 +181,5 @@ class Model(nn.Module):
         self.encoder = Encoder(self.config)
 
     def __call__(self, batch: dict[str, Array], *, train: bool = False) -> dict[str, Array]:
-        hidden_BPD = self.encoder(batch, train=train, read_BP=self.head.reads(batch))
+        hidden_BPD = self.encoder(batch, train=train, positions_BP=self.head.positions(batch))
         return self.head(hidden_BPD, batch, self.encoder.embeddings.token.embedding, train=train)

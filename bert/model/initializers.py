@@ -12,8 +12,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-
-Array = jax.Array
+from jax import Array
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)

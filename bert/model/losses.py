@@ -9,11 +9,10 @@ from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
-Array = jax.Array
 
-
-def label_nats(logits_C: Array, labels: Array) -> Array:
+def cross_entropy(logits_C: Array, labels: Array) -> Array:
     """Cross-entropy in nats of whole-number labels, float32 with the shape of ``labels``.
 
     Args:
@@ -28,11 +27,11 @@ def label_nats(logits_C: Array, labels: Array) -> Array:
     # A comparison instead of an index: no scatter in the gradient, and no clamping of a wrong label.
     hit_C = labels[..., None] == jnp.arange(classes)
     picked = jnp.where(hit_C, logits_C, 0.0).sum(-1)
-    nats = jnp.where(labels < classes, jax.nn.logsumexp(logits_C, axis=-1) - picked, jnp.nan)
-    return jnp.where(labels >= 0, nats, 0.0)
+    values = jnp.where(labels < classes, jax.nn.logsumexp(logits_C, axis=-1) - picked, jnp.nan)
+    return jnp.where(labels >= 0, values, 0.0)
 
 
-def soft_nats(logits_C: Array, target_C: Array) -> Array:
+def soft_cross_entropy(logits_C: Array, target_C: Array) -> Array:
     """Cross-entropy in nats of label distributions, ``-sum_c t_c log p_c``, float32 [...].
 
     Args:
@@ -45,7 +44,7 @@ def soft_nats(logits_C: Array, target_C: Array) -> Array:
     return -(target_C * jnp.where(target_C != 0, log_C, 0.0)).sum(-1)
 
 
-def position_nats(logits_BT: Array, own_BET: Array, position_BE: Array) -> Array:
+def position_cross_entropy(logits_BT: Array, own_BET: Array, position_BE: Array) -> Array:
     """Cross-entropy in nats of choosing one position among an example's own, float32 [B, E].
 
     Args:
@@ -59,7 +58,7 @@ def position_nats(logits_BT: Array, own_BET: Array, position_BE: Array) -> Array
     return total_BE - jnp.where(hit_BET, logits_B1T, 0.0).sum(-1)
 
 
-def binary_nats(logits_C: Array, target_C: Array) -> Array:
+def sigmoid_cross_entropy(logits_C: Array, target_C: Array) -> Array:
     """Cross-entropy in nats of labels that are judged one by one, the mean over them, float32 [...].
 
     Args:
@@ -88,7 +87,7 @@ def ratio(total: Array, count: Array) -> Array:
 
 
 def total(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> Array:
-    """The loss that is trained: the sum over loss names of summed nats / summed weight."""
+    """The loss that is trained: the sum over loss names of summed values / summed weight."""
     return jnp.asarray(sum(ratio(sums[name], count) for name, count in counts.items()))
 
 

@@ -11,8 +11,7 @@ import pathlib
 
 import jax
 import jax.numpy as jnp
-
-Array = jax.Array
+from jax import Array
 
 
 @functools.cache

@@ -9,10 +9,9 @@ import functools
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from bert.model import matmul
-
-Array = jax.Array
 
 _TILE = 128  # half-precision kernels of accelerators want widths that are multiples of a tile
 _NEVER = -1e30  # score of the entries that fill the last tile
@@ -31,7 +30,9 @@ def logits(x: Array, table_VD: Array, bias_V: Array, dtype: str) -> Array:
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
-def nats_and_hits(x: Array, table_VD: Array, bias_V: Array, labels: Array, dtype: str) -> tuple[Array, Array]:
+def cross_entropy_and_correct(
+    x: Array, table_VD: Array, bias_V: Array, labels: Array, dtype: str
+) -> tuple[Array, Array]:
     """Cross-entropy in nats of the labels by `logits`, and whether none scores higher; both float32 [...].
 
     Args:
@@ -49,12 +50,12 @@ def _forward(x: Array, table_VD: Array, bias_V: Array, labels: Array, dtype: str
     high_M1 = scores_MW.max(-1, keepdims=True)
     total_M1 = jnp.exp(scores_MW - high_M1).sum(-1, keepdims=True)
     own_M1 = jnp.take_along_axis(scores_MW, jnp.clip(label_M1, 0, table_VD.shape[0] - 1), 1)
-    nats_M1 = high_M1 + jnp.log(total_M1) - own_M1
+    loss_M1 = high_M1 + jnp.log(total_M1) - own_M1
     known_M1 = (label_M1 >= 0) & (label_M1 < table_VD.shape[0])
-    nats_M1 = jnp.where(known_M1, nats_M1, jnp.nan)
-    hits_M1 = (known_M1 & (own_M1 >= high_M1)).astype(jnp.float32)
+    loss_M1 = jnp.where(known_M1, loss_M1, jnp.nan)
+    correct_M1 = (known_M1 & (own_M1 >= high_M1)).astype(jnp.float32)
     saved = (x, table_VD, bias_V, label_M1, scores_MW.astype(dtype), high_M1 + jnp.log(total_M1))
-    return (nats_M1.reshape(labels.shape), hits_M1.reshape(labels.shape)), saved
+    return (loss_M1.reshape(labels.shape), correct_M1.reshape(labels.shape)), saved
 
 
 def _backward(dtype: str, saved: tuple, gradients: tuple[Array, Array]):
@@ -85,4 +86,4 @@ def _tiled(table_VD: Array, bias_V: Array, dtype: str) -> tuple[Array, Array]:
     return jnp.pad(table_VD, ((0, rest), (0, 0))), jnp.pad(bias_V, (0, rest), constant_values=_NEVER)
 
 
-nats_and_hits.defvjp(_forward, _backward)
+cross_entropy_and_correct.defvjp(_forward, _backward)

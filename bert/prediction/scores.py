@@ -13,15 +13,15 @@ import numpy as np
 from bert.architectures.bert import BertConfig
 from bert.data import examples
 from bert.data.examples import Encoded, ExampleSettings
-from bert.data.rows import Batch
 from bert.model import forward
 from bert.tokenizer.tokenizer import Tokenizer
+from bert.types import HostBatch
 
 
 class Devices(NamedTuple):
     """How a batch gets onto devices, and an array back."""
 
-    place: Callable[[Batch], Any] = lambda batch: batch
+    place: Callable[[HostBatch], Any] = lambda batch: batch
     fetch: Callable[[Any], np.ndarray] = np.asarray
 
 
@@ -96,7 +96,7 @@ def _outputs(
     settings: ExampleSettings,
     devices: Devices,
     wanted: tuple[str, ...],
-) -> Iterator[tuple[list[np.ndarray], np.ndarray, Batch]]:
+) -> Iterator[tuple[list[np.ndarray], np.ndarray, HostBatch]]:
     """For each batch the wanted outputs on the host, int64 [B, E]: which example each slot holds, and the batch."""
     bare = dataclasses.replace(encoded, of_example={}, of_token={})
     params, waiting = forward.by_layer(params, config), None
@@ -109,5 +109,5 @@ def _outputs(
         yield _fetched(devices, *waiting)
 
 
-def _fetched(devices: Devices, found: list[Any], index_BE: np.ndarray, batch: Batch):
+def _fetched(devices: Devices, found: list[Any], index_BE: np.ndarray, batch: HostBatch):
     return [devices.fetch(value) for value in found], index_BE, batch

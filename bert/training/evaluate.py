@@ -10,7 +10,8 @@ from jax.sharding import Mesh
 
 from bert.model.heads import Model
 from bert.training import sharding
-from bert.training.task import Batch, Task, with_counts
+from bert.training.task import Task, with_counts
+from bert.types import Batch
 
 Metrics = dict[str, float | None]  # by name; None where undefined
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from bert.architectures.bert import BertConfig
 from bert.model import losses
-from bert.model.blocks import Array
 from bert.model.heads import PretrainingHead
-from bert.training.task import Batch
+from bert.types import Batch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Pretraining:
         def one(name: str, nats: Array, hits: Array, weights: Array) -> dict[str, Array]:
             return {name: losses.weighted_sum(nats, weights), f"{name}_correct": losses.weighted_sum(hits, weights)}
 
-        sums = one("mlm", outputs["mlm_nats"], outputs["mlm_hits"], batch["masked_weights"])
+        sums = one("mlm", outputs["mlm_cross_entropy"], outputs["mlm_correct"], batch["masked_weights"])
         if self.pairs:
             logits_BE2, labels_BE = outputs["nsp_logits"], batch["next_sentence_labels"]
             hits_BE = (logits_BE2.argmax(-1) == labels_BE).astype(jnp.float32)
-            sums |= one("nsp", losses.label_nats(logits_BE2, labels_BE), hits_BE, batch["next_sentence_weights"])
+            sums |= one("nsp", losses.cross_entropy(logits_BE2, labels_BE), hits_BE, batch["next_sentence_weights"])
         return sums
 
     def metrics(self, totals: dict[str, float]) -> dict[str, float | None]:

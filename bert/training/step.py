@@ -13,13 +13,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax import Array
 from jax.sharding import Mesh
 
 from bert.model import losses
-from bert.model.blocks import Array
 from bert.model.heads import Model
 from bert.training import optim, sharding
-from bert.training.task import Batch, Task, with_counts
+from bert.training.task import Task, with_counts
+from bert.types import Batch
 
 
 @flax.struct.dataclass

@@ -4,15 +4,13 @@ The loop knows losses by name only. Each is a sum over the batch divided once by
 so that neither accumulation nor the number of devices changes a result; the count must come from the batch alone.
 """
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 import flax.linen as nn
+from jax import Array
 
 from bert.architectures.bert import BertConfig
-from bert.model.blocks import Array
-
-Batch = Mapping[str, Any]  # arrays by key; bert/data/batches.py lists the keys
+from bert.types import Batch
 
 
 class Task(Protocol):
@@ -23,11 +21,11 @@ class Task(Protocol):
         ...
 
     def counts(self, batch: Batch) -> dict[str, Array]:
-        """Loss name -> summed weight, float32 scalar. The total loss is the sum over names of nats / count."""
+        """Loss name -> summed weight, float32 scalar. The total loss is the sum over names of sum / count."""
         ...
 
     def sums(self, outputs: dict[str, Array], batch: Batch) -> dict[str, Array]:
-        """Loss name -> summed nats, and further sums that ``metrics`` reads.
+        """Loss name -> summed loss, and further sums that ``metrics`` reads.
 
         All are float32 scalars that add up over batches.
         """

@@ -25,7 +25,7 @@ from bert.training import arithmetic, evaluate, run_directory, sharding, trackin
 from bert.training.best import Best, Choice
 from bert.training.evaluate import Metrics
 from bert.training.step import Setup, TrainState, abstract_state, init_state, make_train_step
-from bert.training.task import Batch
+from bert.types import Batch
 
 if TYPE_CHECKING:
     from bert.training.checkpoint import Checkpoints

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from jax import Array
 from ml_collections import ConfigDict
 
 from bert.architectures.bert import BertConfig
@@ -17,7 +18,6 @@ from bert.data.examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
 from bert.extras import check_installed
 from bert.model import losses
-from bert.model.blocks import Array
 from bert.model.heads import SequenceHead
 from bert.prediction import classification, scores
 from bert.prediction.classification import ClassificationOptions
@@ -52,7 +52,11 @@ class Classification:
         return {"loss": batch["target_weights"].sum()}
 
     def sums(self, outputs: dict[str, Array], batch: Mapping[str, Any]) -> dict[str, Array]:
-        loss = {"class": losses.soft_nats, "classes": losses.binary_nats, "number": losses.squared_error}[self.kind]
+        loss = {
+            "class": losses.soft_cross_entropy,
+            "classes": losses.sigmoid_cross_entropy,
+            "number": losses.squared_error,
+        }[self.kind]
         values_BE = loss(outputs["sequence_logits"], batch["targets"])
         return {"loss": losses.weighted_sum(values_BE, batch["target_weights"])}
 

@@ -15,6 +15,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from absl import logging
+from jax import Array
 from ml_collections import ConfigDict
 
 from bert.architectures.bert import BertConfig
@@ -23,7 +24,6 @@ from bert.data.examples import Encoded, ExampleSettings, TrainingBatches
 from bert.data.passages import Passages
 from bert.errors import InputError
 from bert.model import losses
-from bert.model.blocks import Array
 from bert.model.heads import SpanHead
 from bert.prediction import questions, scores, squad
 from bert.prediction.scores import Devices
@@ -59,8 +59,8 @@ class StartAndEnd:
         slots = batch["cls_positions"].shape[1]
         own_BET = batch["example_ids"][:, None, :] == jnp.arange(1, slots + 1)[:, None]
         first_BE = batch["cls_positions"]
-        start_BE = losses.position_nats(outputs["start_logits"], own_BET, first_BE + batch["start"])
-        end_BE = losses.position_nats(outputs["end_logits"], own_BET, first_BE + batch["end"])
+        start_BE = losses.position_cross_entropy(outputs["start_logits"], own_BET, first_BE + batch["start"])
+        end_BE = losses.position_cross_entropy(outputs["end_logits"], own_BET, first_BE + batch["end"])
         return {"loss": losses.weighted_sum((start_BE + end_BE) / 2, batch["target_weights"])}
 
     def metrics(self, totals: dict[str, float]) -> Metrics:

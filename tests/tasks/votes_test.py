@@ -8,7 +8,7 @@ import pytest
 from ml_collections import ConfigDict
 
 from bert.errors import InputError
-from bert.model.losses import soft_nats
+from bert.model.losses import soft_cross_entropy
 from tasks import votes
 from tasks.votes import NONE, VoteSettings, check_names, settings_of
 
@@ -27,10 +27,10 @@ def test_two_of_three_say_b():
     soft, voted_K = target(tags)
     np.testing.assert_allclose(soft, [[2 / 3, 0, 1 / 3]], atol=1e-7)
     assert (soft.dtype, voted_K.tolist()) == (np.float32, [True])
-    assert float(soft_nats(logits_C, soft[0])) == pytest.approx(0.867563, abs=1e-6)
+    assert float(soft_cross_entropy(logits_C, soft[0])) == pytest.approx(0.867563, abs=1e-6)
     hard, _ = target(tags, how="majority")
     assert hard.tolist() == [[1, 0, 0]]
-    assert float(soft_nats(logits_C, hard[0])) == pytest.approx(0.405465, abs=1e-6)
+    assert float(soft_cross_entropy(logits_C, hard[0])) == pytest.approx(0.405465, abs=1e-6)
 
 
 @pytest.mark.parametrize("how", votes.CHOICES)

@@ -34,16 +34,16 @@ def test_every_way_of_running_the_blocks_gives_the_same(tiny, make_batch, exampl
 def test_reading_some_positions_equals_reading_all(tiny, make_batch, examples, assert_trees_close, way, layers):
     """Hidden states and the gradients of all parameters: packed, padded and empty rows, a position asked for twice."""
     batch = make_batch([examples[:3], examples[3:4], [], examples[4:6]], 32)
-    read_BP = np.array([[0, 12, 30, 12, 5]] * 4, np.int32)
+    positions_BP = np.array([[0, 12, 30, 12, 5]] * 4, np.int32)
     encoder = Encoder(dataclasses.replace(tiny.config, num_layers=layers, **way))
     blocks = jax.tree.map(lambda x: x[:layers], tiny.params["encoder"]["blocks"])
-    weights_BPD = np.random.default_rng(3).standard_normal((*read_BP.shape, 16), np.float32)
+    weights_BPD = np.random.default_rng(3).standard_normal((*positions_BP.shape, 16), np.float32)
 
     def weighed(params, some: bool):
-        given = {"read_BP": read_BP} if some else {}
+        given = {"positions_BP": positions_BP} if some else {}
         hidden = encoder.apply({"params": params}, batch, **given)
-        picked_BPD = hidden if some else pick(hidden, read_BP)
-        real_BP1 = np.take_along_axis(batch["example_ids"], read_BP, axis=1)[..., None] > 0
+        picked_BPD = hidden if some else pick(hidden, positions_BP)
+        real_BP1 = np.take_along_axis(batch["example_ids"], positions_BP, axis=1)[..., None] > 0
         return (jnp.where(real_BP1, picked_BPD, 0.0) * weights_BPD).sum(), picked_BPD
 
     both = jax.jit(lambda params: [jax.value_and_grad(weighed, has_aux=True)(params, some) for some in (True, False)])
@@ -53,8 +53,8 @@ def test_reading_some_positions_equals_reading_all(tiny, make_batch, examples, a
 def test_the_last_block_computes_what_is_read_alone(tiny, make_batch):
     """The products of the feed-forward part, unrolled: all 4 x 32 positions in the first block, 4 x 5 in the last."""
     encoder = Encoder(dataclasses.replace(tiny.config, layer_loop="unroll"))
-    read_BP = np.zeros((4, 5), np.int32)
-    run = jax.jit(lambda params: encoder.apply({"params": params}, make_batch([[]] * 4, 32), read_BP=read_BP))
+    positions_BP = np.zeros((4, 5), np.int32)
+    run = jax.jit(lambda params: encoder.apply({"params": params}, make_batch([[]] * 4, 32), positions_BP=positions_BP))
     program = run.lower(tiny.params["encoder"]).compile().as_text()
     wide = re.findall(r"= f32\[(\d+),32\]\S* dot\(", program)
     assert sorted(wide, key=int) == ["20", "128"]
@@ -95,7 +95,7 @@ def test_padding_changes_nothing(tiny, make_batch, examples, assert_trees_close)
 
 def _at_real_positions(outputs: dict, batch: dict) -> dict:
     """Hidden states of tokens, scores and costs of masked words, answers of labelled pairs: what is read, in order."""
-    read = {"hidden": "example_ids", "mlm_logits": "masked_weights", "mlm_nats": "masked_weights"}
+    read = {"hidden": "example_ids", "mlm_logits": "masked_weights", "mlm_cross_entropy": "masked_weights"}
     read |= {"nsp_logits": "next_sentence_weights"}
     return {name: np.asarray(outputs[name])[batch[where] > 0] for name, where in read.items()}
 

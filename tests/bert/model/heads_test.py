@@ -31,10 +31,10 @@ def test_what_words_cost_agrees_with_their_scores(tiny, make_batch, examples):
     first = tiny.outputs(batch)
     batch["masked_ids"][0, 0] = first["mlm_logits"][0, 0].argmax()
     outputs = tiny.outputs(batch)
-    nats_BP = losses.label_nats(outputs["mlm_logits"], batch["masked_ids"])
-    np.testing.assert_allclose(outputs["mlm_nats"], nats_BP, rtol=0, atol=1e-5)
-    np.testing.assert_array_equal(outputs["mlm_hits"], outputs["mlm_logits"].argmax(-1) == batch["masked_ids"])
-    assert outputs["mlm_hits"][0, 0] == 1
+    loss_BP = losses.cross_entropy(outputs["mlm_logits"], batch["masked_ids"])
+    np.testing.assert_allclose(outputs["mlm_cross_entropy"], loss_BP, rtol=0, atol=1e-5)
+    np.testing.assert_array_equal(outputs["mlm_correct"], outputs["mlm_logits"].argmax(-1) == batch["masked_ids"])
+    assert outputs["mlm_correct"][0, 0] == 1
 
 
 def test_the_token_table_is_shared(tiny, make_batch, examples):
@@ -92,7 +92,7 @@ def test_without_next_sentence(tiny, make_batch, examples):
     assert set(jax.eval_shape(model.init, jax.random.key(0), batch)["params"]["head"]) == {"mlm"}
     params = {"encoder": tiny.params["encoder"], "head": {"mlm": tiny.params["head"]["mlm"]}}
     outputs = jax.jit(model.apply)({"params": params}, batch)
-    assert set(outputs) == {"mlm_logits", "mlm_nats", "mlm_hits"}
+    assert set(outputs) == {"mlm_logits", "mlm_cross_entropy", "mlm_correct"}
     np.testing.assert_allclose(outputs["mlm_logits"], tiny.outputs(batch)["mlm_logits"], rtol=0, atol=1e-5)
 
 
@@ -104,7 +104,7 @@ def test_outputs_are_float32(tiny, make_batch, examples, dtype):
     for biased in (params["head"]["mlm"], params["head"]["pooler"], params["head"]["next_sentence"]):
         biased["bias"] *= 0
     outputs = dataclasses.replace(tiny, params=params).outputs(make_batch([[e] for e in examples[:4]], 16), dtype=dtype)
-    for name in ("mlm_logits", "mlm_nats", "pooled_output", "nsp_logits"):
+    for name in ("mlm_logits", "mlm_cross_entropy", "pooled_output", "nsp_logits"):
         assert outputs[name].dtype == jnp.float32, name
         assert (outputs[name] != outputs[name].astype("bfloat16").astype("float32")).mean() > 0.9, name
 

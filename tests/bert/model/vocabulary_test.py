@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from bert.model import losses
-from bert.model.vocabulary import logits, nats_and_hits
+from bert.model.vocabulary import cross_entropy_and_correct, logits
 
 WORDS = 200  # in bfloat16 filled up to 256
 POSITIONS = (2, 5)
-compiled = jax.jit(nats_and_hits, static_argnums=4)
+compiled = jax.jit(cross_entropy_and_correct, static_argnums=4)
 
 
 def arrays() -> tuple:
@@ -25,18 +25,18 @@ def arrays() -> tuple:
 
 def plain(x, table_VD, bias_V, labels, dtype):
     scores_V = logits(x, table_VD, bias_V, dtype)
-    return losses.label_nats(scores_V, labels), (scores_V.argmax(-1) == labels).astype(jnp.float32)
+    return losses.cross_entropy(scores_V, labels), (scores_V.argmax(-1) == labels).astype(jnp.float32)
 
 
 def value_and_gradients(function, dtype: str, arguments, labels, weights) -> dict[str, np.ndarray]:
-    """Nats, hits, and gradients of the weighted sum of nats."""
+    """Losses, hits, and gradients of the weighted sum of losses."""
 
     def total(arguments, labels):
-        nats, hits = function(*arguments, labels, dtype)
-        return losses.weighted_sum(nats, weights), (nats, hits)
+        loss, correct = function(*arguments, labels, dtype)
+        return losses.weighted_sum(loss, weights), (loss, correct)
 
     gradients, outputs = jax.jit(jax.grad(total, has_aux=True))(arguments, labels)
-    found = dict(zip(("nats", "hits", "x", "table", "bias"), (*outputs, *gradients), strict=True))
+    found = dict(zip(("loss", "correct", "x", "table", "bias"), (*outputs, *gradients), strict=True))
     assert all(x.dtype == jnp.float32 for x in found.values())
     return {name: np.asarray(x) for name, x in found.items()}
 
@@ -44,21 +44,21 @@ def value_and_gradients(function, dtype: str, arguments, labels, weights) -> dic
 @pytest.fixture(scope="module")
 def want() -> dict[str, np.ndarray]:
     found = value_and_gradients(plain, "float32", *arrays())
-    assert 0 < found["hits"].sum() < found["hits"].size
+    assert 0 < found["correct"].sum() < found["correct"].size
     return found
 
 
 def test_float32_equals_the_plain_loss(form, want):
-    """Nats, hits and the gradients of hidden states, table and bias."""
-    got = value_and_gradients(nats_and_hits, "float32", *arrays())
+    """Losses, correct and the gradients of hidden states, table and bias."""
+    got = value_and_gradients(cross_entropy_and_correct, "float32", *arrays())
     for name in want:
         np.testing.assert_allclose(got[name], want[name], rtol=0, atol=1e-5, err_msg=name)
 
 
 def test_bfloat16_is_close_to_the_plain_loss(form, want):
     """Scores of up to 8 in bfloat16 are up to 1/64 off, operands of products 1/256 of themselves."""
-    got = value_and_gradients(nats_and_hits, "bfloat16", *arrays())
-    np.testing.assert_allclose(got["nats"], want["nats"], rtol=0, atol=1 / 64)
+    got = value_and_gradients(cross_entropy_and_correct, "bfloat16", *arrays())
+    np.testing.assert_allclose(got["loss"], want["loss"], rtol=0, atol=1 / 64)
     for name in ("x", "table", "bias"):
         np.testing.assert_allclose(got[name], want[name], rtol=0, atol=np.abs(want[name]).max() / 64, err_msg=name)
 
@@ -67,9 +67,9 @@ def test_entries_that_fill_the_last_tile_get_nothing():
     """In bfloat16 the probabilities of the 200 words still sum to 1, and their gradients to 0."""
     (x, table, bias), _, _ = arrays()
     same, words = np.broadcast_to(x[0, 0], (WORDS, 16)), np.arange(WORDS)
-    nats, _ = compiled(same, table, bias, words, "bfloat16")
-    assert float(jnp.exp(-nats).sum()) == pytest.approx(1.0, abs=1e-5)
-    gradient = value_and_gradients(nats_and_hits, "bfloat16", *arrays())["bias"]
+    loss, _ = compiled(same, table, bias, words, "bfloat16")
+    assert float(jnp.exp(-loss).sum()) == pytest.approx(1.0, abs=1e-5)
+    gradient = value_and_gradients(cross_entropy_and_correct, "bfloat16", *arrays())["bias"]
     assert abs(gradient.sum()) < 2**-8 * np.abs(gradient).sum()
 
 
@@ -80,10 +80,10 @@ def test_labels_out_of_range_cost_nan(dtype):
     wrong = [-100, -1, WORDS, 255, 256]
     labels[1] = wrong
     bias[[0, -1]] = 100  # words next to those labels, and the best ones
-    nats, hits = compiled(x, table, bias, labels, dtype)
-    assert np.isnan(nats[1]).all()
-    np.testing.assert_array_equal(hits[1], 0)
-    assert np.isfinite(nats[0]).all()
+    loss, correct = compiled(x, table, bias, labels, dtype)
+    assert np.isnan(loss[1]).all()
+    np.testing.assert_array_equal(correct[1], 0)
+    assert np.isfinite(loss[0]).all()
 
 
 def test_words_that_score_alike_are_all_hits():
@@ -97,13 +97,13 @@ def test_words_that_score_alike_are_all_hits():
 def test_slots_without_weight_have_no_gradient(dtype):
     """Masked slots that are empty: a gradient of exactly 0, and whatever label stands there changes no bit."""
     arguments, labels, weights = arrays()
-    found = value_and_gradients(nats_and_hits, dtype, arguments, labels, weights)
+    found = value_and_gradients(cross_entropy_and_correct, dtype, arguments, labels, weights)
     np.testing.assert_array_equal(found["x"][:, -1], 0)
     assert np.abs(found["x"][:, :-1]).max(-1).min() > 0
     labels[:, -1] = [-100, WORDS]
-    other = value_and_gradients(nats_and_hits, dtype, arguments, labels, weights)
+    other = value_and_gradients(cross_entropy_and_correct, dtype, arguments, labels, weights)
     for name in ("x", "table", "bias"):
         np.testing.assert_array_equal(found[name], other[name], err_msg=name)
-    nothing = value_and_gradients(nats_and_hits, dtype, arguments, labels, np.zeros_like(weights))
+    nothing = value_and_gradients(cross_entropy_and_correct, dtype, arguments, labels, np.zeros_like(weights))
     for name in ("x", "table", "bias"):
         np.testing.assert_array_equal(nothing[name], 0, err_msg=name)

@@ -40,8 +40,8 @@ def test_metrics_divide_the_totals_once():
 def test_sums_weigh_what_each_word_and_pair_costs():
     """Costs and hits come from the head; slots of weight 0 add nothing, whatever they cost; pairs by their logits."""
     outputs = {
-        "mlm_nats": np.array([[1.0, 2.0, np.nan]]),
-        "mlm_hits": np.array([[1.0, 0.0, 1.0]]),
+        "mlm_cross_entropy": np.array([[1.0, 2.0, np.nan]]),
+        "mlm_correct": np.array([[1.0, 0.0, 1.0]]),
         "nsp_logits": np.array([[[0.0, 0.0], [0.0, 20.0], [20.0, 0.0]]]),
     }
     batch = {
