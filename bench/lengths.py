@@ -7,7 +7,7 @@ import numpy as np
 
 from bench.texts import COUNTS, LONGEST
 from bert.prediction import classification
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.backends import load_tokenizer
 from tasks.classification import glue
 
 _COLUMNS = {"sst2": ("sentence",), "mrpc": ("sentence1", "sentence2")}
@@ -19,7 +19,7 @@ def count(folder: str, vocabulary: str, out: pathlib.Path) -> dict[str, pathlib.
     Args:
       folder: contains the folders of the tasks. vocabulary: a model directory. out: folder for the files.
     """
-    tokenizer = Tokenizer.load(vocabulary)
+    tokenizer = load_tokenizer(vocabulary)
     out.mkdir(parents=True, exist_ok=True)
     files = {}
     for name in COUNTS:

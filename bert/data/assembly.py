@@ -3,55 +3,54 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bert.data import masking
-from bert.data.pairs import NO_LABEL, Examples
+from bert.data.pairs import NO_LABEL, ExampleRanges
 from bert.data.settings import BatchSettings
-from bert.store import ranges
-
-if TYPE_CHECKING:
-    from bert.store.reader import Store
+from bert.store.reader import Store, range_positions
+from bert.tokenizer.tokenizer import Template, Tokenizer
+from bert.types import HostBatch
 
 
 @dataclasses.dataclass(frozen=True)
-class Layout:
-    """Where N examples stand in R rows; arrays are int64 [N], row by row.
+class RowLayout:
+    """Where N examples stand in R rows; arrays are int64 [N], row by row."""
 
-    nth: number in its row, from 0.  base: place of its [CLS] in the flattened rows.
-    a, b: tokens of its segments.    length: with [CLS] and [SEP].    pad: empty places between it and the next example.
-    """
-
-    nth: np.ndarray
-    base: np.ndarray
-    a: np.ndarray
+    nth: np.ndarray  # number in its row, from 0
+    base: np.ndarray  # place of its first token in the flattened rows
+    a: np.ndarray  # tokens of segment A, without special ones
     b: np.ndarray
-    length: np.ndarray
-    pad: np.ndarray
+    length: np.ndarray  # tokens with the special ones
+    pad: np.ndarray  # empty places between it and the next example
 
 
-def lay_out(examples: Examples, chosen_N: np.ndarray, in_row_R: np.ndarray, width: int) -> Layout:
+def lay_out(examples: ExampleRanges, chosen_N: np.ndarray, in_row_R: np.ndarray, width: int) -> RowLayout:
     """The layout of examples `chosen_N` in rows of `width` tokens, `in_row_R` int [R] (at least 1) in each."""
     a_N, b_N = examples.a_length[chosen_N].astype(np.int64), examples.b_length[chosen_N].astype(np.int64)
-    length_N = a_N + b_N + (b_N > 0) + 2
+    length_N = a_N + b_N + examples.template.special_counts(b_N)
     first_R = np.cumsum(in_row_R) - in_row_R  # first example of the row
     before_N = np.cumsum(length_N) - length_N
     base_N = before_N + np.repeat(np.arange(len(in_row_R)) * width - before_N[first_R], in_row_R)
     pad_N = np.diff(base_N, append=len(in_row_R) * width) - length_N
-    return Layout(np.arange(len(a_N)) - np.repeat(first_R, in_row_R), base_N, a_N, b_N, length_N, pad_N)
+    return RowLayout(np.arange(len(a_N)) - np.repeat(first_R, in_row_R), base_N, a_N, b_N, length_N, pad_N)
 
 
 def build(
-    store: Store, settings: BatchSettings, examples: Examples, chosen_N: np.ndarray, in_row_R: np.ndarray, epoch: int
-) -> dict[str, np.ndarray]:
+    store: Store,
+    settings: BatchSettings,
+    examples: ExampleRanges,
+    chosen_N: np.ndarray,
+    in_row_R: np.ndarray,
+    epoch: int,
+) -> HostBatch:
     """R rows with the examples `chosen_N` int [N] of an epoch, `in_row_R` int [R] (at least 1) in each."""
     batch = empty(len(in_row_R), settings, store.tokenizer.pad_id)
     if not len(in_row_R):
         return batch
     at = lay_out(examples, chosen_N, in_row_R, settings.max_length)
-    _write_structure(batch, at)
+    _write_structure(batch, at, examples.template)
     words_BT = _write_tokens(batch, store, examples, chosen_N, at, settings.whole_words)
 
     is_example = np.arange(settings.examples_in_row) < np.asarray(in_row_R)[:, None]
@@ -65,7 +64,7 @@ def build(
     return batch
 
 
-def empty(num_rows: int, settings: BatchSettings, pad_id: int) -> dict[str, np.ndarray]:
+def empty(num_rows: int, settings: BatchSettings, pad_id: int) -> HostBatch:
     """A batch of rows without examples."""
     wide, few = (num_rows, settings.max_length), (num_rows, settings.examples_in_row)
     masks = (num_rows, settings.masks_in_row)
@@ -83,7 +82,7 @@ def empty(num_rows: int, settings: BatchSettings, pad_id: int) -> dict[str, np.n
     }
 
 
-def _write_structure(batch: dict[str, np.ndarray], at: Layout) -> None:
+def _write_structure(batch: HostBatch, at: RowLayout, template: Template) -> None:
     """Fills type_ids, position_ids and example_ids."""
     zero_N = np.zeros_like(at.nth)
     runs = np.stack([at.length, at.pad], axis=1).reshape(-1)
@@ -92,22 +91,33 @@ def _write_structure(batch: dict[str, np.ndarray], at: Layout) -> None:
     position_ids = batch["position_ids"].reshape(-1)
     position_ids[:] = np.arange(len(position_ids)) - np.repeat(at.base, at.length + at.pad)
     position_ids *= example_ids > 0
-    of_b = np.where(at.b > 0, at.b + 1, 0)
+    of_b = np.where(at.b > 0, at.b + len(template.after), 0)
     runs = np.stack([at.length - of_b, of_b, at.pad], axis=1).reshape(-1)
-    batch["type_ids"].reshape(-1)[:] = np.repeat(np.tile(np.array([0, 1, 0], np.int32), len(at.nth)), runs)
+    types = np.array([0, template.type_of_b, 0], np.int32)
+    batch["type_ids"].reshape(-1)[:] = np.repeat(np.tile(types, len(at.nth)), runs)
 
 
-def _write_tokens(batch, store: Store, examples: Examples, chosen_N, at: Layout, whole_words: bool):
-    """Fills token_ids; gives what `masking.choose` wants to know about words, uint8 [R, T], or None."""
+def _write_tokens(
+    batch: HostBatch, store: Store, examples: ExampleRanges, chosen_N: np.ndarray, at: RowLayout, whole_words: bool
+) -> np.ndarray | None:
+    """Fills token_ids. Returns the `words_BT` of `masking.choose`, or None."""
+    template = examples.template
+    place_of_a = at.base + len(template.before)
+    end_of_a = place_of_a + at.a
+    token_ids = batch["token_ids"].reshape(-1)
+    for special, place_N in (
+        (template.before, at.base),
+        (template.between, end_of_a[at.b > 0]),
+        (template.after, at.base + at.length - len(template.after)),
+    ):
+        for offset, token in enumerate(special):
+            token_ids[place_N + offset] = token
     length_S = np.stack([at.a, at.b], axis=1).reshape(-1)  # segments A, B, A, B, ...
     start_S = np.stack([examples.a_start[chosen_N], examples.b_start[chosen_N]], axis=1).reshape(-1)
-    place_S = np.stack([at.base + 1, at.base + at.a + 2], axis=1).reshape(-1)
+    place_S = np.stack([place_of_a, end_of_a + len(template.between)], axis=1).reshape(-1)
     used = length_S > 0
     length_S, start_S, place_S = length_S[used], start_S[used], place_S[used]
-    token_ids = batch["token_ids"].reshape(-1)
-    token_ids[at.base] = store.tokenizer.cls_id
-    token_ids[place_S + length_S] = store.tokenizer.sep_id
-    place_T = ranges.positions(place_S, length_S)
+    place_T = range_positions(place_S, length_S)
     token_ids[place_T] = store.read(start_S, length_S)
     if not whole_words:
         return None
@@ -117,7 +127,14 @@ def _write_tokens(batch, store: Store, examples: Examples, chosen_N, at: Layout,
     return words
 
 
-def _write_masks(batch, tokenizer, settings: BatchSettings, at: Layout, key_N, words_BT) -> None:
+def _write_masks(
+    batch: HostBatch,
+    tokenizer: Tokenizer,
+    settings: BatchSettings,
+    at: RowLayout,
+    key_N: np.ndarray,
+    words_BT: np.ndarray | None,
+) -> None:
     """Fills masked_*, and replaces tokens in token_ids."""
     maskable_V = np.ones(tokenizer.vocab_size, bool)
     maskable_V[list(tokenizer.special_ids)] = False

@@ -32,16 +32,13 @@ import bisect
 import dataclasses
 import threading
 from concurrent import futures
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bert.data import assembly, packing, pairs
 from bert.data.settings import BatchSettings
 from bert.errors import InputError
-
-if TYPE_CHECKING:
-    from bert.store.reader import Store
+from bert.store.reader import Store
 
 __all__ = ["BatchSettings", "Batches", "EpochReport", "EvaluationBatches"]
 

@@ -7,14 +7,9 @@ places of the flattened rows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from bert.store import ranges
-
-if TYPE_CHECKING:
-    from bert.store.reader import Store
+from bert.store.reader import Store, range_positions
 
 # SplitMix64 (Steele, Lea, Flood 2014): weyl increment and the two multipliers of the finaliser
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
@@ -99,7 +94,7 @@ def choose(
     rank_BT.sort(axis=1)
     row_N, before_N = base_N // width, np.cumsum(maskable_N) - maskable_N
     first_N = np.arange(len(nth_N)) - nth_N
-    nearest = rank_X[ranges.positions(row_N * width + before_N - before_N[first_N], wanted_N)]
+    nearest = rank_X[range_positions(row_N * width + before_N - before_N[first_N], wanted_N)]
     chosen_X = np.zeros(rows * width, bool)
     chosen_X[np.repeat(row_N * width, wanted_N) + (nearest & _COLUMN).astype(np.int64)] = True
     place_M = np.flatnonzero(chosen_X)
@@ -141,7 +136,7 @@ def _choose_words(rank_BT, row_N, nth_N, maskable_BT, wanted_N, words_BT) -> tup
         room_N -= np.bincount(example[inside], size[inside], len(room_N)).astype(np.int64)
         word, example = word[~inside], example[~inside]
     chosen_W = np.sort(np.concatenate(taken))
-    return ranges.positions(start_W[chosen_W], size_W[chosen_W]), np.repeat(start_W[chosen_W], size_W[chosen_W])
+    return range_positions(start_W[chosen_W], size_W[chosen_W]), np.repeat(start_W[chosen_W], size_W[chosen_W])
 
 
 def replace(

@@ -15,7 +15,7 @@ import numpy as np
 
 
 @dataclasses.dataclass(frozen=True)
-class Rows:
+class PackedRows:
     """Row r holds the examples `order[row_starts[r]:row_starts[r + 1]]`, in this order.
 
     row_starts: int64 [R + 1]; order: int32 [N], each example once.
@@ -28,7 +28,7 @@ class Rows:
         return len(self.row_starts) - 1
 
 
-def pack(length_N: np.ndarray, *, capacity: int, max_examples: int, seed: int | Sequence[int]) -> Rows:
+def pack(length_N: np.ndarray, *, capacity: int, max_examples: int, seed: int | Sequence[int]) -> PackedRows:
     """Rows of at most `max_examples` examples whose lengths sum to at most `capacity`, in random order.
 
     Args:
@@ -43,7 +43,7 @@ def pack(length_N: np.ndarray, *, capacity: int, max_examples: int, seed: int | 
     rng = np.random.default_rng(seed)
     shuffled_N = rng.permutation(len(length_N)).astype(np.int32)
     if max_examples == 1:
-        return Rows(np.arange(len(length_N) + 1), shuffled_N)
+        return PackedRows(np.arange(len(length_N) + 1), shuffled_N)
     # uint16 sorts by radix, 8 times faster than int64
     small_N = length_N.astype(np.uint16 if capacity < 1 << 16 else np.int64)
     by_length_N = shuffled_N[np.argsort(small_N[shuffled_N], kind="stable")]
@@ -60,17 +60,17 @@ def pack(length_N: np.ndarray, *, capacity: int, max_examples: int, seed: int | 
         blocks.append(block.reshape(-1))
         sizes.append(np.full(count, len(lengths)))
     if not blocks:
-        return Rows(np.zeros(1, np.int64), shuffled_N)
+        return PackedRows(np.zeros(1, np.int64), shuffled_N)
     return _shuffle(np.concatenate(blocks), np.concatenate(sizes), rng)
 
 
-def _shuffle(order_N: np.ndarray, size_R: np.ndarray, rng: np.random.Generator) -> Rows:
+def _shuffle(order_N: np.ndarray, size_R: np.ndarray, rng: np.random.Generator) -> PackedRows:
     """The same rows in random order."""
     permutation_R = rng.permutation(len(size_R))
     old_start_R = (np.cumsum(size_R) - size_R)[permutation_R]
     size_R = size_R[permutation_R]
     row_starts = np.concatenate([[0], np.cumsum(size_R)])
-    return Rows(row_starts, order_N[np.arange(len(order_N)) + np.repeat(old_start_R - row_starts[:-1], size_R)])
+    return PackedRows(row_starts, order_N[np.arange(len(order_N)) + np.repeat(old_start_R - row_starts[:-1], size_R)])
 
 
 def plan_packs(count_by_length: np.ndarray, max_examples: int) -> list[tuple[tuple[int, ...], int]]:

@@ -16,15 +16,14 @@ random, nor swapped. Where this or the number of documents leaves one class alon
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from bert.data.repeats import COMPARED, follows_elsewhere
 from bert.errors import InputError
-
-if TYPE_CHECKING:
-    from bert.store.reader import Store
+from bert.store.reader import Store
+from bert.tokenizer.tokenizer import Template
 
 Objective = Literal["nsp", "sop", "none"]
 OBJECTIVES = ("nsp", "sop", "none")
@@ -81,19 +80,16 @@ class PairCounts:
 
 
 @dataclasses.dataclass(frozen=True)
-class Examples:
-    """N examples as ranges of the store's global token positions.
+class ExampleRanges:
+    """N examples as ranges of positions in the store."""
 
-    a_start int64, a_length int32 (at least 1), b_start int64, b_length int32 (0: one segment), label int8 (a place in
-    CLASS_NAMES, or NO_LABEL), all [N].
-    """
-
-    a_start: np.ndarray
-    a_length: np.ndarray
-    b_start: np.ndarray
-    b_length: np.ndarray
-    label: np.ndarray
+    a_start: np.ndarray  # int64 [N]
+    a_length: np.ndarray  # int32 [N], at least 1
+    b_start: np.ndarray  # int64 [N]
+    b_length: np.ndarray  # int32 [N]; 0: one segment
+    label: np.ndarray  # int8 [N], a place in CLASS_NAMES, or NO_LABEL
     counts: PairCounts
+    template: Template  # special tokens around the segments
 
     def __len__(self) -> int:
         return len(self.a_start)
@@ -105,18 +101,13 @@ class Examples:
 
     @property
     def lengths(self) -> np.ndarray:
-        """int32 [N], tokens with [CLS] and one [SEP] a segment."""
-        return self.a_length + self.b_length + (self.b_length > 0) + np.int32(2)
-
-
-def room_for_tokens(max_length: int, objective: Objective) -> int:
-    """Tokens of text in the longest example: the rest is [CLS] and one [SEP] a segment."""
-    return max_length - (2 if objective == "none" else 3)
+        """int32 [N], tokens with the special ones."""
+        return self.tokens + self.template.special_counts(self.b_length)
 
 
 def plan_epoch(
     store: Store, *, max_length: int, objective: Objective, seed: int, epoch: int, short_probability: float = 0.1
-) -> Examples:
+) -> ExampleRanges:
     """The examples of an epoch, in the order of the text; a function of the arguments alone.
 
     Memory: at most 150 bytes an example while planning, 25 afterwards; the tokens themselves stay on disk.
@@ -127,7 +118,8 @@ def plan_epoch(
         "none" (one segment an example, no labels).
       short_probability: share of the examples that are made shorter than the room, BERT's `short_seq_prob`.
     """
-    room = room_for_tokens(max_length, objective)
+    template = store.tokenizer.template
+    room = max_length - template.special_tokens(pair=objective != "none")
     chunks, one_sentence = [], 0
     for number, shard in enumerate(store.shards):
         rng = np.random.default_rng((seed, epoch, 0, number))
@@ -162,7 +154,7 @@ def plan_epoch(
     true, other = (int(np.count_nonzero(label_N == label)) for label in (IS_NEXT, RANDOM))
     counts = PairCounts(objective, int(documents[-1]), one_sentence, len(label_N), true, other)
     a_start, a_length, b_start, b_length = parts
-    return Examples(a_start, a_length, b_start, b_length, label_N, counts)
+    return ExampleRanges(a_start, a_length, b_start, b_length, label_N, counts, template)
 
 
 def _about(x: float, rng: np.random.Generator) -> int:

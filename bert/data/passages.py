@@ -49,7 +49,7 @@ class Passages:
 def cut(
     pieces_N: Sequence[Sequence[int]],
     before_N: Sequence[Sequence[int]],
-    sep_id: int,
+    after: Sequence[int],
     *,
     max_length: int,
     step: int,
@@ -59,18 +59,19 @@ def cut(
 
     Args:
       pieces_N: token ids of each text.
-      before_N: what stands before a text's pieces in each of its windows: [CLS], or [CLS] question [SEP].
-      max_length: tokens of a window at most, with those before and [SEP].
+      before_N: tokens before a text's pieces in each of its windows: [CLS], or [CLS] question [SEP].
+      after: tokens after the pieces of each window: [SEP].
+      max_length: tokens of a window at most, with those before and after.
       step: see `windows.windows`.
       pair: whether the pieces are segment B.
     """
     examples: list[tuple[Sequence[int], int]] = []
     text_W, bounds_W2, places_W, place_K, position = [], [], [], [], 0
     for n, (pieces, before) in enumerate(zip(pieces_N, before_N, strict=True)):
-        spans = windows.windows(len(pieces), max_length - len(before) - 1, step)
+        spans = windows.windows(len(pieces), max_length - len(before) - len(after), step)
         places = []
         for first, stop in spans:
-            ids = [*before, *pieces[first:stop], sep_id]
+            ids = [*before, *pieces[first:stop], *after]
             examples.append((ids, len(before) if pair else len(ids)))
             places.append(position + len(before))
             position += len(ids)

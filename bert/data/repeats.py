@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from bert.store.reader import Shard, Store
+from bert.store.reader import Shard, Store
 
 # Tokens before and behind a boundary that are compared; of shorter segments all are, and at least the whole sentence.
 COMPARED = (32, 8)

@@ -81,7 +81,7 @@ def save_model_directory(
         if tokenizer:
             # Never a longest input beyond the positions: other programs would cut texts to it, and read past the table.
             longest = min(tokenizer.model_max_length, config.max_position_embeddings)
-            Tokenizer(tokenizer.vocab, tokenizer.settings, longest).save(aside)
+            tokenizer.save(aside, model_max_length=longest)
     return pathlib.Path(directory)
 
 

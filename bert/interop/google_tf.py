@@ -24,6 +24,7 @@ from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_
 from bert.interop.names import bert
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.tokenizer.tokenizer_files import GOOGLE_MAX_WORD_CHARS
+from bert.tokenizer.wordpiece import WordPiece
 
 CONFIG_FILE, VOCABULARY, CHECKPOINT, STATE = "bert_config.json", "vocab.txt", "bert_model.ckpt", "checkpoint"
 _SUFFIX = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")  # of the files of one checkpoint, after its prefix
@@ -116,7 +117,7 @@ def _read_tokenizer(folder: pathlib.Path, config: BertConfig, report: LoadReport
         logging.info("%s: no %s; only token ids can be given to this model", folder, VOCABULARY)
         return None
     longest = config.max_position_embeddings
-    tokenizer = Tokenizer.from_vocab(
+    tokenizer = WordPiece.from_vocab(
         folder / VOCABULARY, max_word_chars=GOOGLE_MAX_WORD_CHARS, model_max_length=longest
     )
     check_vocabulary(tokenizer, config, folder, report)

@@ -21,6 +21,7 @@ from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_config
 from bert.interop.programs import PROGRAMS
 from bert.tokenizer import tokenizer_files
+from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
 
 CONFIG_FILE = "config.json"
@@ -110,7 +111,7 @@ def _read_tokenizer(folder: pathlib.Path, config: BertConfig, report: LoadReport
     if not any(os.path.lexists(folder / name) for name in TOKENIZER_FILES[:2]):
         logging.info("%s: neither tokenizer.json nor vocab.txt; only token ids can be given to this model", folder)
         return None
-    tokenizer = Tokenizer.load(folder)
+    tokenizer = load_tokenizer(folder)
     check_vocabulary(tokenizer, config, folder, report)
     return tokenizer
 

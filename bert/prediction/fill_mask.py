@@ -62,9 +62,6 @@ class FilledMasks:
         best_P = allowed[np.argmax(self.logits_PV[:, allowed], axis=-1)]
         done, filled = 0, ""
         for (start, end), best in zip(self.offsets, best_P, strict=True):
-            piece = self.tokenizer.vocab[best]
-            filled += self.text[done:start] + (
-                piece.removeprefix(self.tokenizer.settings.prefix) if self.tokenizer.continues_word_V[best] else piece
-            )
+            filled += self.text[done:start] + self.tokenizer.piece_text(best)
             done = end
         return filled + self.text[done:]

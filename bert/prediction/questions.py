@@ -60,10 +60,12 @@ def windows_of(asked: Sequence[Query], tokenizer: Tokenizer, settings: WindowSet
             "%d of %d questions are longer than max_question, %d tokens, and were cut (first %s)",
             *(len(long), len(asked), settings.max_question, long[0]),
         )
-    before = [[tokenizer.cls_id, *ids[: settings.max_question], tokenizer.sep_id] for ids in questions]
-    lengths = [len(ids) - 2 for ids in before]
+    template = tokenizer.template
+    questions = [ids[: settings.max_question] for ids in questions]
+    before = [[*template.before, *ids, *template.between] for ids in questions]
+    lengths = list(map(len, questions))
     longest = max(lengths, default=0)
-    room = settings.max_length - longest - 3
+    room = settings.max_length - longest - template.special_tokens(pair=True)
     if lengths and room < settings.window_step:
         raise InputError(
             f"{asked[lengths.index(longest)].name}: its question of {longest} tokens leaves room for {max(room, 0)} of "
@@ -76,8 +78,8 @@ def windows_of(asked: Sequence[Query], tokenizer: Tokenizer, settings: WindowSet
         contexts[text] = (encoding.ids, Pieces(encoding.offsets, text))
     found = [contexts[one.context] for one in asked]
     cut = passages.cut(
-        [ids for ids, _ in found], before, tokenizer.sep_id,
-        max_length=settings.max_length, step=settings.window_step, pair=True,
+        [ids for ids, _ in found], before, template.after,
+        max_length=settings.max_length, step=settings.window_step, pair=bool(template.type_of_b),
     )  # fmt: skip
     return cut, [pieces for _, pieces in found]
 

@@ -91,9 +91,10 @@ def windows_of(words_N: Sequence[Sequence[str]], tokenizer: Tokenizer, options: 
     starts = np.concatenate([[0], np.cumsum([len(words) for words in words_N])]).astype(np.int64)
     first_K = np.concatenate([[0], np.cumsum([len(ids) for ids in ids_K])]).astype(np.int64)
     joined = [[i for ids in ids_K[a:b] for i in ids] for a, b in itertools.pairwise(starts)]
-    before = [[tokenizer.cls_id]] * len(joined)
+    template = tokenizer.template
+    before = [template.before] * len(joined)
     cut = passages.cut(
-        joined, before, tokenizer.sep_id, max_length=options.max_length, step=options.window_step, pair=False
+        joined, before, template.after, max_length=options.max_length, step=options.window_step, pair=False
     )
     return Sentences(cut, first_K[:-1], starts)
 

@@ -1,7 +1,7 @@
 """Corpus -> prepared folder (reader.py), as a stream: read, drop duplicates, hold out, split, tokenize, write.
 
 One process reads and writes, several split and tokenize; the bytes written do not depend on their number. With a given
-vocabulary they are the same in every run. A learnt one may differ in a few pieces from run to run (`Tokenizer.train`),
+vocabulary they are the same in every run. A learnt one may differ in a few pieces from run to run (`WordPiece.train`),
 and the bytes with it.
 """
 
@@ -17,15 +17,15 @@ from bert.corpus import pool
 from bert.corpus.corpus import Corpus
 from bert.errors import InputError
 from bert.store.prepare_report import Report, group_sources, remarks_on_lines
-from bert.store.prepare_settings import PrepareSettings, given_tokenizer
+from bert.store.prepare_settings import PrepareSettings
 from bert.store.prepared_folder import is_finished, learnt_tokenizer, replacing, report_of, settle
 from bert.store.reader import SPLITS
 from bert.store.text_hashes import SeenDigests, fraction
 from bert.store.tokenize_sections import start_tokenizing, tokenize_sections
 from bert.store.writer import StoreWriter, finish
 from bert.tokenizer import letter_case
+from bert.tokenizer.backends import MAX_WORD_CHARS, load_tokenizer, open_vocabulary, train_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
-from bert.tokenizer.wordpiece import MAX_WORD_CHARS
 
 TASK_BYTES = 1 << 19  # text handed to a worker at once
 
@@ -66,18 +66,19 @@ def prepare(
     """
     folder = pathlib.Path(os.path.realpath(out))
     corpus = Corpus(settings.corpus, settings.reading(), workers=workers)
-    given = given_tokenizer(settings) if settings.vocab else None
-    longest = given.settings.max_word_chars if given else settings.max_word_chars or MAX_WORD_CHARS
+    rules = {name: getattr(settings, name) for name in ("lower_case", "strip_accents", "max_word_chars")}
+    given = open_vocabulary(settings.vocab, **rules) if settings.vocab else None
+    longest = given.max_word_chars if given else settings.max_word_chars or MAX_WORD_CHARS
     settings = dataclasses.replace(settings, max_word_chars=longest)  # what the folder notes
     noted = _writable(dataclasses.asdict(settings) | {"texts": corpus.signature()})
     settle(folder)
     if is_finished(folder, noted, given, overwrite):
-        return Prepared(pathlib.Path(out), Tokenizer.load(folder), report_of(folder), True)
+        return Prepared(pathlib.Path(out), load_tokenizer(folder), report_of(folder), True)
     given = given or learnt_tokenizer(folder, noted)  # the ids of a damaged folder stay what they were
     with replacing(folder, noted, given) as (new, done):
         if not done:
             _write(new, corpus, given, settings, noted, workers, progress)
-    return Prepared(pathlib.Path(out), Tokenizer.load(folder), report_of(folder), done)
+    return Prepared(pathlib.Path(out), load_tokenizer(folder), report_of(folder), done)
 
 
 def _write(
@@ -139,7 +140,7 @@ class _VocabularyTexts:
 
 def _train_tokenizer(corpus: Corpus, settings: PrepareSettings, report: Report, progress: Progress) -> Tokenizer:
     texts = _VocabularyTexts(corpus, settings, progress)
-    tokenizer = Tokenizer.train(
+    tokenizer = train_tokenizer(
         texts,
         vocab_size=settings.vocab_size,
         lower_case=settings.lower_case is not False,
@@ -159,7 +160,7 @@ def _train_tokenizer(corpus: Corpus, settings: PrepareSettings, report: Report, 
             f"lower-casing makes {len(merged)} frequent pairs of words equal ({pairs}); if letter case tells them "
             "apart, set lower_case to False"
         )
-    by_default = settings.strip_accents is None and tokenizer.settings.strip_accents
+    by_default = settings.strip_accents is None and tokenizer.lower_case
     marks = letter_case.lost_marks(texts.sample) if by_default else 0.0
     if marks >= letter_case.MANY_MARKS:
         report.remarks.append(

@@ -1,12 +1,9 @@
-"""What somebody can choose for `prepare`, and the tokenizer of the vocabulary that the choice names."""
+"""The settings of `prepare`, declared and checked once."""
 
 import dataclasses
-import pathlib
 
 from bert.corpus.corpus import CorpusSettings
-from bert.errors import InputError, check_choice, check_range
-from bert.tokenizer.tokenizer import Tokenizer
-from bert.tokenizer.wordpiece import MAX_WORD_CHARS
+from bert.errors import check_choice, check_range
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,27 +52,3 @@ class PrepareSettings:
 
     def reading(self) -> CorpusSettings:
         return CorpusSettings(self.encoding, self.text_column, self.documents, self.sentences, self.language)
-
-
-def given_tokenizer(settings: PrepareSettings) -> Tokenizer:
-    """The tokenizer of a vocabulary file, with the settings; or that of a folder, which decides them.
-
-    Raises InputError where there is no vocabulary, or where a folder contradicts a setting.
-    """
-    path = pathlib.Path(settings.vocab)
-    if not path.is_dir():
-        return Tokenizer.from_vocab(
-            path,
-            lower_case=settings.lower_case,
-            strip_accents=settings.strip_accents,
-            max_word_chars=settings.max_word_chars or MAX_WORD_CHARS,
-        )
-    tokenizer = Tokenizer.load(path)
-    for name in ("lower_case", "strip_accents", "max_word_chars"):
-        wanted, has = getattr(settings, name), getattr(tokenizer.settings, name)
-        if wanted is not None and wanted != has:
-            raise InputError(
-                f"{name} is {wanted}, but the tokenizer in {path} has {has}; leave {name} out, or give a vocab.txt, "
-                "for which it can be chosen"
-            )
-    return tokenizer

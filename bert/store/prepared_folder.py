@@ -15,6 +15,7 @@ from bert.store.manifest import MANIFEST, check_files, read_manifest
 from bert.store.prepare_report import Report
 from bert.store.reader import Store
 from bert.tokenizer import tokenizer_files
+from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
 
 _SHARD_FILE = re.compile(r"\w+-\d{5,}\.(tokens|sentences|documents|words)")  # of writer.py
@@ -63,7 +64,7 @@ def is_finished(folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | 
 def learnt_tokenizer(folder: pathlib.Path, noted: dict[str, Any]) -> Tokenizer | None:
     """The tokenizer of a damaged folder with these settings, where it is whole: learnt anew, it might be another."""
     try:
-        manifest, found = read_manifest(folder), Tokenizer.load(folder)
+        manifest, found = read_manifest(folder), load_tokenizer(folder)
     except InputError:
         return None
     was = manifest["settings"]

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bert.errors import InputError
-from bert.store import ranges
 from bert.store.manifest import MANIFEST, check_files, read_manifest
+from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
 
 SPLITS = ("train", "validation")
@@ -43,6 +43,12 @@ class Shard(NamedTuple):
 
 def token_dtype(vocab_size: int) -> np.dtype:
     return np.dtype("<u2" if vocab_size <= 1 << 16 else "<u4")
+
+
+def range_positions(start_N: np.ndarray, length_N: np.ndarray) -> np.ndarray:
+    """int64 [sum of lengths]: start, start + 1, ... of each range, one range after the other."""
+    place_N = np.cumsum(length_N) - length_N  # where each range begins in the result
+    return np.repeat(start_N - place_N, length_N) + np.arange(int(length_N.sum()))
 
 
 class Store:
@@ -101,7 +107,7 @@ class Store:
 
     @functools.cached_property
     def tokenizer(self) -> Tokenizer:
-        found = Tokenizer.load(self.directory)
+        found = load_tokenizer(self.directory)
         if found.fingerprint != self.manifest["tokenizer"] or found.vocab_size != self.vocab_size:
             raise InputError(
                 f"{self.directory}: the tokenizer was changed after the text was prepared with it; prepare it again"
@@ -130,7 +136,7 @@ class Store:
         """
         tokens = self._gather(starts_N, lengths_N, lambda shard: shard.tokens, np.int32)
         if len(tokens) and int(tokens.max()) >= self.vocab_size:
-            positions = ranges.positions(np.asarray(starts_N, np.int64), np.asarray(lengths_N, np.int64))
+            positions = range_positions(np.asarray(starts_N, np.int64), np.asarray(lengths_N, np.int64))
             raise self._bad_id(int(positions[tokens >= self.vocab_size][0]))
         return tokens
 
@@ -143,14 +149,14 @@ class Store:
     def _gather(self, starts_N, lengths_N, field, dtype) -> np.ndarray:
         starts_N, lengths_N = np.asarray(starts_N, np.int64), np.asarray(lengths_N, np.int64)
         if len(self.shards) == 1:  # six times as fast as placing the tokens
-            return field(self.shards[0])[ranges.positions(starts_N, lengths_N)].astype(dtype)
+            return field(self.shards[0])[range_positions(starts_N, lengths_N)].astype(dtype)
         out = np.empty(int(lengths_N.sum()), dtype)
         place_N = np.cumsum(lengths_N) - lengths_N
         shard_N = np.searchsorted(self._token_starts, starts_N, side="right") - 1
         for index in np.unique(shard_N[lengths_N > 0]):
             here_N = shard_N == index
-            local = ranges.positions(starts_N[here_N] - self._token_starts[index], lengths_N[here_N])
-            out[ranges.positions(place_N[here_N], lengths_N[here_N])] = field(self.shards[index])[local]
+            local = range_positions(starts_N[here_N] - self._token_starts[index], lengths_N[here_N])
+            out[range_positions(place_N[here_N], lengths_N[here_N])] = field(self.shards[index])[local]
         return out
 
     def _check_ids(self) -> None:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -60,9 +59,9 @@ Loss = tuple[int, int, int]  # characters that became unknown tokens, those in l
 class WordCache:
     """Ids of texts, word by word, with the words that were met before remembered.
 
-    No rule of the tokenizer looks across a blank, so a text's ids are those of its blank-separated parts; and most
-    parts of any text were seen before. On English prose this is four times as fast as giving whole sentences to the
-    library. Parts are stored as the bytes of their ids.
+    Where no rule of the tokenizer crosses a blank, a text's ids are those of its blank-separated parts, and most parts
+    of any text were seen before. On English prose this is four times as fast as giving whole sentences to the library,
+    which is what is done for other tokenizers. Parts are stored as the bytes of their ids.
     """
 
     def __init__(self, tokenizer: Tokenizer, special_in_text: bool):
@@ -71,26 +70,22 @@ class WordCache:
         self._dtype = token_dtype(tokenizer.vocab_size)
         self._known: dict[str, bytes] = {}
         self._losses: dict[str, Loss] = {}  # of known words with unknown tokens
-        # A protected "new york" does look across a blank, and so may other rules than BERT's.
-        self._whole = bool(tokenizer.settings.components) or any(
-            word.split() != [word] for word in tokenizer.settings.added_words()
-        )
 
     def parts(self, sentences: Sequence[str]) -> tuple[list[list[bytes]], list[Loss]]:
         """For each sentence (single blanks between words) the ids of each word; a word may have none. And the loss of
         each word (in other cases of each sentence) that has unknown tokens."""
-        if self._whole:
+        if self._tokenizer.crosses_blanks:
             encodings = self._tokenizer.encode_batch(sentences, special_in_text=self._special_in_text)
             pairs = list(zip(sentences, encodings, strict=True))
             return [self._by_words(*pair) for pair in pairs], [self._loss(*pair) for pair in pairs]
         words = [sentence.split(" ") for sentence in sentences]
         new = list(set(itertools.chain.from_iterable(words)).difference(self._known))
-        unknown, longest_allowed = [], self._tokenizer.settings.max_word_chars
+        unknown = []
         for word, ids in zip(new, self._tokenizer.encode_ids(new, special_in_text=self._special_in_text), strict=True):
             self._known[word] = np.array(ids, self._dtype).tobytes()
             # Often, and it needs no second encoding.
             if ids == [self._tokenizer.unk_id] and word.isascii() and word.isalnum():
-                self._losses[word] = (len(word), len(word) * (len(word) > longest_allowed), len(word))
+                self._losses[word] = (len(word), len(word) * self._is_long(len(word)), len(word))
             elif self._tokenizer.unk_id in ids:
                 unknown.append(word)
         encodings = self._tokenizer.encode_batch(unknown, special_in_text=self._special_in_text)
@@ -108,17 +103,18 @@ class WordCache:
 
     def _loss(self, text: str, encoding: Encoding) -> Loss:
         """What of a text became unknown tokens."""
-        settings, characters, in_long_words, longest = self._tokenizer.settings, 0, 0, 0
+        characters = in_long_words = longest = 0
         for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
             if token == self._tokenizer.unk_id:
-                word = text[start:end]
-                size = len(word)
-                if settings.strip_accents:
-                    size = sum(not unicodedata.combining(c) for c in unicodedata.normalize("NFD", word))
+                size = self._tokenizer.word_length(text[start:end])
                 characters += end - start
-                in_long_words += (end - start) * (size > settings.max_word_chars)
+                in_long_words += (end - start) * self._is_long(size)
                 longest = max(longest, size)
         return characters, in_long_words, longest
+
+    def _is_long(self, characters: int) -> bool:
+        limit = self._tokenizer.max_word_chars
+        return limit is not None and characters > limit
 
     def _by_words(self, sentence: str, encoding: Encoding) -> list[bytes]:
         """The ids of a sentence by its words; a token of several words belongs to the first of them."""

@@ -39,7 +39,7 @@ def special_word(content: str) -> AddedWord:
 
 
 def protected_word(content: str) -> AddedWord:
-    """A word of `Tokenizer.add_protected`; "graft" must not be cut out of "grafting", marks may touch other text."""
+    """A word of `WordPiece.add_protected`; "graft" must not be cut out of "grafting", marks may touch other text."""
     return AddedWord(content, single_word=content.isalnum())
 
 

@@ -1,28 +1,20 @@
-"""Text -> token ids with offsets into the original text.
+"""What every tokenizer can do: text -> token ids with offsets into the text, and back.
 
-The pieces are those of google-research/bert, tokenization.py, except where the `tokenizers` library differs from it:
-words of 101 to 200 characters are unknown (`max_word_chars=200` gives Google's answer), private-use characters are
-dropped, and a Greek capital sigma at a word's end becomes the plain small one. Text is not put into Unicode normal
-form, unless a tokenizer.json says so: "a" + U+0301 and "á" are different entries of a cased vocabulary. The rules are
-in wordpiece.py and added_words.py, files in vocabulary.py, tokenizer_files.py and tokenizer_rules.py.
+Others know a tokenizer by this only. A backend (wordpiece.py) knows its rules and its files; backends.py lists them.
 """
 
-import dataclasses
+import abc
+import contextlib
 import functools
 import pathlib
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from absl import logging
+import tokenizers
 
-from bert import files, surrogates
-from bert.errors import InputError, short_repr
-from bert.tokenizer import tokenizer_files, wordpiece
-from bert.tokenizer.added_words import AddedWord, split_protected
-from bert.tokenizer.vocab_file import SPECIAL_TOKENS, check_vocab, read_vocab_file, upper_case_entries
-from bert.tokenizer.wordpiece import Backend, TokenizerSettings
+from bert import surrogates
+from bert.errors import InputError
 
 _FAILS = (
     "the rules of this tokenizer fail on a text ({}); simplify the patterns of its tokenizer.json, or shorten the text"
@@ -30,7 +22,7 @@ _FAILS = (
 
 
 class Encoding(NamedTuple):
-    """Pieces of one text, without [CLS] and [SEP].
+    """Pieces of one text, without special tokens around it.
 
     ids: token ids. offsets: [start, end) of each piece in code points of the original text.
     word_ids: number of the word that each piece belongs to; punctuation marks are words of their own.
@@ -41,189 +33,110 @@ class Encoding(NamedTuple):
     word_ids: list[int]
 
 
-class Tokenizer:
-    """A vocabulary and its rules. Made by `from_vocab`, `train` or `load`; never changed afterwards."""
+class Template(NamedTuple):
+    """Special tokens around texts: before A after, or for pairs: before A between B after.
 
-    def __init__(self, vocab: Sequence[str], settings: TokenizerSettings, model_max_length: int = 512):
-        self.vocab = tuple(vocab)
-        self.settings = settings
-        self.model_max_length = model_max_length
-        self._ids = {entry: index for index, entry in enumerate(self.vocab)}
-        special = dict(settings.special_tokens)
-        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
-            self._ids[special[name]] for name in ("pad", "unk", "cls", "sep", "mask")
-        )
-        more = [word.content for word in settings.added if word.special and word.content not in special.values()]
-        self.special_ids = tuple(self._ids[token] for token in (*(special[name] for name in SPECIAL_TOKENS), *more))
+    type_of_b: segment type of B and of what follows it; everything before B has type 0.
+    """
 
-    @classmethod
-    def from_vocab(
-        cls,
-        vocab: str | pathlib.Path | Sequence[str],
-        *,
-        lower_case: bool | None = None,
-        strip_accents: bool | None = None,
-        split_chinese: bool = True,
-        max_word_chars: int = wordpiece.MAX_WORD_CHARS,
-        model_max_length: int = 512,
-        special_tokens: Mapping[str, str] | None = None,
-        added: Sequence[AddedWord] = (),
-        source: str = "",
-        clean_text: bool = True,
-        prefix: str = wordpiece.PREFIX,
-        components: Sequence[tuple[str, str]] = (),
-    ) -> "Tokenizer":
-        """Tokenizer of a vocabulary file, or of entries in the order of their ids.
+    before: tuple[int, ...]
+    between: tuple[int, ...]
+    after: tuple[int, ...]
+    type_of_b: int = 1
 
-        Args:
-          vocab: path of a file with one entry a line, or the entries.
-          lower_case: None = no if the vocabulary has upper-case entries, else yes.
-          strip_accents: None = as lower_case (the rule of the released models).
-          split_chinese: each CJK ideograph is a word of its own.
-          max_word_chars: longer words become one unknown token.
-          model_max_length: tokens, [CLS] and [SEP] included; only noted for others.
-          special_tokens: "pad", "unk", "cls", "sep", "mask" -> entry, where they are not [PAD], [UNK], ...
-          added: words that are found before texts are cut into words; those that are no entries get the next ids.
-          source: what messages call the vocabulary.
-          clean_text: control characters are removed, white space becomes blanks.
-          prefix: what entries that continue a word begin with.
-          components: (field of tokenizer.json, its JSON) for a normalizer, pre_tokenizer or decoder that is not BERT's.
+    def special_tokens(self, *, pair: bool) -> int:
+        """How many special tokens a sequence has."""
+        return len(self.before) + len(self.after) + (len(self.between) if pair else 0)
 
-        Raises:
-          InputError: a duplicate, an empty line, or a missing special token, by file and line.
-        """
-        try:
-            entries = read_vocab_file(vocab) if isinstance(vocab, str | pathlib.Path) else list(vocab)
-        except FileNotFoundError:
-            raise InputError(
-                f"{vocab}: cannot be read as a vocabulary: no such file; name one with an entry a line"
-            ) from None
-        source = source or (str(vocab) if isinstance(vocab, str | pathlib.Path) else "vocabulary")
-        special = {**SPECIAL_TOKENS, **(special_tokens or {})}
-        words = {word.content: word for word in added}
-        known = set(entries)
-        vocab_size, new = len(entries), [content for content in words if content not in known]
-        entries += new
-        ids = check_vocab(entries, special, source)
-        upper = upper_case_entries([entry for entry in entries if entry not in words])
-        if lower_case is None:
-            lower_case = not upper
-        elif lower_case and upper:
-            logging.warning(
-                "%s: lower-casing is on, so %d of %d entries can never be met (such as %s); cased vocabularies need "
-                "lower_case=False",
-                *(source, len(upper), len(entries), ", ".join(map(short_repr, upper[:3]))),
-            )
-        accents = lower_case if strip_accents is None else strip_accents
-        protected, unusual = split_protected(
-            sorted(words.values(), key=lambda word: ids[word.content]), special.values()
-        )
-        # The unknown token must be an entry that words can become.
-        pieces = vocab_size if new and special["unk"] in known else None
-        settings = TokenizerSettings(
-            *(lower_case, accents, split_chinese, max_word_chars, tuple(special.items()), protected, unusual, pieces),
-            *(clean_text, prefix, tuple(components)),
-        )
-        wordpiece.check_added_words(settings, source)
-        return cls(entries, settings, model_max_length)
+    def special_counts(self, b_length_N: np.ndarray) -> np.ndarray:
+        """int32 [N], the special tokens of sequences whose B has so many tokens; 0: there is no B."""
+        single, pair = (np.int32(self.special_tokens(pair=pair)) for pair in (False, True))
+        return np.where(b_length_N > 0, pair, single)
+
+    def join(self, a: Sequence[int], b: Sequence[int] | None = None) -> tuple[list[int], int]:
+        """Token ids of a text or a pair, and how many of them have segment type 0."""
+        if b is None:
+            ids = [*self.before, *a, *self.after]
+            return ids, len(ids)
+        first = [*self.before, *a, *self.between]
+        ids = [*first, *b, *self.after]
+        return ids, len(first) if self.type_of_b else len(ids)
+
+
+class Tokenizer(abc.ABC):
+    """A vocabulary and its rules; never changed after it was made.
+
+    Attributes:
+      vocab: entries in the order of their ids.
+      settings: a dataclass of all else that decides ids.
+      model_max_length: tokens, special ones included; only noted for other programs.
+      special_ids: all tokens that stand for no text: those with a role first, in the order pad, unk, cls, sep, mask.
+      lower_case: whether letter case is lost.
+      crosses_blanks: whether a rule looks across a blank; if not, a text's ids are those of its blank-separated parts.
+      max_word_chars: longer words become one unknown token; None: there is no such limit.
+    """
+
+    model_type: ClassVar[str]  # of the model in tokenizer.json
+    vocab: tuple[str, ...]
+    settings: Any
+    model_max_length: int
+    pad_id: int
+    unk_id: int
+    cls_id: int
+    sep_id: int
+    mask_id: int
+    special_ids: tuple[int, ...]
+    lower_case: bool
+    crosses_blanks: bool
+    max_word_chars: int | None = None
 
     @classmethod
-    def train(
-        cls,
-        texts: Iterable[str],
-        *,
-        vocab_size: int,
-        lower_case: bool = True,
-        strip_accents: bool | None = None,
-        split_chinese: bool = True,
-        max_word_chars: int = wordpiece.MAX_WORD_CHARS,
-        model_max_length: int = 512,
-        source: str = "trained vocabulary",
-    ) -> "Tokenizer":
-        """Tokenizer with pieces learnt from texts, which are read twice; little text may give fewer than `vocab_size`.
+    @abc.abstractmethod
+    def from_folder(cls, folder: pathlib.Path, content: dict[str, Any] | None) -> "Tokenizer":
+        """The tokenizer of a folder; ``content`` is the object in its tokenizer.json, if there is one."""
 
-        The trainer of `tokenizers` breaks ties in the order of a hash table, so two runs on one text differ in a few
-        pieces: train once and keep the file.
+    @abc.abstractmethod
+    def save(self, directory: str | pathlib.Path, *, model_max_length: int | None = None) -> None:
+        """Writes the files from which transformers' AutoTokenizer reads an equal one."""
 
-        Raises InputError where there is no room for the special tokens, or no text.
-        """
-        accents = lower_case if strip_accents is None else strip_accents
-        settings = TokenizerSettings(lower_case, accents, split_chinese, max_word_chars)
-        return cls(wordpiece.learn(texts, settings, vocab_size, source), settings, model_max_length)
+    @abc.abstractmethod
+    def build(self, *, split_special: bool) -> tokenizers.Tokenizer:
+        """The `tokenizers` object; ``split_special``: special tokens in a text are split like any other text."""
 
-    @classmethod
-    def load(cls, directory: str | pathlib.Path) -> "Tokenizer":
-        """Tokenizer of a directory that holds tokenizer.json or vocab.txt, and possibly tokenizer_config.json.
+    @property
+    @abc.abstractmethod
+    def continues_word_V(self) -> np.ndarray:
+        """bool [V]; True for pieces that continue a word."""
 
-        The rules of tokenizer.json give the ids of the `tokenizers` library. Where the files disagree, the one counts
-        that counts in transformers, or a line is logged.
+    @property
+    @abc.abstractmethod
+    def replacement_ids(self) -> np.ndarray:
+        """int32 [R], ascending; ids that stand for text: no special tokens, no unused entries."""
 
-        Raises InputError where neither file is there, one is damaged, or a rule cannot be followed.
-        """
-        return cls.from_vocab(**tokenizer_files.read_tokenizer_folder(pathlib.Path(directory)))
+    @property
+    @abc.abstractmethod
+    def fingerprint(self) -> str:
+        """SHA-256 over the vocabulary and every setting that decides ids."""
 
-    def save(self, directory: str | pathlib.Path) -> None:
-        """Writes tokenizer.json, vocab.txt and tokenizer_config.json; transformers' AutoTokenizer reads them equal."""
-        special = [self.vocab[i] for i in self.special_ids[len(SPECIAL_TOKENS) :]]
-        config = tokenizer_files.config_text(self.settings, self.model_max_length, special)
-        texts = (self._keep.to_str(pretty=True), "\n".join(self.vocab) + "\n", config)
-        for name, text in zip(tokenizer_files.WRITTEN, texts, strict=True):
-            files.write(pathlib.Path(directory) / name, text)
+    @abc.abstractmethod
+    def piece_text(self, index: int) -> str:
+        """The text of a piece, without the mark of its place in a word."""
 
-    def add_protected(self, words: Sequence[str]) -> "Tokenizer":
-        """A tokenizer that keeps these words whole; those not in the vocabulary get the next ids.
+    @abc.abstractmethod
+    def summary(self) -> str:
+        """One line: the vocabulary's size and what is done to text before it is looked up."""
 
-        The longest match wins. Letter case is treated as in all other text: with lower-casing, "Graft" is "graft".
-
-        Raises InputError where two words are one after lower-casing.
-        """
-        new = {word for word in words if word not in dict(self.settings.special_tokens).values()}
-        if not new:
-            return self
-        vocab = [*self.vocab, *(word for word in dict.fromkeys(words) if word in new and word not in self._ids)]
-        ids = {entry: index for index, entry in enumerate(vocab)}
-        protected = tuple(sorted({*self.settings.protected, *new}, key=ids.__getitem__))
-        added = tuple(word for word in self.settings.added if word.content not in new)
-        settings = dataclasses.replace(self.settings, protected=protected, added=added)
-        wordpiece.check_added_words(settings, "protected words")
-        return Tokenizer(vocab, settings, self.model_max_length)
+    def word_length(self, word: str) -> int:
+        """The characters of a word that count for `max_word_chars`."""
+        return len(word)
 
     @property
     def vocab_size(self) -> int:
         return len(self.vocab)
 
     @property
-    def lower_case(self) -> bool:
-        return self.settings.lower_case
-
-    def summary(self) -> str:
-        """One line for people: the vocabulary's size and what is done to text before it is looked up."""
-        words = {True: "yes", False: "no"}
-        others = "".join(f"; {name} {short_repr(rule)}" for name, rule in self.settings.components)
-        return (
-            f"vocabulary of {self.vocab_size:,}; lower-case: {words[self.lower_case]}; accents removed: "
-            f"{words[self.settings.strip_accents]}; words longer than {self.settings.max_word_chars} characters are "
-            f"{short_repr(self.vocab[self.unk_id])[1:-1]}{others}"
-        )
-
-    @functools.cached_property
-    def continues_word_V(self) -> np.ndarray:
-        """bool [V]; True for pieces that continue a word ("##ing")."""
-        prefix = self.settings.prefix
-        return np.array([entry.startswith(prefix) and len(entry) > len(prefix) for entry in self.vocab])
-
-    @functools.cached_property
-    def replacement_ids(self) -> np.ndarray:
-        """int32 [R], ascending; ids that stand for text: no special token, no [unused7]."""
-        special = set(self.special_ids)
-        unused = re.compile(r"\[unused\d+\]")
-        ids = [i for i, entry in enumerate(self.vocab) if i not in special and not unused.fullmatch(entry)]
-        return np.array(ids, np.int32)
-
-    @functools.cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 over the vocabulary and every setting that decides ids."""
-        return wordpiece.fingerprint(self.vocab, self.settings)
+    def template(self) -> Template:
+        return Template((self.cls_id,), (self.sep_id,), (self.sep_id,))
 
     def encode(self, text: str, *, special_in_text: bool = False) -> Encoding:
         """Pieces of one text. `special_in_text`: a literal "[MASK]" is that token, else it is split; other added words
@@ -235,36 +148,53 @@ class Tokenizer:
         for text in texts:
             if not isinstance(text, str):
                 raise InputError(f"{text!r} is no text; leave out what is missing, or give an empty text")
-        backend = self._keep if special_in_text else self._split
-        with wordpiece.library_errors(_FAILS):
-            encodings = backend.encode_batch([surrogates.replace(text) for text in texts], add_special_tokens=False)
+        backend, plain = self._backend(special_in_text), list(map(surrogates.replace, texts))
+        with library_errors(_FAILS):
+            encodings = backend.encode_batch(plain, add_special_tokens=False)
         return [Encoding(e.ids, e.offsets, [-1 if word is None else word for word in e.word_ids]) for e in encodings]
 
     def encode_ids(self, texts: Sequence[str], *, special_in_text: bool = False) -> list[list[int]]:
         """Only the ids of `encode_batch`; a third faster."""
-        backend = self._keep if special_in_text else self._split
-        with wordpiece.library_errors(_FAILS):
-            encodings = backend.encode_batch_fast(
-                [surrogates.replace(text) for text in texts], add_special_tokens=False
-            )
+        backend, plain = self._backend(special_in_text), list(map(surrogates.replace, texts))
+        with library_errors(_FAILS):
+            encodings = backend.encode_batch_fast(plain, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = False) -> str:
-        """Text with the pieces joined and the blanks before punctuation taken out; letter case is not restored."""
-        return self._keep.decode([int(i) for i in ids], skip_special_tokens=skip_special)
+        """Text with the pieces joined; letter case is not restored where it was lost."""
+        return self._backend(True).decode([int(i) for i in ids], skip_special_tokens=skip_special)
+
+    def _backend(self, special_in_text: bool) -> tokenizers.Tokenizer:
+        return self._keeping if special_in_text else self._splitting
+
+    # The switch is state of the library's object, hence two.
+    @functools.cached_property
+    def _keeping(self) -> tokenizers.Tokenizer:
+        return self.build(split_special=False)
 
     @functools.cached_property
-    def _keep(self) -> Backend:
-        """Takes special tokens in the text for what they name."""
-        return wordpiece.build(self.vocab, self.settings)
+    def _splitting(self) -> tokenizers.Tokenizer:
+        return self.build(split_special=True)
 
-    @functools.cached_property
-    def _split(self) -> Backend:
-        """Splits special tokens in the text like any other text. The switch is state, hence two backends."""
-        return wordpiece.build(self.vocab, self.settings, split_special=True)
-
-    def __reduce__(self):
-        return Tokenizer, (self.vocab, self.settings, self.model_max_length)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.vocab, self.settings, self.model_max_length)  # without the library's objects
 
     def __repr__(self) -> str:
-        return f"Tokenizer(vocab_size={self.vocab_size}, lower_case={self.lower_case})"
+        return f"{type(self).__name__}(vocab_size={self.vocab_size}, lower_case={self.lower_case})"
+
+
+@contextlib.contextmanager
+def library_errors(message: str) -> Iterator[None]:
+    """Raises InputError with the message, {} being the library's own, where the `tokenizers` library fails.
+
+    Rust's panics (a pattern that takes too many steps) derive from BaseException, so that no `except Exception` sees
+    them.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        lines = str(error).splitlines() or [type(error).__name__]
+        shown = repr(lines[0][:200])[1:-1]  # it may quote the file
+        raise InputError(message.replace("{}", shown)) from None

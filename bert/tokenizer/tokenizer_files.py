@@ -1,6 +1,6 @@
 """What the files of a tokenizer's folder say, and tokenizer_config.json as we write it.
 
-Not here: vocab.txt (vocabulary.py), and tokenizer.json as it is written, which the `tokenizers` library does.
+Not here: vocab.txt (vocab_file.py), and tokenizer.json as it is written, which the `tokenizers` library does.
 
 Source: the formats of `tokenizers` and transformers. Where files disagree, the one counts that counts in transformers.
 """
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from bert.errors import InputError, short_repr
 from bert.json_files import read_object
 from bert.tokenizer.added_words import AddedWord, read_added_word, special_word
-from bert.tokenizer.tokenizer_rules import BERT_CLASSES, GENERAL_CLASSES, check_frame, decide, decide_case, read_rules
 from bert.tokenizer.vocab_file import SPECIAL_TOKENS, read_vocab_file
-from bert.tokenizer.wordpiece import MAX_WORD_CHARS, PREFIX, TokenizerSettings
+from bert.tokenizer.wordpiece_model import MAX_WORD_CHARS, PREFIX, WordPieceSettings
+from bert.tokenizer.wordpiece_rules import BERT_CLASSES, GENERAL_CLASSES, check_frame, decide, decide_case, read_rules
 
 GOOGLE_MAX_WORD_CHARS = 200  # google-research/bert, tokenization.py, WordpieceTokenizer
 CONFIG = "tokenizer_config.json"
@@ -31,8 +31,8 @@ class _Added(NamedTuple):
     ids: dict[str, int]
 
 
-def read_tokenizer_folder(folder: pathlib.Path) -> dict[str, Any]:
-    """Arguments of `Tokenizer.from_vocab` that a folder holds.
+def read_tokenizer_folder(folder: pathlib.Path, content: dict[str, Any] | None) -> dict[str, Any]:
+    """Arguments of `WordPiece.from_vocab` that a folder holds.
 
     tokenizer.json counts before vocab.txt. The switches of tokenizer_config.json (do_lower_case, ...) count before a
     BertNormalizer in tokenizer.json where the class of the tokenizer is one of BERT's, and not at all where it is
@@ -41,8 +41,8 @@ def read_tokenizer_folder(folder: pathlib.Path) -> dict[str, Any]:
 
     Raises InputError where neither tokenizer.json nor vocab.txt is there, or a file holds what it must not.
     """
-    config, added = _object_in(folder / CONFIG) or {}, _Added({}, {})
-    content, source = _object_in(folder / "tokenizer.json"), str(folder / "tokenizer.json")
+    config, added = object_in(folder / CONFIG) or {}, _Added({}, {})
+    source = str(folder / "tokenizer.json")
     kind = _tokenizer_class(folder, config)
     switches = {
         ours: _checked(config[theirs], theirs, str(folder / CONFIG), _is(bool), "true or false")
@@ -75,7 +75,7 @@ def read_tokenizer_folder(folder: pathlib.Path) -> dict[str, Any]:
     return {**found, "model_max_length": 512 if limit is None else int(min(limit, 1 << 30))}
 
 
-def config_text(settings: TokenizerSettings, model_max_length: int, more_special: list[str]) -> str:
+def config_text(settings: WordPieceSettings, model_max_length: int, more_special: list[str]) -> str:
     """The whole of tokenizer_config.json; `more_special` are the special tokens without a role."""
     # transformers' BertTokenizer has BERT's own rules, whatever tokenizer.json says; its general class takes all from
     # that file, but must be told that BERT reads segment types.
@@ -98,7 +98,7 @@ def _tokenizer_class(folder: pathlib.Path, config: Mapping[str, Any]) -> str:
     """The class that transformers takes for a folder; "" where no file names one."""
     name, source = config.get("tokenizer_class"), CONFIG
     if name is None:
-        model, source = _object_in(folder / "config.json", finite=False) or {}, "config.json"
+        model, source = object_in(folder / "config.json", finite=False) or {}, "config.json"
         name = model.get("tokenizer_class") or (BERT_CLASSES[0] if model.get("model_type") else "")
     return _checked(name, "tokenizer_class", str(folder / source), _is(str), "a text")
 
@@ -145,7 +145,7 @@ def _read_special_tokens(
         for index, token in _checked(decoder, "added_tokens_decoder", source, _is(dict), "an object").items():
             _add(added, read_added_word(token, source), index, source)
     else:
-        named |= _object_in(folder / "special_tokens_map.json") or {}
+        named |= object_in(folder / "special_tokens_map.json") or {}
     roles = {name: named[f"{name}_token"] for name in (*SPECIAL_TOKENS, "bos", "eos") if named.get(f"{name}_token")}
     words = {name: read_added_word(token, source, special=True) for name, token in roles.items()}
     more = []
@@ -155,7 +155,7 @@ def _read_special_tokens(
         more += [read_added_word(token, source, special=True) for token in tokens]
     if decoder is None:
         special = {word.content for word in (*words.values(), *more)}
-        for content, index in (_object_in(folder / "added_tokens.json") or {}).items():
+        for content, index in (object_in(folder / "added_tokens.json") or {}).items():
             plain = special_word(content) if content in special else AddedWord(content)
             _add(added, added.words.get(content, plain), index, source)
     for name, word in words.items():
@@ -217,7 +217,7 @@ def _checked(value: Any, name: str, source: str, fits: Callable[[Any], bool], ru
     return value
 
 
-def _object_in(path: pathlib.Path, *, finite: bool = True) -> dict[str, Any] | None:
+def object_in(path: pathlib.Path, *, finite: bool = True) -> dict[str, Any] | None:
     """The object in a file; None where there is no file."""
     try:
         return read_object(path, finite=finite)

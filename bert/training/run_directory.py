@@ -24,6 +24,7 @@ from jax.experimental import multihost_utils
 from bert import files, json_files, surrogates
 from bert.architectures.bert import BertConfig
 from bert.errors import InputError, cannot_write
+from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
 
 CONFIG, CHECKPOINTS, MODEL, METRICS, BOARD, CACHE = (
@@ -242,7 +243,7 @@ def read_tokenizer(workdir: pathlib.Path) -> Tokenizer:
     Raises:
       InputError: its files are missing or damaged, or give another one than the run was started with.
     """
-    noted, found = read(workdir).get(_TOKENIZER), Tokenizer.load(workdir)
+    noted, found = read(workdir).get(_TOKENIZER), load_tokenizer(workdir)
     if noted is not None and found.fingerprint != noted:
         raise InputError(
             f"{workdir}: tokenizer.json, vocab.txt and tokenizer_config.json there do not give the tokenizer that the "

@@ -26,11 +26,11 @@ flags.main(run)
 # The same, with settings of its own for the run directory.
 WRITES = STARTS.replace(
     "print(",
-    """from bert.text.tokenizer import Tokenizer
+    """from bert.tokenizer.backends import load_tokenizer
     from bert.training import run_directory
     settings = {"seed": config.seed, "data_sha256": "same", "data": str(jax.process_index())}
     run_directory.agree(settings)
-    run_directory.write(pathlib.Path(config.data), settings, Tokenizer.load("tests/golden/tiny_bert"))
+    run_directory.write(pathlib.Path(config.data), settings, load_tokenizer("tests/golden/tiny_bert"))
     print(""",
 )
 

@@ -15,7 +15,7 @@ from bert.data.batches import Batches, BatchSettings
 from bert.data.examples import Encoded, ExampleSettings, TrainingBatches
 from bert.model.heads import Model
 from bert.store.reader import Store
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 from bert.training import optim, sharding
 from bert.training.pretraining import Pretraining
 from bert.training.step import Setup, abstract_state
@@ -36,7 +36,7 @@ def store(tmp_path_factory) -> Store:
     folder, rng = tmp_path_factory.mktemp("prepared"), np.random.default_rng(0)
     sentence = lambda: rng.choice([1, *range(5, tiny.VOCAB)], rng.integers(2, 14)).tolist()  # noqa: E731
     documents = [[sentence() for _ in range(rng.integers(1, 7))] for _ in range(20)]
-    write_store(folder, Tokenizer.from_vocab(VOCABULARY), {"train": documents})
+    write_store(folder, WordPiece.from_vocab(VOCABULARY), {"train": documents})
     return Store.open(folder)
 
 

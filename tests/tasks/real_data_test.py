@@ -13,7 +13,7 @@ import bert
 from bert import inference
 from bert.architectures.bert import BertConfig
 from bert.model.heads import Model, PretrainingHead
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 from launch import evaluate, finetune
 
 pytestmark = pytest.mark.slow
@@ -40,7 +40,7 @@ def start(shared, tmp_path_factory) -> pathlib.Path:
     import jax
 
     vocab = shared / "golden" / "vocab" / "bert-base-uncased-vocab.txt"
-    tokenizer = Tokenizer.from_vocab(vocab, lower_case=True)
+    tokenizer = WordPiece.from_vocab(vocab, lower_case=True)
     config = BertConfig.of_size("tiny", vocab_size=tokenizer.vocab_size)
     model, zeros = Model(config, PretrainingHead(config)), np.zeros((1, 4), np.int32)
     keys = ("token_ids", "type_ids", "position_ids", "example_ids", "masked_positions", "cls_positions")

@@ -128,7 +128,7 @@ def cut() -> passages.Passages:
     """Twelve passages of 0 to 70 pieces in windows of up to 24 tokens, each behind a question of three."""
     rng = np.random.default_rng(1)
     pieces = [rng.integers(100, 200, n).tolist() for n in (0, 1, 70, 17, 18, 19, 40, 33, 5, 64, 12, 51)]
-    return passages.cut(pieces, [[2, 50, 51, 52, 3]] * 12, 3, max_length=24, step=7, pair=True)
+    return passages.cut(pieces, [[2, 50, 51, 52, 3]] * 12, [3], max_length=24, step=7, pair=True)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bert.data.batches import Batches, BatchSettings
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 
 SETTINGS = BatchSettings(batch_size=6, max_length=64, packed=False, seed=5)
 PACKED = dataclasses.replace(SETTINGS, packed=True)
@@ -161,7 +161,7 @@ def test_the_mask_symbol_of_the_vocabulary_is_used(make_store):
     """A vocabulary that calls its symbols otherwise, in another order."""
     names = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
     words = [f"w{n}" for n in range(20)]
-    tokenizer = Tokenizer.from_vocab([*words, "<mask>", "</s>", "<s>", "<unk>", "<pad>"], special_tokens=names)
+    tokenizer = WordPiece.from_vocab([*words, "<mask>", "</s>", "<s>", "<unk>", "<pad>"], special_tokens=names)
     store = make_store([[list(range(20))] * 3] * 4, tokenizer=tokenizer)
     batch = Batches(store, BatchSettings(batch_size=4, max_length=32, mask_share=1.0, random_share=0.0))(0)
     at = np.take_along_axis(batch["token_ids"], batch["masked_positions"], axis=1)[batch["masked_weights"] > 0]

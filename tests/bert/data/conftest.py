@@ -8,7 +8,7 @@ import pytest
 
 from bert.data.batches import Batches
 from bert.store.reader import Store
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 from tests.bert.builders import write_store
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -30,7 +30,7 @@ def make_documents(rng, number, *, sentences=8.0, tokens=12.0, unknown=0.0, piec
 
 @pytest.fixture(scope="session")
 def tokenizer():
-    return Tokenizer.from_vocab(VOCABULARY)
+    return WordPiece.from_vocab(VOCABULARY)
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ def before() -> list[list[int]]:
 
 
 def cut(texts, before, **changes):
-    return passages.cut(texts, before, SEP, **({"max_length": 24, "step": 9, "pair": True} | changes))
+    return passages.cut(texts, before, [SEP], **({"max_length": 24, "step": 9, "pair": True} | changes))
 
 
 def test_every_piece_counts_once_in_its_place(texts, before):

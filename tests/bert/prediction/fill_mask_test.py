@@ -7,14 +7,14 @@ import pytest
 
 from bert.errors import InputError
 from bert.prediction.fill_mask import FilledMasks, find_masks
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 
 VOCAB = pathlib.Path(__file__).resolve().parents[2] / "golden" / "tiny_bert" / "vocab.txt"
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return Tokenizer.from_vocab(VOCAB, lower_case=True)
+    return WordPiece.from_vocab(VOCAB, lower_case=True)
 
 
 def scored(text, tokenizer, rows=128, **scores) -> FilledMasks:

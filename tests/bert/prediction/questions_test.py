@@ -7,13 +7,14 @@ from bert.data.passages import parts
 from bert.errors import InputError
 from bert.prediction.questions import Query, WindowSettings, fitted, queries_of, windows_of
 from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 
 WORDS = [f"w{i}" for i in range(40)]
 
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    return Tokenizer.from_vocab(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "who", "?", *WORDS])
+    return WordPiece.from_vocab(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "who", "?", *WORDS])
 
 
 def settings(**changes) -> WindowSettings:
@@ -52,7 +53,7 @@ def test_questions_on_one_passage_read_it_alike(tokenizer):
 
 def test_accents_that_the_vocabulary_lacks_stay_in_the_spans():
     """Lower-casing removes the accent of a decomposed é; it is still of the answer."""
-    tokenizer = Tokenizer.from_vocab(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "cafe"], lower_case=True)
+    tokenizer = WordPiece.from_vocab(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "cafe"], lower_case=True)
     _, (pieces,) = windows_of([Query("", "Cafe\u0301 !", "a")], tokenizer, settings())
     assert pieces.span_of(0, 1) == (0, 5)
 

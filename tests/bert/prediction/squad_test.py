@@ -11,10 +11,11 @@ from bert.errors import InputError
 from bert.prediction import squad, task_settings
 from bert.prediction.squad import Candidate, Found, SquadOptions
 from bert.tokenizer.alignment import Pieces
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.backends import load_tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 from tests.bert.prediction.table_model import GOLDEN, answerer
 
-TOKENIZER = Tokenizer.load(GOLDEN / "tiny_qa")
+TOKENIZER = load_tokenizer(GOLDEN / "tiny_qa")
 SMALL = {"max_length": 16, "window_step": 5, "max_question": 6}
 UNSEEN = ["", "  ", "\u200b", "\u200b\u200d \n"]  # nothing in them becomes a piece
 
@@ -30,7 +31,7 @@ def tiny():
 def windows_over(lengths, rng, max_length=16, step=5):
     """Texts of so many pieces behind questions of 1 to 4, as windows."""
     before = [[2, *[9] * rng.integers(1, 5), 3] for _ in lengths]
-    return passages.cut([range(n) for n in lengths], before, 3, max_length=max_length, step=step, pair=True)
+    return passages.cut([range(n) for n in lengths], before, [3], max_length=max_length, step=step, pair=True)
 
 
 def best_by_trying_all(scores_K2, cut, options):
@@ -130,7 +131,7 @@ def test_probabilities_are_the_softmax_of_the_candidates_and_of_no_answer_where_
 
 def test_several_pieces_of_one_character_are_one_candidate():
     """A Korean syllable is taken apart; "가" by its first, its second or both pieces is told once, as its best."""
-    tokenizer = Tokenizer.from_vocab(
+    tokenizer = WordPiece.from_vocab(
         ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u1100", "##\u1161", "##\u1100"], lower_case=True
     )
     encoding = tokenizer.encode("가가")

@@ -11,10 +11,11 @@ from bert import bio_tags
 from bert.errors import InputError
 from bert.prediction import tagging
 from bert.prediction.tagging import TaggingOptions
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.backends import load_tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 from tests.bert.prediction.table_model import GOLDEN, tagger
 
-TOKENIZER = Tokenizer.load(GOLDEN / "tiny_tokcls")
+TOKENIZER = load_tokenizer(GOLDEN / "tiny_tokcls")
 BIO = ("O", "B", "I")
 TYPED = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 SMALL = TaggingOptions(max_length=16, window_step=6)
@@ -60,7 +61,7 @@ def test_ten_thousand_words_have_ten_thousand_tags():
 
 
 def test_a_date_is_one_word_with_one_tag():
-    tokenizer = Tokenizer.from_vocab(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "on", "9", "/", "7", "1992", "."])
+    tokenizer = WordPiece.from_vocab(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "on", "9", "/", "7", "1992", "."])
     sentences = tagging.windows_of([["on", "9/7/1992", "."]], tokenizer, SMALL)
     assert sentences.passages.encoded.token_ids.tolist() == [2, 5, 6, 7, 8, 7, 9, 10, 3]
     assert sentences.place_K.tolist() == [1, 2, 7]
@@ -186,7 +187,7 @@ def test_words_of_texts_keep_their_accents():
     (found,) = model.predict([text])
     assert found["tokens"] == words
     assert [one["text"] for one in found["entities"]] == [words[0], words[3]]
-    cased = Tokenizer.from_vocab(list(TOKENIZER.vocab), lower_case=False)
+    cased = WordPiece.from_vocab(list(TOKENIZER.vocab), lower_case=False)
     (found,) = tagger(BIO, {"c": "B"}, tokenizer=cased).predict([text])
     assert found["tokens"] == words
     assert tagger(BIO, {}, tokenizer=cased).predict(["中\u0301"])[0]["tokens"] == ["中", "\u0301"]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
-from bert.store.reader import Store
+from bert.store.reader import Store, range_positions
 from bert.store.writer import StoreWriter, finish
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 from tests.bert.builders import SPECIAL, write_store
 
 DOCUMENTS = [[[5, 6], [5]], [[6, 6, 6], [5, 5]], [[]], [[5]]]
@@ -14,7 +14,7 @@ DOCUMENTS = [[[5, 6], [5]], [[6, 6, 6], [5, 5]], [[]], [[5]]]
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return Tokenizer.from_vocab([*SPECIAL, "a", "##a"])
+    return WordPiece.from_vocab([*SPECIAL, "a", "##a"])
 
 
 @pytest.fixture(params=[3, 1000], ids=["three shards", "one shard"])
@@ -76,7 +76,7 @@ def test_a_split_without_documents_opens_empty(folder):
 def test_the_tokenizer_travels_with_the_tokens(folder, tokenizer):
     """The folder's tokenizer is the one that made the ids; a changed one is refused."""
     assert Store.open(folder).tokenizer.fingerprint == tokenizer.fingerprint
-    Tokenizer.from_vocab([*SPECIAL, "a", "##a"], max_word_chars=7).save(folder)
+    WordPiece.from_vocab([*SPECIAL, "a", "##a"], max_word_chars=7).save(folder)
     with pytest.raises(InputError, match=r"tokenizer\.json"):
         _ = Store.open(folder).tokenizer
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -89,7 +89,7 @@ def test_the_tokenizer_travels_with_the_tokens(folder, tokenizer):
 
 def test_fingerprint_follows_the_data_and_nothing_else(tmp_path, tokenizer):
     """The same tokens in another folder have the same fingerprint; one other token, boundary or rule has not."""
-    other = Tokenizer.from_vocab([*SPECIAL, "a", "##a"], max_word_chars=7)
+    other = WordPiece.from_vocab([*SPECIAL, "a", "##a"], max_word_chars=7)
     moved = [[[5], [6, 5]], *DOCUMENTS[1:]]
     changed = [[[5, 5], [5]], *DOCUMENTS[1:]]
     made = [
@@ -185,8 +185,16 @@ def test_missing_and_shortened_files_are_named(folder):
 
 def test_wide_ids_for_large_vocabularies(tmp_path):
     """Above 65,536 entries ids take four bytes and survive."""
-    tokenizer = Tokenizer.from_vocab([*SPECIAL, *(f"w{i}" for i in range(70_000))])
+    tokenizer = WordPiece.from_vocab([*SPECIAL, *(f"w{i}" for i in range(70_000))])
     write_store(tmp_path, tokenizer, {"train": [[[70_000, 5]]]})
     store = Store.open(tmp_path, verify=True)
     assert store.shards[0].tokens.dtype == np.uint32
     assert store.read([0], [2]).tolist() == [70_000, 5]
+
+
+def test_every_position_of_every_range_in_the_order_given():
+    """Ranges may overlap, be empty, and go back; nothing gives nothing."""
+    position_N = range_positions(np.array([3, 9, 0, 4]), np.array([2, 0, 3, 1]))
+    assert position_N.dtype == np.int64
+    assert position_N.tolist() == [3, 4, 0, 1, 2, 4]
+    assert range_positions(np.zeros(0, np.int64), np.zeros(0, np.int64)).tolist() == []

@@ -8,7 +8,7 @@ from bert.corpus.layout import SENTENCES
 from bert.store import tokenize_sections as module
 from bert.store.tokenize_sections import Lost, start_tokenizing, tokenize_sections
 from bert.tokenizer.added_words import AddedWord
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 
 
 def assert_same_as_whole_sentences(tokenizer, texts, special_in_text=False):
@@ -26,7 +26,7 @@ def assert_same_as_whole_sentences(tokenizer, texts, special_in_text=False):
 def test_ids_word_by_word_are_those_of_whole_sentences(shared, kind, special_in_text):
     """Remembered words give the same ids as the tokenizer on the whole text, for texts of all scripts and oddities."""
     golden = json.loads((shared / "golden" / "tokenization.json").read_text(encoding="utf-8"))
-    tokenizer = Tokenizer.from_vocab(shared / "golden" / "vocab" / f"bert-base-{kind}-vocab.txt")
+    tokenizer = WordPiece.from_vocab(shared / "golden" / "vocab" / f"bert-base-{kind}-vocab.txt")
     assert_same_as_whole_sentences(tokenizer, [row["text"] for row in golden["rows"]], special_in_text)
 
 
@@ -37,12 +37,12 @@ def test_random_texts_too(entries):
     pools += [range(0x2000, 0x2070), range(0, 0x20), range(0x391, 0x3D0), [0x20], [0x20]]
     texts = ["".join(chr(rng.choice(rng.choice(pools))) for _ in range(rng.randrange(60))) for _ in range(2000)]
     for lower_case in (True, False):
-        tokenizer = Tokenizer.from_vocab([*entries, *map(chr, range(0x300, 0x320))], lower_case=lower_case)
+        tokenizer = WordPiece.from_vocab([*entries, *map(chr, range(0x300, 0x320))], lower_case=lower_case)
         assert_same_as_whole_sentences(tokenizer, texts)
 
 
 def test_protected_words_with_a_blank_are_kept_whole(entries):
-    tokenizer = Tokenizer.from_vocab(entries, lower_case=True).add_protected(["new york", "[E1]"])
+    tokenizer = WordPiece.from_vocab(entries, lower_case=True).add_protected(["new york", "[E1]"])
     assert_same_as_whole_sentences(tokenizer, ["hello New York world", "new [E1] york"])
 
 
@@ -53,7 +53,7 @@ def test_added_words_with_rules_of_their_own(entries):
     texts = ["".join(rng.choices(pieces, k=8)) for _ in range(300)]
     alone = AddedWord("<a>", special=True, normalized=False, lstrip=True, rstrip=True)
     for more in ([AddedWord("hello", single_word=True)], [AddedWord("New York", normalized=False)], [AddedWord("x ")]):
-        tokenizer = Tokenizer.from_vocab(entries, lower_case=True, added=[alone, AddedWord("<b>"), *more])
+        tokenizer = WordPiece.from_vocab(entries, lower_case=True, added=[alone, AddedWord("<b>"), *more])
         for special_in_text in (False, True):
             assert_same_as_whole_sentences(tokenizer, texts, special_in_text)
 
@@ -61,7 +61,7 @@ def test_added_words_with_rules_of_their_own(entries):
 def test_memory_of_words_is_bounded(entries, monkeypatch):
     """Forgetting words changes no id; long ones are not remembered at all."""
     monkeypatch.setattr(module, "MAX_KNOWN", 5)
-    tokenizer = Tokenizer.from_vocab(entries, lower_case=True)
+    tokenizer = WordPiece.from_vocab(entries, lower_case=True)
     start_tokenizing(tokenizer, "en", False, False)
     text = "hello world note book one two line mask un cafe " + "a" * 40
     for _ in range(3):
@@ -74,7 +74,7 @@ def test_memory_of_words_is_bounded(entries, monkeypatch):
 
 def test_sections_keep_their_own_sentences(entries):
     """Counts and tokens of each section are its own; sentences without a token and empty sections are left out."""
-    tokenizer = Tokenizer.from_vocab(entries, lower_case=True)
+    tokenizer = WordPiece.from_vocab(entries, lower_case=True)
     start_tokenizing(tokenizer, "en", False, True)
     texts = ["hello world\n\u200b\none", "", "\u200b", "notebook unaffable, hello"]
     pieces = tokenize_sections([(text, SENTENCES) for text in texts])
@@ -91,11 +91,11 @@ def test_sections_keep_their_own_sentences(entries):
 
 def test_lost_characters_are_counted_by_cause(entries):
     """Unknown tokens stand for words above the limit (in characters without accents), or without pieces."""
-    tokenizer = Tokenizer.from_vocab(entries, lower_case=True, max_word_chars=7)
+    tokenizer = WordPiece.from_vocab(entries, lower_case=True, max_word_chars=7)
     start_tokenizing(tokenizer, "en", False, False)
     lost = tokenize_sections([("hello xyz, worldly hellohello\none \u00e9\u00e9 hello world", SENTENCES)]).lost
     assert lost == Lost(characters=41, tokens=4, in_words=3 + 7 + 10 + 2, in_long_words=10, longest_word=10)
-    tokenizer = Tokenizer.from_vocab(entries, lower_case=True, max_word_chars=2)
+    tokenizer = WordPiece.from_vocab(entries, lower_case=True, max_word_chars=2)
     start_tokenizing(tokenizer, "en", False, False)
     lost = tokenize_sections([("\u00e9\u00e9 \uac01 [UNK]", SENTENCES)]).lost  # a Hangul syllable of three letters
     assert (lost.in_words, lost.in_long_words, lost.longest_word) == (2 + 1 + 3, 1 + 3, 3)

@@ -7,6 +7,7 @@ import pytest
 
 from bert.tokenizer.alignment import Pieces
 from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 
 # Letters that words are made of, and the marks that may follow a letter of the script.
 SCRIPTS = {
@@ -55,7 +56,7 @@ def tokenizer(request) -> Tokenizer:
     """A small vocabulary of such words: some are whole, most are cut, some characters are unknown."""
     rng = random.Random(0)
     words = [word(rng, script) for script in SCRIPTS for _ in range(60)]
-    return Tokenizer.train([" ".join(words)] * 2, vocab_size=1500, lower_case=request.param == "uncased")
+    return WordPiece.train([" ".join(words)] * 2, vocab_size=1500, lower_case=request.param == "uncased")
 
 
 def has_no_look(character: str) -> bool:
@@ -118,7 +119,7 @@ def test_spans_of_whole_words_come_back_exactly(tokenizer):
 
 def test_marks_stay_with_their_letters():
     """With accents removed, no piece holds U+0301 of a decomposed é, nor Hindi's last vowel sign, nor a flag's tags."""
-    tokenizer = Tokenizer.train(["cafe नमसत ❤ 🏴 is hello"] * 2, vocab_size=80)
+    tokenizer = WordPiece.train(["cafe नमसत ❤ 🏴 is hello"] * 2, vocab_size=80)
     for answer in ("cafe\u0301", "नमस्ते", "❤\ufe0f", "🏴\U000e0067\U000e0062\U000e007f", "e\u200d\u0301"):
         text = f"is {answer} is"
         pieces = Pieces(tokenizer.encode(text).offsets, text)
@@ -154,7 +155,7 @@ def test_characters_and_pieces_by_hand():
 @pytest.mark.parametrize("blank", ["\n\n\n", "\r\n\r\n", " 🤗 café ", " cafe\u0301 "])
 def test_offsets_are_code_points_of_the_original(blank):
     """As printed: original case and accents, the blanks between as they are."""
-    tokenizer = Tokenizer.train(["my name is wolfgang and i live in berlin cafe"] * 2, vocab_size=200)
+    tokenizer = WordPiece.train(["my name is wolfgang and i live in berlin cafe"] * 2, vocab_size=200)
     text = f"My name is Wolfgang {blank} and I live in Berlin"
     pieces = Pieces(tokenizer.encode(text).offsets, text)
     for answer in ("Wolfgang", "Berlin", "and I live", f"Wolfgang {blank} and"):

@@ -2,11 +2,11 @@ import pytest
 
 from bert.tokenizer.added_words import AddedWord
 from bert.tokenizer.differences import differences
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 from tests.bert.builders import SPECIAL
 
 WORDS = [*SPECIAL, "a", "b"]
-PLAIN = Tokenizer.from_vocab(WORDS)
+PLAIN = WordPiece.from_vocab(WORDS)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ PLAIN = Tokenizer.from_vocab(WORDS)
     ],
 )
 def test_each_difference_is_named_with_both_values(changes, told):
-    other = Tokenizer.from_vocab(**{"vocab": WORDS, **changes})
+    other = WordPiece.from_vocab(**{"vocab": WORDS, **changes})
     assert differences(other, PLAIN) == [told]
     assert other.fingerprint != PLAIN.fingerprint
 
@@ -32,8 +32,8 @@ def test_each_difference_is_named_with_both_values(changes, told):
 def test_rules_of_words_are_told_as_well():
     """Two tokenizers with the same words under other rules differ, and are said to."""
     one, other = (
-        Tokenizer.from_vocab(WORDS, added=[AddedWord("b", **rule)]) for rule in ({"lstrip": True}, {"rstrip": True})
+        WordPiece.from_vocab(WORDS, added=[AddedWord("b", **rule)]) for rule in ({"lstrip": True}, {"rstrip": True})
     )
     assert differences(one, other) == ["added (b normalized lstrip, not b normalized rstrip)"]
     assert differences(one, one) == []
-    assert differences(PLAIN, Tokenizer.from_vocab(WORDS, model_max_length=7)) == []
+    assert differences(PLAIN, WordPiece.from_vocab(WORDS, model_max_length=7)) == []

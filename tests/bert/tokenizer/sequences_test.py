@@ -5,14 +5,14 @@ import pathlib
 import pytest
 
 from bert.tokenizer import sequences
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 
 VOCAB = pathlib.Path(__file__).resolve().parents[2] / "golden" / "tiny_bert" / "vocab.txt"
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return Tokenizer.from_vocab(VOCAB, lower_case=True)  # [CLS] is 2, [SEP] is 3
+    return WordPiece.from_vocab(VOCAB, lower_case=True)  # [CLS] is 2, [SEP] is 3
 
 
 def test_single_texts_are_cut_at_the_end(tokenizer, caplog):

@@ -6,7 +6,8 @@ import random
 import pytest
 
 from bert.tokenizer.added_words import AddedWord
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.backends import load_tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 from tests.bert.builders import SPECIAL
 
 PIECES = "a ##a s ##s x y new ##word foo bar naive cov ##id e ##1 1 < > [ ] -"
@@ -46,7 +47,7 @@ def source(tmp_path):
 
     def make(name, lower_case=True):
         tokens, roles = SOURCES[name]
-        Tokenizer.from_vocab(ENTRIES, lower_case=lower_case).save(tmp_path / "plain")
+        WordPiece.from_vocab(ENTRIES, lower_case=lower_case).save(tmp_path / "plain")
         theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "plain", **roles)
         if tokens and tokens[0]["content"] == "[MASK]":
             theirs.add_special_tokens({"mask_token": transformers.AddedToken(**tokens[0])})
@@ -70,9 +71,9 @@ def texts_of(name):
 def assert_same_as_in_transformers(folder, texts, tmp_path):
     """Ids and offsets of transformers on the folder, of ours, and of both on what we save."""
     transformers = pytest.importorskip("transformers")
-    ours = Tokenizer.load(folder)
+    ours = load_tokenizer(folder)
     ours.save(tmp_path / "saved")
-    again = Tokenizer.load(tmp_path / "saved")
+    again = load_tokenizer(tmp_path / "saved")
     theirs, saved = (transformers.AutoTokenizer.from_pretrained(path) for path in (folder, tmp_path / "saved"))
     assert again.fingerprint == ours.fingerprint
     assert theirs.get_vocab() == saved.get_vocab() == {entry: i for i, entry in enumerate(ours.vocab)}
@@ -98,7 +99,7 @@ def test_added_words_are_found_as_in_transformers(source, tmp_path, name, lower_
 
 def test_words_of_files_with_a_decoder(tmp_path):
     """transformers 4.34 and later wrote the words into tokenizer_config.json; they count before tokenizer.json."""
-    Tokenizer.from_vocab(ENTRIES, lower_case=True, added=[AddedWord("[E1]"), AddedWord("newword")]).save(tmp_path / "a")
+    WordPiece.from_vocab(ENTRIES, lower_case=True, added=[AddedWord("[E1]"), AddedWord("newword")]).save(tmp_path / "a")
     path = tmp_path / "a" / "tokenizer_config.json"
     decoder = {
         len(ENTRIES): added("[E1]", special=True, normalized=False),
@@ -119,7 +120,7 @@ def test_words_of_the_oldest_files(tmp_path):
     names = {"mask_token": mask, "cls_token": "[CLS]", "additional_special_tokens": ["[E1]"]}
     (tmp_path / "special_tokens_map.json").write_text(json.dumps(names))
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer"}))
-    ours = Tokenizer.load(tmp_path)
+    ours = load_tokenizer(tmp_path)
     assert ours.vocab == (*ENTRIES, "[E1]", "newword")
     assert set(ours.settings.added) == {
         AddedWord("[MASK]", special=True, normalized=False, lstrip=True),
@@ -132,13 +133,13 @@ def test_words_of_the_oldest_files(tmp_path):
 
 def test_added_words_are_no_reason_to_warn(source, caplog):
     """Words in upper case that are found all the same: nothing is said of entries that can never be met."""
-    Tokenizer.load(source("words"))
+    load_tokenizer(source("words"))
     assert not caplog.records
 
 
 def test_special_tokens_in_the_text_are_split_and_other_added_words_are_not(source, tmp_path):
     """What the corpus setting means: [MASK] is text like any other, while a marker of somebody's own is kept."""
-    ours = Tokenizer.load(source("special in upper case"))
+    ours = load_tokenizer(source("special in upper case"))
     mark = len(ENTRIES)
     split = ours.encode("[MASK] [E1]").ids
     assert split[-1] == mark
@@ -152,16 +153,16 @@ def test_special_tokens_in_the_text_are_split_and_other_added_words_are_not(sour
 def test_the_fingerprint_covers_every_rule(tmp_path):
     """Two tokenizers that differ in one rule of one word are not the same, nor is one that knows it as an entry."""
     rules = ({}, {"special": True}, {"normalized": False}, {"single_word": True}, {"lstrip": True}, {"rstrip": True})
-    made = [Tokenizer.from_vocab(ENTRIES, lower_case=True, added=[AddedWord("<e1>", **rule)]) for rule in rules]
-    made.append(Tokenizer.from_vocab([*ENTRIES, "<e1>"], lower_case=True, added=[AddedWord("<e1>")]))
+    made = [WordPiece.from_vocab(ENTRIES, lower_case=True, added=[AddedWord("<e1>", **rule)]) for rule in rules]
+    made.append(WordPiece.from_vocab([*ENTRIES, "<e1>"], lower_case=True, added=[AddedWord("<e1>")]))
     assert len({one.fingerprint for one in made}) == len(made)
 
 
 def test_protecting_words_beside_added_ones(source, tmp_path):
     """New words get the next ids, stay whole, take the place of an added word of the same text, and are saved."""
-    ours = Tokenizer.load(source("words")).add_protected(["graft", "newword"])
+    ours = load_tokenizer(source("words")).add_protected(["graft", "newword"])
     ours.save(tmp_path / "saved")
-    for one in (ours, Tokenizer.load(tmp_path / "saved")):
+    for one in (ours, load_tokenizer(tmp_path / "saved")):
         assert [one.vocab[i] for i in one.encode("Graft newword Foo Bar").ids] == ["graft", "newword", "Foo Bar"]
         assert one.vocab[one.encode("newwords").ids[0]] == "new"  # not cut out of it any more
         assert one.fingerprint == ours.fingerprint
@@ -172,7 +173,7 @@ def test_long_words_are_cut_by_transformers_as_well(tmp_path, model_type):
     """Another limit than 100 reaches AutoTokenizer, which else imposes 100 on BERT, with segments and added words."""
     transformers = pytest.importorskip("transformers")
     marks = [AddedWord("[E1]", special=True, normalized=False), AddedWord("<sep2>", single_word=True, lstrip=True)]
-    ours = Tokenizer.from_vocab(ENTRIES, lower_case=True, max_word_chars=200, added=marks)
+    ours = WordPiece.from_vocab(ENTRIES, lower_case=True, max_word_chars=200, added=marks)
     ours.save(tmp_path)
     if model_type:
         (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
@@ -183,9 +184,9 @@ def test_long_words_are_cut_by_transformers_as_well(tmp_path, model_type):
     assert pair["token_type_ids"] == [0, 0, 0, 1, 1]
     assert pair["input_ids"] == [2, 5, 3, 7, 3]
     assert (theirs.mask_token_id, theirs.model_max_length) == (4, 512)
-    assert Tokenizer.load(tmp_path).fingerprint == ours.fingerprint
+    assert load_tokenizer(tmp_path).fingerprint == ours.fingerprint
     theirs.save_pretrained(tmp_path / "again")
-    assert Tokenizer.load(tmp_path / "again").fingerprint == ours.fingerprint
+    assert load_tokenizer(tmp_path / "again").fingerprint == ours.fingerprint
 
 
 CLASSES = [None, "BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "PreTrainedTokenizerFast",
@@ -207,7 +208,7 @@ def test_the_file_that_counts_in_transformers_counts_or_a_line_is_logged(tmp_pat
         for path in tmp_path.glob("*"):
             path.unlink()
         choices = {"lower_case": rng.random() < 0.5, "split_chinese": rng.random() < 0.7}
-        made = Tokenizer.from_vocab(entries, strip_accents=rng.choice([None, True, False]), **choices)
+        made = WordPiece.from_vocab(entries, strip_accents=rng.choice([None, True, False]), **choices)
         made.save(tmp_path)
         (tmp_path / "vocab.txt").unlink()
         rules = json.loads((tmp_path / "tokenizer.json").read_text())
@@ -233,7 +234,7 @@ def test_the_file_that_counts_in_transformers_counts_or_a_line_is_logged(tmp_pat
         if rng.random() < 0.5:
             (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
         caplog.clear()
-        ours = Tokenizer.load(tmp_path)
+        ours = load_tokenizer(tmp_path)
         lines = [line for line in caplog.messages if "can never be met" not in line]
         if lines:
             assert all(str(tmp_path) in line for line in lines)

@@ -1,12 +1,12 @@
 """Questions on passages for tests of start-and-end reading comprehension."""
 
 from bert.prediction.squad import SquadOptions
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.backends import load_tokenizer
 from tasks.files.examples import ReadReport
 from tasks.questions.question_rows import Annotation, Gold, Question, Questions
 from tests.bert.prediction.table_model import GOLDEN
 
-TOKENIZER = Tokenizer.load(GOLDEN / "tiny_qa")
+TOKENIZER = load_tokenizer(GOLDEN / "tiny_qa")
 SMALL = SquadOptions(max_length=24, window_step=6, max_question=8)
 
 

@@ -11,7 +11,7 @@ from bert.data.examples import ExampleSettings
 from bert.errors import InputError
 from bert.prediction import scores, tagging
 from bert.prediction.tagging import TaggingOptions
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.backends import load_tokenizer
 from configs import tagging as recipe
 from tasks import votes
 from tasks.files.examples import ReadReport
@@ -23,7 +23,7 @@ from tasks.token_labels import TokenLabels
 from tasks.votes import VoteSettings
 from tests.bert.prediction.table_model import GOLDEN
 
-TOKENIZER = Tokenizer.load(GOLDEN / "tiny_tokcls")
+TOKENIZER = load_tokenizer(GOLDEN / "tiny_tokcls")
 SMALL = TaggingOptions(max_length=16, window_step=6)
 BIO = ("O", "B", "I")
 

@@ -13,7 +13,7 @@ from absl import logging
 
 from bert.errors import InputError, short_repr
 from bert.tokenizer.vocab_file import SPECIAL_TOKENS, upper_case_entries
-from bert.tokenizer.wordpiece import MAX_WORD_CHARS, PREFIX, letter_rules, read_field
+from bert.tokenizer.wordpiece_model import MAX_WORD_CHARS, PREFIX, letter_rules, read_field
 
 # Types that only split and change text. Others write marks of other models into it (Metaspace, ByteLevel, Prepend,
 # Precompiled), or fail on values that they accept (FixedLength).
@@ -54,7 +54,7 @@ _SORTS = {bool: "true or false", type(None): "true, false or null", str: "a text
 
 
 class Rules(NamedTuple):
-    """arguments: of `Tokenizer.from_vocab`. unknown: the token of unknown words. post_processor: its JSON.
+    """arguments: of `WordPiece.from_vocab`. unknown: the token of unknown words. post_processor: its JSON.
     unused: fields that are for whoever makes batches."""
 
     arguments: dict[str, Any]
@@ -102,7 +102,7 @@ def read_rules(content: Mapping[str, Any], source: str) -> Rules:
 def decide(
     rules: Rules, special: dict[str, str], switches: Mapping[str, bool], kind: str, source: str
 ) -> dict[str, Any]:
-    """Arguments of `Tokenizer.from_vocab`, decided between tokenizer.json and tokenizer_config.json.
+    """Arguments of `WordPiece.from_vocab`, decided between tokenizer.json and tokenizer_config.json.
 
     Args:
       special: special tokens by role that files name; gets the token of unknown words.

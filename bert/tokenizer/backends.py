@@ -1,0 +1,64 @@
+"""The kinds of tokenizers, and how one is read from its folder, read from a vocabulary file, or learnt from text."""
+
+import pathlib
+from collections.abc import Iterable
+from typing import Any
+
+from bert.errors import InputError
+from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.tokenizer_files import object_in
+from bert.tokenizer.wordpiece import WordPiece
+from bert.tokenizer.wordpiece_model import MAX_WORD_CHARS
+
+__all__ = ["BACKENDS", "MAX_WORD_CHARS", "load_tokenizer", "open_vocabulary", "train_tokenizer"]
+
+# A new backend is a file and a line here.
+BACKENDS: dict[str, type[Tokenizer]] = {backend.model_type: backend for backend in (WordPiece,)}
+
+
+def load_tokenizer(directory: str | pathlib.Path) -> Tokenizer:
+    """Tokenizer of a directory that holds tokenizer.json or vocab.txt, and possibly tokenizer_config.json.
+
+    The rules of tokenizer.json give the ids of the `tokenizers` library. Where the files disagree, the one counts that
+    counts in transformers, or a line is logged.
+
+    Raises InputError where neither file is there, one is damaged, or a rule cannot be followed.
+    """
+    folder = pathlib.Path(directory)
+    content = object_in(folder / "tokenizer.json")
+    model = (content or {}).get("model")
+    kind = str(model.get("type")) if isinstance(model, dict) else ""
+    # WordPiece reads vocab.txt, too, and refuses types that are not known.
+    return BACKENDS.get(kind, WordPiece).from_folder(folder, content)
+
+
+def open_vocabulary(
+    vocab: str | pathlib.Path,
+    *,
+    lower_case: bool | None = None,
+    strip_accents: bool | None = None,
+    max_word_chars: int | None = None,
+) -> Tokenizer:
+    """The tokenizer of a vocabulary file with these settings, or that of a folder, which decides them.
+
+    Raises InputError where there is no vocabulary, or where a folder contradicts a setting.
+    """
+    path = pathlib.Path(vocab)
+    if not path.is_dir():
+        longest = MAX_WORD_CHARS if max_word_chars is None else max_word_chars
+        return WordPiece.from_vocab(path, lower_case=lower_case, strip_accents=strip_accents, max_word_chars=longest)
+    tokenizer = load_tokenizer(path)
+    settings = {"lower_case": lower_case, "strip_accents": strip_accents, "max_word_chars": max_word_chars}
+    for name, value in settings.items():
+        actual = getattr(tokenizer.settings, name, None)
+        if value is not None and value != actual:
+            raise InputError(
+                f"{name} is {value}, but the tokenizer in {path} has {actual}; leave {name} out, or give a vocab.txt, "
+                "for which it can be chosen"
+            )
+    return tokenizer
+
+
+def train_tokenizer(texts: Iterable[str], **settings: Any) -> Tokenizer:
+    """A tokenizer with pieces learnt from texts; the settings are those of `WordPiece.train`."""
+    return WordPiece.train(texts, **settings)
