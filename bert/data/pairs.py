@@ -20,7 +20,9 @@ from typing import Literal
 
 import numpy as np
 
-from bert.data.repeats import COMPARED, follows_elsewhere
+from bert.data import partners
+from bert.data.partners import Segments
+from bert.data.repeats import follows_elsewhere
 from bert.errors import InputError
 from bert.store.reader import Store
 from bert.tokenizer.tokenizer import Template
@@ -31,9 +33,6 @@ OBJECTIVES = ("nsp", "sop", "none")
 # released weights, and what a prepared folder says of itself (LABELS in bert/store/reader.py).
 CLASS_NAMES = {"nsp": ("is_next", "random"), "sop": ("in_order", "swapped")}
 IS_NEXT, RANDOM, NO_LABEL = 0, 1, -1  # named after nsp; the same places with sop
-# A foreign B whose first tokens equal those of the true one may be the true one (copied documents): not used.
-_COMPARED_TOKENS = COMPARED[1]
-_SEARCHES = 4  # for partners, where some that were found would be true pairs
 _RARE = 0.05  # share of the rarer class from which on nobody needs to look
 
 
@@ -138,23 +137,24 @@ def plan_epoch(
     )
     del chunks
     start_N = np.concatenate([[0], end_N])[:-1]  # shards follow each other without a gap
-    parts = [start_N, (split_N - start_N).astype(np.int32), split_N, (end_N - split_N).astype(np.int32)]
-    label_N = np.where(parts[3] > 0, IS_NEXT, NO_LABEL).astype(np.int8)
+    b_length_N = (end_N - split_N).astype(np.int32)
+    segments = Segments(start_N, (split_N - start_N).astype(np.int32), split_N, b_length_N)
+    label_N = np.where(b_length_N > 0, IS_NEXT, NO_LABEL).astype(np.int8)
     rng = np.random.default_rng((seed, epoch, 1))
     if objective == "nsp":
-        parts, label_N = _exchange(store, parts, label_N, document_N, room, rng)
+        segments, label_N = _exchange(store, segments, label_N, document_N, room, rng)
     elif objective == "sop":
         pairs = np.flatnonzero(label_N == IS_NEXT)
         swapped = rng.permutation(pairs)[: _about(len(pairs) / 2, rng)]
-        a_start, a_length, b_start, b_length = (part[swapped] for part in parts)
-        swapped = swapped[~follows_elsewhere(store, b_start + b_length, b_length, a_start, a_length)]
+        a_start, a_length, b_start, b_length = segments.take(swapped)
+        is_random = ~follows_elsewhere(store, b_start + b_length, b_length, a_start, a_length)
+        swapped = swapped[is_random]
         label_N[swapped] = RANDOM
-        for of_a, of_b in ((0, 2), (1, 3)):
-            parts[of_a][swapped], parts[of_b][swapped] = parts[of_b][swapped], parts[of_a][swapped]
+        for array, others in zip(segments, (b_start, b_length, a_start, a_length), strict=True):
+            array[swapped] = others[is_random]
     true, other = (int(np.count_nonzero(label_N == label)) for label in (IS_NEXT, RANDOM))
     counts = PairCounts(objective, int(documents[-1]), one_sentence, len(label_N), true, other)
-    a_start, a_length, b_start, b_length = parts
-    return ExampleRanges(a_start, a_length, b_start, b_length, label_N, counts, template)
+    return ExampleRanges(*segments, label_N, counts, template)
 
 
 def _about(x: float, rng: np.random.Generator) -> int:
@@ -195,113 +195,25 @@ def split_chunks(chunk_ends_N: np.ndarray, sentence_ends: np.ndarray, rng: np.ra
     return np.where(inner_N > 0, sentence_ends[pick_N], chunk_ends_N)
 
 
-def _exchange(store, parts, label_N, document_N, room, rng):
-    """(parts, labels) with a random half of the B swapped; what no longer fits becomes an example without label."""
+def _exchange(
+    store: Store, segments: Segments, label_N: np.ndarray, document_N: np.ndarray, room: int, rng: np.random.Generator
+) -> tuple[Segments, np.ndarray]:
+    """(segments, labels) with a random half of the B swapped; what no longer fits becomes an example without label."""
     pair_M = np.flatnonzero(label_N == IS_NEXT)
-    _, a_length, b_start, b_length = parts
-    left, right = _partners(store, [part[pair_M] for part in parts], document_N[pair_M], room, rng)
+    wanted = _about(len(pair_M) / 4, rng)  # swaps, so that half of the pairs become random
+    left, right = partners.find(store, segments.take(pair_M), document_N[pair_M], wanted, room, rng)
     if not len(left):  # one class only teaches nothing
-        return parts, np.full_like(label_N, NO_LABEL)
+        return segments, np.full_like(label_N, NO_LABEL)
     left, right = pair_M[left], pair_M[right]
     to, source = np.concatenate([left, right]), np.concatenate([right, left])
-    start, length = b_start[source], b_length[source]
-    kept = np.minimum(length, room - a_length[to])
-    b_start[to], b_length[to], label_N[to] = start, kept, RANDOM
-    rest = np.flatnonzero(length > kept)
-    if not len(rest):
-        return parts, label_N
-    tail_start, tail_length = (start + kept)[rest], (length - kept)[rest]
-    empty = np.zeros(len(rest), np.int32)
-    tails = (tail_start, tail_length, tail_start + tail_length, empty)
-    parts = [np.concatenate([part, tail]) for part, tail in zip(parts, tails, strict=True)]
-    return parts, np.concatenate([label_N, np.full(len(rest), NO_LABEL, np.int8)])
-
-
-def _partners(store, parts, document_M, room, rng) -> tuple[np.ndarray, np.ndarray]:
-    """(left [K], right [K]): pairs to swap, K about M / 4 so that half of the M chunks become random.
-
-    No swap puts a B behind a text that it follows somewhere; other partners are searched for a few times.
-    """
-    a_start, a_length, b_start, b_length = parts
-    wanted = _about(len(b_length) / 4, rng)
-    pairs = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-    is_free = np.ones(len(b_length), bool)
-    for _ in range(_SEARCHES):
-        free = np.flatnonzero(is_free)
-        left, right = _similar(store, a_length, b_start, b_length, document_M, free, wanted, room, rng)
-        to, source = np.concatenate([left, right]), np.concatenate([right, left])
-        length = np.minimum(b_length[source], room - a_length[to])
-        wrong = follows_elsewhere(store, a_start[to] + a_length[to], a_length[to], b_start[source], length)
-        good = ~wrong.reshape(2, -1).any(axis=0)
-        pairs.append((left[good], right[good]))
-        if good.all():
-            break
-        wanted -= int(np.count_nonzero(good))
-        is_free[left[good]] = is_free[right[good]] = False
-    return np.concatenate([left for left, _ in pairs]), np.concatenate([right for _, right in pairs])
-
-
-def _similar(store, a_length, b_start, b_length, document_M, free, wanted, room, rng) -> tuple[np.ndarray, np.ndarray]:
-    """(left [K], right [K]): at most `wanted` pairs of the chunks `free` of different documents.
-
-    First among B of equal length, then of nearly equal length, as long as both results fit the room. Only where a small
-    corpus offers too few of these may a B be longer than its new place.
-    """
-    pairs = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-    key_D = rng.permutation(int(document_M[-1]) + 1) if len(document_M) else document_M
-    widths = [1 << power for power in range(room.bit_length() + 1)]
-    for may_cut, width in [(False, width) for width in widths] + [(True, width) for width in widths]:
-        if wanted <= 0 or len(free) < 2:
-            break
-        left, right = _pair_up(free, b_length[free] // width, key_D[document_M[free]])
-        good = document_M[left] != document_M[right]
-        if not may_cut:
-            good &= (a_length[left] + b_length[right] <= room) & (a_length[right] + b_length[left] <= room)
-        order = rng.permutation(np.flatnonzero(good))
-        left, right = _without_copies(store, left[order], right[order], b_start, b_length, wanted)
-        pairs.append((left, right))
-        wanted -= len(left)
-        taken = np.zeros(len(b_length), bool)
-        taken[left] = taken[right] = True
-        free = free[~taken[free]]
-    return np.concatenate([left for left, _ in pairs]), np.concatenate([right for _, right in pairs])
-
-
-def _pair_up(index_M: np.ndarray, bucket_M: np.ndarray, document_M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(left [K], right [K]): disjoint pairs inside each bucket.
-
-    Sorted by document, each takes the one half a bucket further on: the same document only where it fills over half.
-    """
-    key_M = bucket_M.astype(np.int64) * (int(document_M.max()) + 1) + document_M
-    order = np.argsort(key_M, kind="stable")
-    index_M, bucket_M = index_M[order], bucket_M[order]
-    starts = np.flatnonzero(np.diff(bucket_M, prepend=-1))
-    sizes = np.diff(np.append(starts, len(bucket_M)))
-    nth_M = np.arange(len(bucket_M)) - np.repeat(starts, sizes)
-    half_M = np.repeat(sizes // 2, sizes)
-    left = np.flatnonzero(nth_M < half_M)
-    return index_M[left], index_M[left + half_M[left]]
-
-
-def _without_copies(store, left, right, b_start, b_length, wanted) -> tuple[np.ndarray, np.ndarray]:
-    """The first `wanted` pairs whose B differ in their first tokens."""
-    kept_left, kept_right, block = [left[:0]], [right[:0]], 1 << 18
-    for start in range(0, len(left), block):
-        one, two = left[start : start + block], right[start : start + block]
-        ones = np.ones(len(one), np.int64)
-        keep = store.read(b_start[one], ones) != store.read(b_start[two], ones)
-        same = np.flatnonzero(~keep)  # few: only these are read further
-        if len(same):
-            length = np.minimum(np.minimum(b_length[one[same]], b_length[two[same]]), _COMPARED_TOKENS)
-            differs = store.read(b_start[one[same]], length) != store.read(b_start[two[same]], length)
-            keep[same] = np.logical_or.reduceat(differs, np.cumsum(length) - length)
-        keep &= np.cumsum(keep) <= wanted
-        kept_left.append(one[keep])
-        kept_right.append(two[keep])
-        wanted -= int(np.count_nonzero(keep))
-        if wanted <= 0:
-            break
-    return np.concatenate(kept_left), np.concatenate(kept_right)
+    start, length = segments.b_start[source], segments.b_length[source]
+    fitting = np.minimum(length, room - segments.a_length[to])
+    segments.b_start[to], segments.b_length[to], label_N[to] = start, fitting, RANDOM
+    rest = np.flatnonzero(length > fitting)
+    tail_start, tail_length = (start + fitting)[rest], (length - fitting)[rest]
+    tails = (tail_start, tail_length, tail_start + tail_length, np.zeros(len(rest), np.int32))
+    segments = Segments(*(np.concatenate(both) for both in zip(segments, tails, strict=True)))
+    return segments, np.concatenate([label_N, np.full(len(rest), NO_LABEL, np.int8)])
 
 
 def check_documents(store: Store, objective: Objective) -> None:

@@ -12,7 +12,7 @@ from bert.errors import InputError, RunError
 from bert.store import prepare as prepare_module
 from bert.store.prepare import PrepareSettings, prepare
 from bert.store.reader import Store
-from bert.tokenizer.tokenizer import Tokenizer
+from bert.tokenizer.wordpiece import WordPiece
 from tests.bert.builders import SPECIAL, WORDS, bytes_of, stories
 
 
@@ -70,7 +70,7 @@ def test_a_learnt_vocabulary_outlives_damage_elsewhere(write, tmp_path, monkeypa
     """Learnt anew it might differ in a piece, and a run that was begun could not go on."""
     settings = PrepareSettings(str(write("text/a.txt", stories(9))), vocab_size=60)
     before = prepare(tmp_path / "out", settings).tokenizer
-    monkeypatch.setattr(Tokenizer, "train", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(WordPiece, "train", lambda *_, **__: 1 / 0)
     path = tmp_path / "out" / "train-00000.tokens"
     path.write_bytes(b"\x07" * path.stat().st_size)
     assert prepare(tmp_path / "out", settings).tokenizer.fingerprint == before.fingerprint
