@@ -1,4 +1,4 @@
-"""docs/attention.md: its code runs and prints what the page shows, and its prose uses the same numbers."""
+"""docs/attention.md: the code runs and prints what the page shows, and the text uses the same numbers."""
 
 import json
 import pathlib
@@ -38,7 +38,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_prose_uses_the_numbers_of_the_code(page, printed):
-    """Every decimal number in the text is an input, was printed, or is one of the worked products of section 1."""
+    """Every decimal number in the text is an input, a printed number, or a product of section 1."""
     prose = re.sub(r"```.*?```", "", page, flags=re.DOTALL)
     code = "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     known = set(NUMBER.findall(code)) | set(NUMBER.findall("".join(got for got, _ in printed)))
@@ -48,12 +48,12 @@ def test_prose_uses_the_numbers_of_the_code(page, printed):
 
 
 def test_page_agrees_with_the_hand_computed_example(printed):
-    """The shares, outputs and loss are those that exact decimal arithmetic gives."""
-    want = json.loads((CHECKOUT / "tests" / "golden" / "hand_examples.json").read_text())
+    """Weights, outputs and loss are those of exact decimal arithmetic."""
+    expected = json.loads((CHECKOUT / "tests" / "golden" / "hand_examples.json").read_text())
     text = "".join(got for got, _ in printed)
     for case in ("all_four_keys", "without_the_MASK_key"):
         for name in ("weights", "output"):
-            assert " ".join(f"{number:.4f}" for number in want["attention_example"][case][name]) in text
-    for score in want["attention_example"]["all_four_keys"]["scaled_scores_div_sqrt3"]:
+            assert " ".join(f"{number:.4f}" for number in expected["attention_example"][case][name]) in text
+    for score in expected["attention_example"]["all_four_keys"]["scaled_scores_div_sqrt3"]:
         assert f"{score:.4f}" in text
-    assert f"{want['masked_word_example']['cross_entropy_nats']:.4f} nats" in text
+    assert f"{expected['masked_word_example']['cross_entropy_nats']:.4f} nats" in text

@@ -1,4 +1,4 @@
-"""docs/weights.md: what it says of files and outputs is what happens (its StableHLO lines: stablehlo_test.py)."""
+"""docs/weights.md: its claims about files and outputs hold (for its StableHLO code see stablehlo_test.py)."""
 
 import dataclasses
 import pathlib
@@ -7,7 +7,7 @@ import shutil
 
 import jax.export
 import numpy as np
-import onnxruntime  # the page's lines import it: where it is missing, this says so
+import onnxruntime  # the page imports it
 import pytest
 
 import bert
@@ -49,9 +49,9 @@ def test_the_table_of_outputs_is_complete(page):
     assert set(named) == {"sequence_output", *forward.head_outputs(every_part)}
 
 
-def test_the_report_that_is_shown_is_what_is_printed(page, tmp_path):
+def test_the_example_report_is_what_is_printed(page, tmp_path):
     """The page's example: a checkpoint of the tiny model with the trainer's variables, loaded."""
-    shown = page.split("error that names it:\n\n```\n")[1].split("\n```")[0]
+    shown = re.search(r"\*\*The report\.\*\*.*?```\n(.*?)\n```", page, re.DOTALL)[1]
     golden, folder = TINY.with_name("tiny_bert_tf1"), tmp_path / "tf1"
     variables = dict(open_bundle(golden / "bert_model.ckpt"))
     slots = {f"{name}/{slot}": variables[name] for name in variables for slot in ("adam_m", "adam_v")}
@@ -62,7 +62,7 @@ def test_the_report_that_is_shown_is_what_is_printed(page, tmp_path):
 
 
 def test_every_setting_and_key_on_the_page_exists(page):
-    """What the page calls by name: fields of the report, formats, precisions."""
+    """Fields of the report, formats and precisions that the page names."""
     fields = re.search(r"`model\.report` with (.*?\.)", page, re.DOTALL)[1]
     assert set(re.findall(r"`(\w+)`", fields)) == {field.name for field in dataclasses.fields(LoadReport)} - {
         "source",
@@ -74,8 +74,8 @@ def test_every_setting_and_key_on_the_page_exists(page):
 
 
 @pytest.mark.parametrize("format", ["stablehlo", "onnx"])
-def test_what_programs_make_of_ids_that_there_are_not(page, tmp_path, format):
-    """As the page's table says: nothing that is a number, a failure, or the ids counted from the end."""
+def test_programs_with_out_of_range_ids(page, tmp_path, format):
+    """As the page says: NaN, an error, or ids counted from the end."""
     model = bert.load(TINY)
     folder = bert.save(model, tmp_path / "out", format=format)
     token_ids, zeros, ones = np.array([[2, 40, 3]]), np.zeros((1, 3), int), np.ones((1, 3), int)
@@ -105,4 +105,4 @@ def test_what_programs_make_of_ids_that_there_are_not(page, tmp_path, format):
                 run(tokens, types)
         else:
             assert np.isnan(run(tokens, types)).any()
-    assert "**Ids that there are not.**" in page
+    assert "**Out-of-range ids.**" in page

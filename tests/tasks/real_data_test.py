@@ -31,7 +31,7 @@ def named(command: str) -> str:
     return re.search(r"configs/(\S+)", command)[1] + " " + re.search(r"data=data/(\S+)", command)[1]
 
 
-OF_TEXTS, OF_TOKENS = commands("finetuning.md"), commands("reading.md")
+OF_TEXTS, OF_TOKENS = commands("finetuning.md"), commands("token_tasks.md")
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""docs/reading.md: the worked example prints what the page shows, and its numbers follow from the formula."""
+"""docs/token_tasks.md: the worked example prints what the page shows, and its numbers follow from the formula."""
 
 import pathlib
 import re
@@ -13,12 +13,12 @@ DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return (DOCS / "reading.md").read_text()
+    return (DOCS / "token_tasks.md").read_text()
 
 
 @pytest.fixture(scope="module")
 def printed(page) -> list[tuple[str, str]]:
-    return run_blocks(page[: page.index("**Who votes.**")])
+    return run_blocks(page[: page.index("**Annotators.**")])
 
 
 def test_code_prints_what_the_page_shows(printed):
@@ -28,7 +28,7 @@ def test_code_prints_what_the_page_shows(printed):
 
 
 def test_the_numbers_follow_from_the_formula(page, printed):
-    """L = -sum t log p by plain NumPy from the votes in words: two of three for B, I, O, and all for O."""
+    """L = -sum t log p in NumPy, from targets written out by hand."""
     target = np.array([[2, 0, 1], [1, 2, 0], [0, 1, 2], [0, 0, 3]]) / 3
     logits = np.array(eval(re.search(r"logits = np\.array\((.*)\)", page)[1]))
     log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))

@@ -1,0 +1,38 @@
+"""Paths and modules that the documentation, the Makefile, docstrings and comments name exist in the checkout."""
+
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = "bert|tasks|configs|launch|bench|tests|docs"
+# Only with these endings: TensorFlow's variables have names such as bert/embeddings.
+PATH = re.compile(rf"(?<![\w/.=-])((?:{FOLDERS})/(?:[\w/-]*\w\.(?:py|md)|(?:[\w-]+/)*))(?![\w*{{<])")
+MODULE = re.compile(r"-m ((?:launch|bench)\.\w+)")
+EXAMPLES = re.compile(r"NAME|/[ax]\.py$|^docs/spec\.md$")  # placeholders; a file of Git LFS
+
+
+def tracked() -> list[str]:
+    listed = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=False).stdout
+    return [name for name in listed.splitlines() if re.fullmatch(r"[^/]+\.md|docs/.*\.md|Makefile|.*\.py", name)]
+
+
+def missing(text: str) -> list[str]:
+    """Named paths and modules that do not exist."""
+    paths = [path for path in PATH.findall(text) if not EXAMPLES.search(path)]
+    modules = [f"{module.replace('.', '/')}.py" for module in MODULE.findall(text)]
+    return [path for path in paths + modules if not (CHECKOUT / path).exists()]
+
+
+def test_named_paths_exist():
+    files = tracked()
+    if not files:
+        pytest.skip("needs a git checkout")
+    assert {name: absent for name in files if (absent := missing((CHECKOUT / name).read_text()))} == {}
+
+
+def test_a_missing_path_is_noticed():
+    text = "see bert/model/losses.py, `bert/absent.py`, docs/ and python -m launch.absent; tasks/NAME/job.py"
+    assert missing(text) == ["bert/absent.py", "launch/absent.py"]
