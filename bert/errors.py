@@ -81,6 +81,11 @@ def short_repr(value: Any) -> str:
     return _SHORT.repr(value)
 
 
+def short_text(text: str) -> str:
+    """The same of a text, without quotes around it."""
+    return short_repr(text)[1:-1]
+
+
 def listed(names: Iterable[str], most: int = 20) -> str:
     """The first ``most`` names with commas between them, long ones cut, and how many more there are."""
     short = [name if len(name) <= 100 else f"{name[:100]}..." for name in names]

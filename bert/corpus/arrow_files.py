@@ -51,6 +51,14 @@ def open_parquet(path: pathlib.Path | str) -> pyarrow.parquet.ParquetFile:
     return file
 
 
+def load_saved(folder: pathlib.Path) -> Any:
+    """The data set in a folder of `datasets`. Raises one of `FAULTS` for damage."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read once at import: a folder on disk needs no hub
+    import datasets
+
+    return datasets.load_from_disk(str(folder))
+
+
 def check(column: pyarrow.Array | pyarrow.ChunkedArray) -> None:
     """Raises one of `FAULTS` where damaged bytes point beyond the end of their memory, which would end the process.
 
@@ -75,10 +83,7 @@ def _parquet_batches(path: pathlib.Path, column: str) -> Iterator[list[Any]]:
 
 
 def _saved_batches(path: pathlib.Path, column: str) -> Iterator[list[Any]]:
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read once at import: a folder on disk needs no hub
-    import datasets
-
-    saved = datasets.load_from_disk(str(path))
+    saved = load_saved(path)
     _check_column(path, column, saved.column_names)
     for batch in saved.select_columns([column]).with_format("arrow").iter(BATCH_ROWS):
         check(batch.column(0))

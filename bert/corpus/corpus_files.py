@@ -15,8 +15,9 @@ INSTALLED_DOCS = "installed-docs"
 LONGEST_ROW = 1 << 26  # characters of a line of JSON, which is held as a whole: a few hundred megabytes
 # Found in folders. A file that is named, or met by a glob, may have any ending but those of OTHER_FORMATS.
 ENDINGS = (".txt", ".jsonl", ".parquet", ".txt.gz", ".jsonl.gz")
+ARCHIVES = dict.fromkeys((".zip", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z"), "unpack it first")
 OTHER_FORMATS = {
-    **dict.fromkeys((".zip", ".tar", ".tgz", ".tar.gz", ".bz2", ".xz", ".zst", ".7z"), "unpack it first"),
+    **ARCHIVES,
     **dict.fromkeys((".csv", ".tsv", ".json", ".xml", ".html", ".pdf"), "convert it to .txt, .jsonl or .parquet first"),
     **dict.fromkeys((".arrow", ".parquet.gz"), "name the folder of the saved data set, or give plain .parquet"),
 }
@@ -67,20 +68,14 @@ def _sources_of(part: str) -> list[Source]:
     path = pathlib.Path(part)
     if part == INSTALLED_DOCS:
         return [Source(path, INSTALLED_DOCS)]
-    if (path / "dataset_dict.json").is_file():
-        splits = sorted(p.parent.name for p in path.glob("*/state.json"))
-        if len(splits) != 1:
-            example = f"such as {path / splits[0]}" if splits else "there is none"
-            raise InputError(f"{path}: holds the splits {', '.join(splits)}; name one, {example}")
-        return [Source(path / splits[0], "saved")]
-    if (path / "state.json").is_file() and (path / "dataset_info.json").is_file():
-        return [Source(path, "saved")]
+    if saved := saved_data_set(path):
+        return [Source(saved, "saved")]
     if path.is_dir():
         files = sorted(
             file
             for file in path.rglob("*")
             if file.is_file()
-            and _ending(file) in ENDINGS
+            and "".join(endings_of(file)) in ENDINGS
             and not any(name.startswith(".") for name in file.relative_to(path).parts)  # hidden, as for a pattern
         )
         if not files:
@@ -93,17 +88,34 @@ def _sources_of(part: str) -> list[Source]:
     return [Source(file, _kind(file)) for file in files]
 
 
-def _ending(path: pathlib.Path) -> str:
+def saved_data_set(folder: pathlib.Path) -> pathlib.Path | None:
+    """The folder of a split that `datasets` saved; None for any other path.
+
+    Raises InputError for several splits.
+    """
+    if (folder / "dataset_dict.json").is_file():
+        splits = sorted(file.parent.name for file in folder.glob("*/state.json"))
+        if len(splits) != 1:
+            example = f"such as {folder / splits[0]}" if splits else "there is none"
+            raise InputError(f"{folder}: holds the splits {', '.join(splits)}; name one, {example}")
+        return folder / splits[0]
+    is_saved = all((folder / name).is_file() for name in ("state.json", "dataset_info.json"))
+    return folder if is_saved else None
+
+
+def endings_of(path: pathlib.Path) -> tuple[str, str]:
+    """(the ending that tells the format, ".gz" or ""), in small letters: (".csv", ".gz") of "a.CSV.gz"."""
     endings = [suffix.lower() for suffix in path.suffixes[-2:]]
-    return "".join(endings) if endings[-1:] == [".gz"] else "".join(endings[-1:])
+    packed = endings.pop() if endings[-1:] == [".gz"] else ""
+    return (endings or [""])[-1], packed
 
 
 def _kind(path: pathlib.Path) -> str:
-    ending = _ending(path)
-    for other, way_out in OTHER_FORMATS.items():
-        if ending == other or ending == other + ".gz":
-            raise InputError(f"{path}: {other} files are not read; {way_out}")
-    return {".jsonl": "jsonl", ".parquet": "parquet"}.get(ending.removesuffix(".gz"), "text")
+    ending, packed = endings_of(path)
+    for other in (ending, ending + packed):
+        if other in OTHER_FORMATS:
+            raise InputError(f"{path}: {other} files are not read; {OTHER_FORMATS[other]}")
+    return {".jsonl": "jsonl", ".parquet": "parquet"}.get(ending, "text")
 
 
 def read_rows(source: Source, encoding: str, column: str) -> Iterator[tuple[str, Any]]:

@@ -15,7 +15,7 @@ from bert.architectures.bert import BertConfig
 from bert.data import passages
 from bert.errors import InputError
 from bert.prediction import questions, scores, tag_decoding, task_settings
-from bert.prediction.questions import Query, WindowSettings
+from bert.prediction.questions import PassageQuestion, WindowSettings
 from bert.prediction.scores import Reader
 from bert.tokenizer.alignment import Pieces
 
@@ -146,7 +146,7 @@ def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how:
 
 
 def read(
-    model: Reader, asked: Sequence[Query], options: BioMrcOptions, *, details: bool = False, **how: Any
+    model: Reader, asked: Sequence[PassageQuestion], options: BioMrcOptions, *, details: bool = False, **how: Any
 ) -> list[dict[str, Any]]:
     """The spans in the passages of questions; see `predict`."""
     p_KC, starts, pieces_N = probabilities(model, asked, options, **how)
@@ -158,7 +158,7 @@ def read(
 
 
 def probabilities(
-    model: Reader, asked: Sequence[Query], options: BioMrcOptions, **how: Any
+    model: Reader, asked: Sequence[PassageQuestion], options: BioMrcOptions, **how: Any
 ) -> tuple[np.ndarray, np.ndarray, list[Pieces]]:
     """float64 [K, 3]: B, I and O of each piece of each passage; where each passage begins in K; and its pieces."""
     columns = columns_of(model.labels, model.source)

@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 
-from bert.errors import InputError, short_repr
+from bert.errors import InputError, short_text
 from bert.tokenizer.tokenizer import Encoding, Tokenizer
 
 
@@ -16,7 +16,7 @@ def find_masks(encoding: Encoding, tokenizer: Tokenizer, limit: int) -> list[int
 
     Raises InputError where there is none, or where one is beyond the model's positions, ``limit``.
     """
-    token = short_repr(tokenizer.vocab[tokenizer.mask_id])[1:-1]
+    token = short_text(tokenizer.vocab[tokenizer.mask_id])
     found = [i for i, piece in enumerate(encoding.ids) if piece == tokenizer.mask_id]
     if not found:
         raise InputError(f"the text has no {token}; write {token} where a word is to be filled in")

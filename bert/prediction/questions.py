@@ -6,7 +6,7 @@ Shared by bio_mrc.py and squad.py.
 import dataclasses
 import reprlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from absl import logging
 
@@ -19,8 +19,21 @@ from bert.tokenizer.tokenizer import Tokenizer
 Windows = TypeVar("Windows", bound="WindowSettings")
 
 
-class Query(NamedTuple):
+class PassageQuestion(Protocol):
     """A question about a passage; ``name`` is what messages call it."""
+
+    @property
+    def question(self) -> str: ...
+
+    @property
+    def context(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+class Query(NamedTuple):
+    """A `PassageQuestion` that is given to `predict`."""
 
     question: str
     context: str
@@ -48,7 +61,9 @@ def fitted(settings: Windows) -> Windows:
     return dataclasses.replace(settings, max_question=max(1, min(settings.max_question, room)))
 
 
-def windows_of(asked: Sequence[Query], tokenizer: Tokenizer, settings: WindowSettings) -> tuple[Passages, list[Pieces]]:
+def windows_of(
+    asked: Sequence[PassageQuestion], tokenizer: Tokenizer, settings: WindowSettings
+) -> tuple[Passages, list[Pieces]]:
     """The windows, and where the pieces of each passage stand in it.
 
     Raises InputError, naming a question, where it leaves less room than the step.

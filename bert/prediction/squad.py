@@ -15,7 +15,7 @@ from bert.architectures.bert import BertConfig
 from bert.data.passages import Passages
 from bert.errors import InputError
 from bert.prediction import questions, scores, task_settings
-from bert.prediction.questions import Query, WindowSettings
+from bert.prediction.questions import PassageQuestion, WindowSettings
 from bert.prediction.scores import Reader
 from bert.tokenizer.alignment import Pieces
 
@@ -140,7 +140,7 @@ def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how:
     return found if details else [{k: v for k, v in one.items() if k != "candidates"} for one in found]
 
 
-def read(model: Reader, asked: Sequence[Query], options: SquadOptions, **how: Any) -> list[dict[str, Any]]:
+def read(model: Reader, asked: Sequence[PassageQuestion], options: SquadOptions, **how: Any) -> list[dict[str, Any]]:
     """The answers to questions, see `answers`."""
     cut, pieces_N = questions.windows_of(asked, model.vocabulary, options)
     scores_K2 = model.token_scores(cut.encoded, max_length=options.max_length, **how)

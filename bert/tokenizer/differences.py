@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from bert.errors import short_repr
+from bert.errors import short_text
 from bert.tokenizer.added_words import AddedWord
 from bert.tokenizer.tokenizer import Tokenizer
 
@@ -26,11 +26,11 @@ def _shown(value: Any) -> str:
     """A setting in a few words: of tables and lists the contents that people write."""
     if isinstance(value, tuple):
         return " ".join(map(_item, value)) or "none"
-    return short_repr(value)[1:-1] if isinstance(value, str) else str(value)
+    return short_text(value) if isinstance(value, str) else str(value)
 
 
 def _item(item: Any) -> str:
     if isinstance(item, AddedWord):
         rules = [name for name, value in vars(item).items() if value is True]
-        return " ".join([short_repr(item.content)[1:-1], *rules])
-    return short_repr(item[1] if isinstance(item, tuple) else item)[1:-1]
+        return " ".join([short_text(item.content), *rules])
+    return short_text(item[1] if isinstance(item, tuple) else item)

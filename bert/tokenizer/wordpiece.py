@@ -20,7 +20,7 @@ import tokenizers
 from absl import logging
 
 from bert import files
-from bert.errors import InputError, short_repr
+from bert.errors import InputError, short_repr, short_text
 from bert.tokenizer import tokenizer_files, wordpiece_model, wordpiece_training
 from bert.tokenizer.added_words import AddedWord, split_protected
 from bert.tokenizer.tokenizer import Tokenizer
@@ -215,5 +215,5 @@ class WordPiece(Tokenizer):
         return (
             f"vocabulary of {self.vocab_size:,}; lower-case: {words[self.lower_case]}; accents removed: "
             f"{words[self.settings.strip_accents]}; words longer than {self.max_word_chars} characters are "
-            f"{short_repr(self.vocab[self.unk_id])[1:-1]}{others}"
+            f"{short_text(self.vocab[self.unk_id])}{others}"
         )

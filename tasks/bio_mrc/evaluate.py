@@ -16,7 +16,6 @@ from tasks.evaluation import Evaluation
 from tasks.metrics import classification_metrics
 from tasks.questions.model_files import read_examples, settings_of
 from tasks.questions.question_rows import Question, Questions
-from tasks.questions.questions import queries_of
 from tasks.votes import VoteSettings
 
 __all__ = ["evaluate", "read_examples", "settings_of", "write_predictions"]
@@ -27,7 +26,7 @@ FORMATS = ("jsonl", "json")
 def evaluate(model: LoadedModel, found: Questions, *, batch_size: int = 32) -> Evaluation:
     """Scores of the model on annotated questions; every annotator counts the same."""
     rows, options = found.rows, bio_mrc.options_of(model.extra, model.config)
-    p_KC, starts, pieces_N = bio_mrc.probabilities(model, queries_of(rows), options, batch_size=batch_size)
+    p_KC, starts, pieces_N = bio_mrc.probabilities(model, rows, options, batch_size=batch_size)
     marked = bio_scores.mark(rows, pieces_N)
     scores = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, options)
     target_KC, _ = votes.target(bio_scores.vote_counts(marked, pieces_N, {}), VoteSettings(), bio_scores.OUTSIDE)
@@ -90,7 +89,7 @@ def write_predictions(
     """
     evaluation.check_format(format, FORMATS)
     options = bio_mrc.options_of(model.extra, model.config)
-    told = bio_mrc.read(model, queries_of(found.rows), options, details=details, batch_size=batch_size)
+    told = bio_mrc.read(model, found.rows, options, details=details, batch_size=batch_size)
     if format == "jsonl":
         text = evaluation.json_lines({"id": row.id} | one for row, one in zip(found.rows, told, strict=True))
     else:

@@ -26,7 +26,7 @@ from tasks import votes
 from tasks.bio_mrc import bio_scores
 from tasks.job import choice_of, dropout_rate, fingerprint_of, metric_names, read_parts, report_of, settings_of
 from tasks.questions.question_rows import Questions, QuestionSettings
-from tasks.questions.questions import for_scoring, for_training, passage_keys, placed, queries_of, read_questions, split
+from tasks.questions.questions import for_scoring, for_training, passage_keys, placed, read_questions, split
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
 
@@ -66,7 +66,7 @@ class Job:
 
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
         rows = self.train.rows
-        cut, pieces_N = questions.windows_of(queries_of(rows), tokenizer, self.options)
+        cut, pieces_N = questions.windows_of(rows, tokenizer, self.options)
         marked = bio_scores.mark(rows, pieces_N)
         if marked.report:
             logging.warning("training: %s", marked.report)
@@ -82,7 +82,7 @@ class Job:
     ) -> Callable[[dict], Metrics]:
         assert self.validation is not None
         rows = self.validation.rows
-        cut, pieces_N = questions.windows_of(queries_of(rows), tokenizer, self.options)
+        cut, pieces_N = questions.windows_of(rows, tokenizer, self.options)
         marked, order = bio_scores.mark(rows, pieces_N), bio_mrc.columns_of(self.labels, "the model")
         if marked.report:
             logging.warning("validation: %s", marked.report)

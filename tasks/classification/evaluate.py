@@ -19,7 +19,7 @@ from bert.prediction.classification import answers, options_of
 from tasks import evaluation
 from tasks.classification import glue, sources
 from tasks.evaluation import Evaluation
-from tasks.files.examples import Examples
+from tasks.files.examples import TextExamples
 from tasks.files.records import comma_names
 from tasks.metrics import class_table, classification_metrics, constant_predictions
 
@@ -37,7 +37,9 @@ def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[s
     return settings
 
 
-def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, split: str, labelled: str) -> Examples:
+def read_examples(
+    model: LoadedModel, settings: Mapping[str, Any], data: str, split: str, labelled: str
+) -> TextExamples:
     """The rows of a file, with targets in the order of the model's scores where ``labelled`` asks for them."""
     options = options_of(model.extra, model.labels, model.config)
     labels = () if options.kind == "number" else model.labels
@@ -52,7 +54,7 @@ def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, sp
     return sources.read_part(settings, data, options.kind, labels, split=split, labelled=labelled, without_text=True)
 
 
-def evaluate(model: LoadedModel, examples: Examples, *, batch_size: int = 32, resamples: int = 1000) -> Evaluation:
+def evaluate(model: LoadedModel, examples: TextExamples, *, batch_size: int = 32, resamples: int = 1000) -> Evaluation:
     """Scores of the model on labelled examples.
 
     Raises:
@@ -107,7 +109,7 @@ def evaluate(model: LoadedModel, examples: Examples, *, batch_size: int = 32, re
     return Evaluation("\n".join(text), values)
 
 
-def _truth(found: Examples, i: int) -> Any:
+def _truth(found: TextExamples, i: int) -> Any:
     assert found.targets is not None
     target_C = found.targets[i]
     if found.kind == "number":
@@ -144,7 +146,7 @@ def confusion_table(counts_CC: np.ndarray, labels: Sequence[str], most: int = 12
 def write_predictions(
     path: pathlib.Path,
     model: LoadedModel,
-    found: Examples,
+    found: TextExamples,
     settings: Mapping[str, Any],
     format: str,
     batch_size: int,
@@ -175,7 +177,7 @@ def write_predictions(
     return [path]
 
 
-def _check_own_columns(found: Examples, settings: Mapping[str, Any], added: Sequence[str]) -> None:
+def _check_own_columns(found: TextExamples, settings: Mapping[str, Any], added: Sequence[str]) -> None:
     """Refuses to replace what the model reads or learnt from; columns of an earlier prediction may be replaced."""
     for name in (*comma_names(settings["text"]), *comma_names(settings["label"])):
         if name in added and any(name in row for row in found.rows):

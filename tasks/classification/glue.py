@@ -10,8 +10,9 @@ from typing import Any
 
 from bert.errors import InputError, listed
 from tasks.classification.glue_tasks import TASKS, FileSet, GlueTask, Layout
-from tasks.files import delimited
-from tasks.files.records import Table, TableSettings, short
+from tasks.files.cells import short
+from tasks.files.delimited import read_delimited
+from tasks.files.records import Table, TableSettings
 from tasks.files.text_lines import read_lines
 
 # MultiNLI's gold label where the annotators did not agree; and that of tests in the hub's form.
@@ -114,9 +115,8 @@ def _plain_or_packed(file: pathlib.Path) -> pathlib.Path | None:
 def _read_file(known: GlueTask, path: str) -> Table:
     first = next(read_lines(path, "utf-8"), "").split("\t")
     layout = _layout(known, path, [name.strip() for name in first])
-    table = delimited.read(
+    table = read_delimited(
         path,
-        ".tsv",
         TableSettings(columns=layout.columns, delimiter="tab", quoting="no", ragged=known.ragged, widths=layout.widths),
     )
     if not table.rows:

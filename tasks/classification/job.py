@@ -28,7 +28,7 @@ from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks.classification import glue, sources
 from tasks.files import equal_texts
-from tasks.files.examples import Examples
+from tasks.files.examples import TextExamples
 from tasks.files.records import comma_names, comma_numbers
 from tasks.job import chosen_metric, dropout_rate, report_of
 from tasks.metrics import classification_metrics, constant_predictions
@@ -68,8 +68,8 @@ class Classification:
 class Job:
     """Examples of one table or GLUE task, read and checked; see `tasks.job.Job`."""
 
-    train: Examples
-    validation: Examples | None
+    train: TextExamples
+    validation: TextExamples | None
     options: ClassificationOptions
     names: tuple[str, ...]  # of the metrics
     positive: str | None
@@ -102,7 +102,7 @@ class Job:
             return self
         order = [self.labels.index(name) for name in labels]
 
-        def ordered(part: Examples) -> Examples:
+        def ordered(part: TextExamples) -> TextExamples:
             return part._replace(labels=tuple(labels), targets=targets_of(part)[:, order])
 
         held = None if self.validation is None else ordered(self.validation)
@@ -146,7 +146,7 @@ class Job:
         predict = fit_baseline(self.train.texts, targets_of(self.train), self.options.kind)
         return self._scores(self.validation, predict(self.validation.texts))
 
-    def _scores(self, held: Examples, predicted_NC: np.ndarray) -> Metrics:
+    def _scores(self, held: TextExamples, predicted_NC: np.ndarray) -> Metrics:
         kind, threshold = self.options.kind, self.options.threshold
         names = computed(self.names, kind, self.positive)
         arguments = (targets_of(held), predicted_NC, kind, held.labels)
@@ -158,7 +158,7 @@ class Job:
         return values | constant_predictions.noted(answer, len(held.texts))
 
 
-def targets_of(part: Examples) -> np.ndarray:
+def targets_of(part: TextExamples) -> np.ndarray:
     """float32 [N, C] of examples that were read as labelled."""
     assert part.targets is not None
     return part.targets
@@ -199,7 +199,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     return Job(train, validation, options, names, positive, choice, weights, rate, config.baseline, files)
 
 
-def class_weights(told: str, train: Examples) -> dict[str, float]:
+def class_weights(told: str, train: TextExamples) -> dict[str, float]:
     """Class -> weight from "no=1,yes=3", or "balanced": rows / (classes * rows of the class), as in scikit-learn."""
     if not told:
         return {}

@@ -11,7 +11,7 @@ from bert.errors import InputError
 from bert.target_kinds import Kind
 from tasks.classification import glue
 from tasks.files import examples
-from tasks.files.examples import Examples
+from tasks.files.examples import TextExamples
 from tasks.files.label_kinds import ColumnSettings, find_labels, label_notes
 from tasks.files.records import TableSettings, comma_names, has_column
 from tasks.files.tables import read_table
@@ -34,8 +34,8 @@ KEPT = (
 class Sources(NamedTuple):
     """Training and validation examples, the columns with texts, and the metrics that the data set is known by."""
 
-    train: Examples
-    validation: Examples | None
+    train: TextExamples
+    validation: TextExamples | None
     text: tuple[str, ...]
     metrics: tuple[str, ...]
 
@@ -56,7 +56,7 @@ def read(config: Mapping[str, Any], *, equal_apart: bool = False) -> Sources:
     kind, labels = find_labels(table, columns)
     table = table._replace(notes=(*table.notes, *label_notes(labels)))
     train = examples.make_examples(table, columns, kind, labels, labelled="needed")
-    validation: Examples | None = None
+    validation: TextExamples | None = None
     if config["validation"]:
         validation = read_part(config, config["validation"], kind, labels, labelled="needed")
     elif config["validation_share"]:
@@ -73,7 +73,7 @@ def read_part(
     split: str = "",
     labelled: str,
     without_text: bool = False,
-) -> Examples:
+) -> TextExamples:
     """The examples of one file, or of one split of GLUE (``split``), with the labels of a model.
 
     Args:

@@ -1,12 +1,13 @@
 """Which annotators a setting keeps: names with commas, or with a - before each those that are left out."""
 
-from typing import NamedTuple
+import dataclasses
 
 from bert.errors import InputError
 from tasks.files.records import comma_names
 
 
-class Kept(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class AnnotatorChoice:
     """Whose votes are kept: these names alone, or (``without``) all but these; all where there are no names."""
 
     names: frozenset[str]
@@ -16,7 +17,7 @@ class Kept(NamedTuple):
         return not self.names or (annotator in self.names) != self.without
 
 
-def kept(setting: str) -> Kept:
+def choice_of(setting: str) -> AnnotatorChoice:
     """What the setting says."""
     parts = comma_names(setting)
     without = {part.startswith("-") for part in parts}
@@ -24,4 +25,4 @@ def kept(setting: str) -> Kept:
         raise InputError(
             f"annotators {setting!r}: name those to keep, or with a - before each those to leave out, not both"
         )
-    return Kept(frozenset(part.removeprefix("-") for part in parts), True in without)
+    return AnnotatorChoice(frozenset(part.removeprefix("-") for part in parts), True in without)

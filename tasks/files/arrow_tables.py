@@ -2,44 +2,36 @@
 
 import collections
 import json
-import os
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow
 
-from bert.corpus.arrow_files import FAULTS, check, damaged, open_parquet
+from bert.corpus.arrow_files import FAULTS, check, damaged, load_saved, open_parquet
 from bert.errors import InputError
-from tasks.files.records import Table, short
+from tasks.files.cells import TableCell, short
+from tasks.files.records import Table
 
 
 def read_parquet(path: str) -> Table:
     """The rows of a parquet file; labels that `datasets` wrote as numbers get their names back."""
-    try:
+
+    def load() -> pyarrow.Table:
         with open_parquet(path) as file:
-            data = file.read(use_threads=False)
-        return _table(path, data)
-    except InputError:
-        raise
-    except FAULTS as error:
-        raise damaged(path, error) from None
+            return file.read(use_threads=False)
+
+    return _read(path, load)
 
 
 def read_saved(path: str) -> Table:
-    """The rows of a folder that `datasets` saved; of several splits one must be named."""
-    folder = pathlib.Path(path)
-    if (folder / "dataset_dict.json").is_file():
-        splits = sorted(inner.parent.name for inner in folder.glob("*/state.json"))
-        if len(splits) != 1:
-            example = f"such as {folder / splits[0]}" if splits else "there is none"
-            raise InputError(f"{path}: holds the splits {', '.join(splits)}; name one, {example}")
-        folder /= splits[0]
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read once at import: a folder on disk needs no hub
-    import datasets
+    """The rows of a folder of one split that `datasets` saved."""
+    return _read(path, lambda: load_saved(pathlib.Path(path)).with_format("arrow")[:])
 
+
+def _read(path: str, load: Callable[[], pyarrow.Table]) -> Table:
     try:
-        data = datasets.load_from_disk(str(folder)).with_format("arrow")[:]
-        return _table(path, data)
+        return _table(path, load())
     except InputError:
         raise
     except FAULTS as error:
@@ -58,9 +50,8 @@ def _table(path: str, data: pyarrow.Table) -> Table:
         if name not in columns:
             continue
         if pyarrow.types.is_integer(data.schema.field(name).type):
-            values[name] = [
-                _named(value, labels, f"{path}: row {i}: {name}") for i, value in enumerate(values[name], 1)
-            ]
+            cells = (TableCell(f"{path}: row {i}: {name}", value) for i, value in enumerate(values[name], 1))
+            values[name] = [_label(cell, labels) for cell in cells]
             names[name] = labels
         else:
             notes.append(f"{name}: holds {data.schema.field(name).type}, not the numbers of its ClassLabel names")
@@ -73,7 +64,7 @@ def _values(column: pyarrow.ChunkedArray, name: str, notes: list[str]) -> list[A
     check(column)
     is_text = pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)
     try:
-        return column.to_pylist()
+        return list(column.to_pylist())
     except (ValueError, OverflowError):
         what = "texts that are not UTF-8" if is_text else "values that Python lacks, such as dates beyond the year 9999"
     values = [_value(scalar, is_text) for scalar in column]
@@ -106,11 +97,9 @@ def _label_names(schema: pyarrow.Schema) -> dict[str, tuple[str, ...]]:
         return {}
 
 
-def _named(value: Any, labels: tuple[str, ...], where: str) -> str | None:
-    if value is None or value == -1:  # -1: no label, as in the tests of GLUE
+def _label(cell: TableCell, labels: tuple[str, ...]) -> str | None:
+    if cell.value is None or cell.value == -1:  # -1: no label, as in the tests of GLUE
         return None
-    if not 0 <= value < len(labels):
-        raise InputError(
-            f"{where} is {value}, but it has {len(labels)} names ({', '.join(labels[:20])}); write it again"
-        )
-    return labels[value]
+    if not 0 <= cell.value < len(labels):
+        raise cell.error(f"is no number of its {len(labels)} names ({', '.join(labels[:20])}); write it again")
+    return labels[int(cell.value)]

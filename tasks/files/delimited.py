@@ -9,26 +9,26 @@ Lines end in LF, CRLF or CR. Lines of nothing but blanks are skipped and counted
 
 import csv
 import itertools
+import pathlib
 import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bert.corpus.corpus_files import endings_of
 from bert.errors import InputError, listed
+from tasks.files.cells import short
 from tasks.files.headers import Record, check_no_header, split_header
 from tasks.files.quotes import are_quoting, quoted_records
-from tasks.files.records import DELIMITERS, Table, TableSettings, short
+from tasks.files.records import DELIMITERS, Table, TableSettings, skipped
 from tasks.files.text_lines import read_lines
 
 _SEPARATOR_LINE = re.compile(r'"?sep=([^"]|\\t)"?[,;\t]*', re.IGNORECASE)  # for Excel
 PROBED = 200  # lines by which the delimiter is chosen
 
 
-def read(path: str, ending: str, settings: TableSettings) -> Table:
+def read_delimited(path: str, settings: TableSettings) -> Table:
     """A table from a text file.
-
-    Args:
-      ending: of its name, without .gz: ".csv", ".tsv", or anything else.
 
     Raises:
       InputError: what read_lines raises, no delimiter found, a bad header, a line with too few or too many fields, or a
@@ -40,30 +40,25 @@ def read(path: str, ending: str, settings: TableSettings) -> Table:
         lines.append(text)
         ends.append(sys.intern(line[len(text) :]))
     notes: list[str] = []
-    character = settings.character
+    character, columns = settings.character, settings.columns
     separator = _SEPARATOR_LINE.fullmatch(lines[0]) if lines else None
     if separator:
         lines[0] = ""
     if not character and not settings.pattern:
         named = DELIMITERS.get(separator[1], separator[1]) if separator else ""
-        character = named or _find_delimiter(path, lines, ending, settings, notes)
-    quoted = bool(character) and are_quoting(lines, character, settings, notes)
+        character = named or _find_delimiter(path, lines, columns, notes)
+    quoted = bool(character) and are_quoting(lines, character, settings.quoting, notes)
     records: Iterable[Record]
     if quoted:
         records = quoted_records(path, lines, ends, character, notes)
     elif settings.pattern:
-        records = _split_records(lines, settings.pattern, len(settings.columns))
+        records = _split_records(lines, settings.pattern, len(columns))
     else:
         records = ((i, line.split(character) if character else [line]) for i, line in enumerate(lines, 1))
-    blank, filled = -bool(separator), []
-    for number, fields in records:
-        if not lines[number - 1].strip(" "):  # delimiters alone are a row of empty fields, not a blank line
-            blank += 1
-            continue
-        filled.append((number, fields))
-    if blank:
-        notes.append(f"{path}: {blank:,} blank {'line was' if blank == 1 else 'lines were'} skipped")
-    columns = settings.columns
+    everything = list(records)
+    # Delimiters alone are a row of empty fields, not a blank line.
+    filled = [(number, fields) for number, fields in everything if lines[number - 1].strip(" ")]
+    notes += skipped(path, len(everything) - len(filled) - bool(separator))
     if columns:
         check_no_header(path, columns, filled, notes)
     else:
@@ -74,40 +69,41 @@ def read(path: str, ending: str, settings: TableSettings) -> Table:
 def _table(
     path: str, columns: tuple[str, ...], records: list[Record], settings: TableSettings, quoted: bool, notes: list[str]
 ) -> Table:
-    rows: list[dict[str, Any]] = []
-    places: list[str] = []
-    dropped: list[int] = []
     allowed = {len(columns), *settings.widths}
-    for number, fields in records:
-        if len(fields) not in allowed:
-            if settings.ragged == "drop":
-                dropped.append(number)
-                continue
-            quotes = f"; quoting is {'on' if quoted else 'off'}, set it if that is wrong" * any(
-                '"' in f for f in fields
-            )
-            comment = "; line 1 is read as the header, take it out if it is a comment" * columns[0].startswith("#")
-            wanted = " or ".join(map(str, sorted(allowed)))
-            raise InputError(
-                f"{path}:{number}: {len(fields)} field{'s' * (len(fields) != 1)} where {wanted} are wanted "
-                f"({listed(columns, 8)}){quotes}{comment}; mend the line, or set ragged to drop"
-            )
-        rows.append(dict(itertools.zip_longest(columns, fields)))
-        places.append(f"{path}:{number}")
-    if dropped:
-        notes.append(
-            f"{path}: {len(dropped):,} lines with a wrong number of fields dropped, the first is line {dropped[0]}"
-        )
+    right = [(number, fields) for number, fields in records if len(fields) in allowed]
+    if len(right) < len(records):
+        wrong = [(number, fields) for number, fields in records if len(fields) not in allowed]
+        if settings.ragged != "drop":
+            raise _ragged(path, *wrong[0], columns, allowed, quoted)
+        first = f"the first is line {wrong[0][0]}"
+        notes.append(f"{path}: {len(wrong):,} lines with a wrong number of fields dropped, {first}")
+    rows: list[dict[str, Any]] = [dict(itertools.zip_longest(columns, fields)) for _, fields in right]
+    places = [f"{path}:{number}" for number, _ in right]
     return Table(columns, rows, places, tuple(notes), path, universal_newlines=True)
 
 
-def _find_delimiter(path: str, lines: list[str], ending: str, settings: TableSettings, notes: list[str]) -> str:
+def _ragged(
+    path: str, number: int, fields: list[str], columns: tuple[str, ...], allowed: set[int], quoted: bool
+) -> InputError:
+    hints = {
+        f"; quoting is {'on' if quoted else 'off'}, set it if that is wrong": any('"' in field for field in fields),
+        "; line 1 is read as the header, take it out if it is a comment": columns[0].startswith("#"),
+    }
+    return InputError(
+        f"{path}:{number}: {len(fields)} field{'s' * (len(fields) != 1)} where "
+        f"{' or '.join(map(str, sorted(allowed)))} are wanted ({listed(columns, 8)})"
+        f"{''.join(hint for hint, holds in hints.items() if holds)}; mend the line, or set ragged to drop"
+    )
+
+
+def _find_delimiter(path: str, lines: list[str], columns: tuple[str, ...], notes: list[str]) -> str:
     """The delimiter by name and content; "" where a line is one field."""
     filled = [line for line in lines if line.strip(" ")]
     first = filled[0] if filled else ""
+    ending, _ = endings_of(pathlib.Path(path))
     if ending == ".csv":
         marks = [mark for mark in ",\t;" if mark in first]
-        width = len(settings.columns)
+        width = len(columns)
         regular = [mark for mark in marks if _is_regular(lines, mark, width)] if len(marks) > 1 else marks
         if len(regular) > 1 and width:
             raise InputError(
@@ -120,7 +116,7 @@ def _find_delimiter(path: str, lines: list[str], ending: str, settings: TableSet
         return chosen
     if ending == ".tsv" or (filled and all("\t" in line for line in filled)):
         return "\t"
-    if len(settings.columns) == 1 or not filled:
+    if len(columns) == 1 or not filled:
         return ""
     number = next(i for i, line in enumerate(lines, 1) if line.strip(" ") and "\t" not in line)
     raise InputError(

@@ -1,67 +1,31 @@
 """Rows of a table -> texts and targets, with a report of what was read, kept and dropped; and the split for validation.
 
-Not here: reading files (tables.py), what a cell of labels means (labels.py), which labels there are (label_kinds.py),
-labels -> targets (targets.py).
-
 Which rows are kept. Where labels are needed: those with a label and, to train, with a text (of a pair, at least one);
 the others are counted by reason. Else all of them, in their order, for each must get its prediction.
 A whole column of -1 where -1 is no known label means "no labels" (as in the tests of GLUE).
 """
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bert import surrogates
-from bert.errors import InputError, printable
+from bert.errors import InputError
 from bert.target_kinds import Kind
-from tasks.files import held_out
+from tasks.files import splits
+from tasks.files.cells import TableCell, short
 from tasks.files.equal_texts import first_of_equal, key_of
 from tasks.files.label_kinds import ColumnSettings
 from tasks.files.label_numbers import is_number, is_number_otherwise
-from tasks.files.records import Table, cell, check_column, short
+from tasks.files.records import Table, cell_of, check_column
+from tasks.files.reports import ReadReport, check_labelled, kept_rows, none_left
 from tasks.files.targets import has_labels, read_targets
 
-LABELLED = ("needed", "if there", "no")
 NUMBERS_AS_TEXT = 10  # rows from which on a text column of numbers alone is taken for a mistake
 
 
-@dataclasses.dataclass(frozen=True)
-class ReadReport:
-    """Rows read = kept + all elsewhere + all dropped.
-
-    dropped: reason -> (rows, place of the first). elsewhere: what became of the rows that a split gave to another part,
-      such as "split off for validation (share 0.1, seed 0)" -> rows.
-    """
-
-    source: str
-    read: int
-    kept: int
-    dropped: Mapping[str, tuple[int, str]] = dataclasses.field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    elsewhere: Mapping[str, int] = dataclasses.field(default_factory=dict)
-
-    def __str__(self) -> str:
-        kept = "".join(f", {count:,} {what}" for what, count in {"kept": self.kept, **self.elsewhere}.items())
-        lost = "".join(f"; dropped {count:,}: {why} (first {place})" for why, (count, place) in self.dropped.items())
-        return "\n".join(map(printable, [f"{self.source}: {self.read:,} rows read{kept}{lost}", *self.notes]))
-
-    def as_json(self) -> dict[str, Any]:
-        """The same for programs."""
-        dropped = {why: {"rows": count, "first": place} for why, (count, place) in self.dropped.items()}
-        return {"read": self.read, "kept": self.kept, "dropped": dropped, "notes": list(self.notes)}
-
-
-class Part(NamedTuple):
-    """One part of a split: the index of each of its rows, in their order, and its report."""
-
-    rows: list[int]
-    report: ReadReport
-
-
-class Examples(NamedTuple):
+class TextExamples(NamedTuple):
     """N examples.
 
     texts: one text, or two, each.
@@ -80,6 +44,14 @@ class Examples(NamedTuple):
     kind: Kind
     report: ReadReport
 
+    def take(self, indices: Sequence[int], report: ReadReport) -> "TextExamples":
+        """Some of the examples, under another report."""
+        columns: dict[str, Any] = {
+            name: [getattr(self, name)[i] for i in indices] for name in ("texts", "rows", "places", "kept")
+        }
+        targets = None if self.targets is None else self.targets[indices]
+        return self._replace(targets=targets, report=report, **columns)
+
 
 def make_examples(
     table: Table,
@@ -89,12 +61,12 @@ def make_examples(
     *,
     labelled: str = "needed",
     without_text: bool = False,
-) -> Examples:
+) -> TextExamples:
     """Examples with the labels of a model, whatever order the table has them in.
 
     Args:
       kind, labels: from find_labels on the training data, or from the model.
-      labelled: "needed"; "if there": targets only where every row has a label; "no": labels are not looked at.
+      labelled: "needed"; "if there": targets only where every row has a label; "no": labels are not read.
       without_text: whether rows without a text are kept where labels are needed, for official scores count them.
 
     Raises:
@@ -102,33 +74,27 @@ def make_examples(
         or no row left.
     """
     check_labelled(labelled)
-    texts, notes = _texts(table, settings, labelled == "needed")
-    notes = [*table.notes, *notes]
-    targets: list[Any] = [None] * len(table.rows)
+    needed = labelled == "needed"
+    texts, text_notes = _texts(table, settings, needed)
+    notes = [*table.notes, *text_notes]
+    targets: list[list[float] | None] = [None] * len(table.rows)
     if labelled != "no" and has_labels(table, settings, labels, labelled):
         targets = read_targets(table, settings, kind, labels, notes)
-    has_target = np.array([target is not None for target in targets])
     reasons = {
-        "no text": ~np.array([any(text.strip() for text in row) for row in texts]),
-        "no label": ~has_target,
+        "no text": [not any(text.strip() for text in row) for row in texts],
+        "no label": [target is None for target in targets],
     }
-    keep = np.ones(len(texts), bool)
-    dropped = {}
-    for reason in sorted(reasons, reverse=not without_text):  # a row that is dropped for its label is not told as kept
-        rows = np.flatnonzero(keep & reasons[reason])
-        if labelled == "needed" and len(rows) and not (without_text and reason == "no text"):
-            dropped[reason] = (len(rows), table.places[rows[0]])
-            keep[rows] = False
-        elif len(rows) and (reason == "no text" or has_target.any()):
-            notes.append(f"{len(rows):,} rows have {reason} and are kept (first {table.places[rows[0]]})")
-    kept = np.flatnonzero(keep).tolist()
+    if without_text:  # a row that is dropped for its label gets no note that it is kept
+        reasons = dict(reversed(reasons.items()))
+    drop = [reason for reason in reasons if needed and not (without_text and reason == "no text")]
+    mention = ["no text"] if all(reasons["no label"]) else ["no text", "no label"]
+    kept, dropped = kept_rows("rows", table.places, reasons, drop, mention, notes)
     if not kept:
-        why = ", ".join(f"{count:,} have {reason}" for reason, (count, _) in dropped.items())
-        raise InputError(f"{table.path}: none of {len(texts):,} rows can be used ({why}); are text and label right?")
-    with_targets = all(has_target[kept])
-    return Examples(
+        raise none_left(table.path, "rows", len(texts), dropped, "are text and label right?")
+    kept_targets = [target for target in (targets[i] for i in kept) if target is not None]
+    return TextExamples(
         [texts[i] for i in kept],
-        np.array([targets[i] for i in kept], np.float32) if with_targets else None,
+        np.array(kept_targets, np.float32) if len(kept_targets) == len(kept) else None,
         [table.rows[i] for i in kept],
         [table.places[i] for i in kept],
         kept,
@@ -138,7 +104,9 @@ def make_examples(
     )
 
 
-def split(examples: Examples, share: float, seed: int, *, equal_apart: bool = False) -> tuple[Examples, Examples]:
+def split(
+    examples: TextExamples, share: float, seed: int, *, equal_apart: bool = False
+) -> tuple[TextExamples, TextExamples]:
     """(train, validation): a share of the rows split off, by class, in the order of the file.
 
     Rows with equal texts (see equal_texts.py) stay in one part, if some can be held out then. Classes are those with
@@ -151,7 +119,7 @@ def split(examples: Examples, share: float, seed: int, *, equal_apart: bool = Fa
     Raises:
       InputError: a share outside (0, 1), no labels, or too few rows for two parts.
     """
-    check_share(share)
+    splits.check_share(share)
     if examples.targets is None:
         raise InputError(f"{examples.report.source}: has no labels to split by; name the label column")
     count = len(examples.texts)
@@ -159,8 +127,8 @@ def split(examples: Examples, share: float, seed: int, *, equal_apart: bool = Fa
     targets_N = examples.targets.argmax(1) if by_class else np.zeros(count, np.int64)
     classes, class_N = np.unique(targets_N, return_inverse=True)
     group_N = np.arange(count) if equal_apart else first_of_equal(map(key_of, examples.texts))
-    take_C = held_out.rows_by_class(np.bincount(class_N), share)
-    is_validation = held_out.draw(class_N, group_N, take_C, np.random.default_rng(seed))
+    take_C = splits.rows_by_class(np.bincount(class_N), share)
+    is_validation = splits.draw(class_N, group_N, take_C, np.random.default_rng(seed))
     if not is_validation.any():
         if len(np.unique(group_N)) < count:  # too few texts; how many are in both parts is in the job's report
             return split(examples, share, seed, equal_apart=True)
@@ -182,52 +150,10 @@ def split(examples: Examples, share: float, seed: int, *, equal_apart: bool = Fa
         for c in np.flatnonzero((take_C > 0) & (held_C == 0)) if by_class else ():
             name, rows = examples.labels[classes[c]], int((class_N == c).sum())
             notes.append(f"none of the {rows:,} rows of {name} is held out, for rows with equal texts stay in one part")
-    train, validation = parts_of(examples.report, is_validation, share, seed, notes)
-    return _part(examples, train), _part(examples, validation)
-
-
-def check_labelled(labelled: str) -> None:
-    """Refuses what is none of `LABELLED`."""
-    if labelled not in LABELLED:
-        raise InputError(f"labelled {labelled!r} must be one of {', '.join(LABELLED)}")
-
-
-def check_share(share: float) -> None:
-    """Refuses a share of rows that is not between 0 and 1."""
-    if not 0 < share < 1:
-        raise InputError(f"validation share {share} must be above 0 and below 1")
-
-
-def parts_of(
-    report: ReadReport, is_validation_N: np.ndarray, share: float, seed: int, notes: Sequence[str] = ()
-) -> tuple[Part, Part]:
-    """(train, validation) of N rows that were kept; each report says how many went to the other part, and why.
-
-    Args:
-      notes: on the split, for the report of the training part.
-    """
-    train, validation = np.flatnonzero(~is_validation_N).tolist(), np.flatnonzero(is_validation_N).tolist()
-
-    def part(rows: list[int], others: list[int], what: str, notes: Sequence[str] = ()) -> Part:
-        elsewhere = {**report.elsewhere, what: report.elsewhere.get(what, 0) + len(others)}
-        notes = (*report.notes, *notes)
-        return Part(rows, dataclasses.replace(report, kept=len(rows), elsewhere=elsewhere, notes=notes))
-
+    train, validation = examples.report.divided(is_validation, share, seed, notes)
     return (
-        part(train, validation, f"split off for validation (share {share:g}, seed {seed})", notes),
-        part(validation, train, f"left in the training part (share {1 - share:g}, seed {seed})"),
-    )
-
-
-def _part(examples: Examples, part: Part) -> Examples:
-    assert examples.targets is not None
-    return examples._replace(
-        texts=[examples.texts[i] for i in part.rows],
-        targets=examples.targets[part.rows],
-        rows=[examples.rows[i] for i in part.rows],
-        places=[examples.places[i] for i in part.rows],
-        kept=[examples.kept[i] for i in part.rows],
-        report=part.report,
+        examples.take(np.flatnonzero(~is_validation).tolist(), train),
+        examples.take(np.flatnonzero(is_validation).tolist(), validation),
     )
 
 
@@ -239,41 +165,34 @@ def _texts(table: Table, settings: ColumnSettings, strict: bool) -> tuple[list[t
         check_column(table, column, "text")
         texts = []
         for row, place in zip(table.rows, table.places, strict=True):
-            value = cell(row, column)
-            text = _text(value, f"{place}: {column}", column)
+            text = _text(cell_of(row, place, column), column)
             if table.universal_newlines:
                 text = text.replace("\r\n", "\n").replace("\r", "\n")
-            whole = surrogates.join(text)
-            mended += whole != text
-            texts.append(whole)
+            texts.append(surrogates.join(text))
+            mended += texts[-1] != text
         filled = [text for text in texts if text.strip()]
-        if (
-            strict
-            and len(filled) >= NUMBERS_AS_TEXT
-            and all(is_number(text) or is_number_otherwise(text) for text in filled)
-        ):
+        numbers = strict and len(filled) >= NUMBERS_AS_TEXT
+        if numbers and all(is_number(text) or is_number_otherwise(text) for text in filled):
             raise InputError(
                 f"{table.path}: the text column {column!r} holds numbers only ({short(filled[0])}, ...); set text "
                 "to the column with the texts"
             )
         columns.append(texts)
     notes = [f"{mended:,} texts held unpaired surrogates, which are now U+FFFD"] if mended else []
-    one_empty = sum(len({bool(text.strip()) for text in row}) == 2 for row in zip(*columns, strict=True))
+    rows = list(zip(*columns, strict=True))
+    one_empty = sum(len({bool(text.strip()) for text in row}) == 2 for row in rows)
     if one_empty:
         notes.append(f"{one_empty:,} pairs have one empty text and are kept")
-    return list(zip(*columns, strict=True)), notes
+    return rows, notes
 
 
-def _text(value: Any, where: str, column: str) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
+def _text(cell: TableCell, column: str) -> str:
+    value = cell.value
+    if value is None or isinstance(value, str):
+        return value or ""
     if isinstance(value, bytes):
-        raise InputError(f"{where}: {short(value)} is not UTF-8; write the texts as UTF-8")
+        raise cell.error("is not UTF-8; write the texts as UTF-8")
     inner = f", such as {column}.{next(iter(value), '')}" if isinstance(value, Mapping) else ""
-    kind = {"dict": "an object", "list": "a list", "int": "a number", "float": "a number"}.get(type(value).__name__)
-    raise InputError(
-        f"{where}: {short(value)} is {kind or 'a ' + type(value).__name__}, not text; set text to a column of texts"
-        f"{inner}"
-    )
+    names = {dict: "an object", list: "a list", int: "a number", float: "a number"}
+    what = names.get(type(value), f"a {type(value).__name__}")
+    raise cell.error(f"is {what}, not text; set text to a column of texts{inner}")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from bert.errors import InputError, listed
-from tasks.files.records import short
+from tasks.files.cells import short
 
 Record = tuple[int, list[str]]  # (line where it begins, fields)
 

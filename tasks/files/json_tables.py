@@ -6,35 +6,43 @@ from typing import Any
 
 from bert.errors import InputError, listed
 from bert.json_files import object_once
-from tasks.files.records import Table, TableSettings, short
+from tasks.files.cells import short
+from tasks.files.records import Table, TableSettings, skipped
 from tasks.files.text_lines import read_lines
 
 MOST_EMPTY, MOST_TIMES = 1_000_000, 20  # cells that rows leave out: as many at most, or times those that they have
 FILE_LIMIT = 1 << 29  # characters of a .json file, which is parsed as a whole; .jsonl has no limit
+_NAMES = {list: "list", str: "text", int: "number", float: "number", bool: "true or false", type(None): "null"}
 
 
 def read_jsonl(path: str, settings: TableSettings) -> Table:
-    """An object a line. Raises InputError with FILE:LINE for a line that is none."""
+    """An object a line."""
     rows, places, blank = [], [], 0
     for number, line in enumerate(read_lines(path, settings.encoding), 1):
         if not line.strip():
             blank += 1
             continue
-        where = f"{path}:{number}"
+        place = f"{path}:{number}"
         try:
             row = json.loads(line, object_pairs_hook=object_once)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{where}: not JSON ({error}); each line must hold one object") from None
-        if not isinstance(row, dict):
-            raise InputError(f"{where}: a {_kind(row)}, not an object; each line must be like {{'text': ..., ...}}")
-        rows.append(row)
-        places.append(where)
-    notes = (f"{path}: {blank:,} blank {'line was' if blank == 1 else 'lines were'} skipped",) if blank else ()
-    return table(path, rows, places, notes)
+            raise InputError(f"{place}: not JSON ({error}); each line must hold one object") from None
+        rows.append(_object(row, place))
+        places.append(place)
+    return _table(path, rows, places, skipped(path, blank))
 
 
 def read_json(path: str, settings: TableSettings) -> Table:
     """A list of objects, or an object of objects whose keys become the column "id" (unless they have one)."""
+    value = read_value(path, settings)
+    if isinstance(value, Table):
+        return value._replace(notes=(*value.notes, f"{path}: read as jsonl, an object a line"))
+    rows, notes = _rows(path, value)
+    return _table(path, rows, [f"{path}: row {i}" for i in range(1, len(rows) + 1)], notes)
+
+
+def read_value(path: str, settings: TableSettings) -> Any:
+    """The value that a .json file holds, [] of an empty file; or the `Table` of one that has an object a line."""
     lines, length = [], 0
     for line in read_lines(path, settings.encoding):
         lines.append(line)
@@ -43,20 +51,21 @@ def read_json(path: str, settings: TableSettings) -> Table:
             raise InputError(f"{path}: longer than {FILE_LIMIT:,} characters; write it as .jsonl, an object a line")
     text = "\n".join(lines)
     del lines
+    if not text.strip():
+        return []
+    way_out = "write a list of objects, or an object a line"
     try:
-        value = json.loads(text, object_pairs_hook=object_once)
+        return json.loads(text, object_pairs_hook=object_once)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and text.lstrip().startswith("{"):  # many files of lines are called .json
+            return read_jsonl(path, settings)
+        fault = f"{error.msg}, column {error.colno}"
+        raise InputError(f"{path}:{error.lineno}: not JSON ({fault}); {way_out}") from None
     except (ValueError, RecursionError) as error:
-        # Many files of an object a line are called .json.
-        if getattr(error, "msg", "") == "Extra data" and text.lstrip().startswith("{"):
-            lined = read_jsonl(path, settings)
-            return lined._replace(notes=(*lined.notes, f"{path}: read as jsonl, an object a line"))
-        raise InputError(f"{path}: not JSON ({error}); write a list of objects, or use .jsonl") from None
-    notes: list[str] = []
-    rows = _rows(path, value, notes)
-    return table(path, rows, [f"{path}: row {i}" for i in range(1, len(rows) + 1)], tuple(notes))
+        raise InputError(f"{path}: not JSON ({error}); {way_out}") from None
 
 
-def table(path: str, rows: list[dict[str, Any]], places: list[str], notes: tuple[str, ...]) -> Table:
+def _table(path: str, rows: list[dict[str, Any]], places: list[str], notes: tuple[str, ...]) -> Table:
     """The table of rows that may leave out columns; what is left out is None."""
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
     filled = sum(map(len, rows))
@@ -72,34 +81,29 @@ def table(path: str, rows: list[dict[str, Any]], places: list[str], notes: tuple
     return Table(columns, rows, places, notes, path)
 
 
-def _rows(path: str, value: Any, notes: list[str]) -> list[dict[str, Any]]:
-    if isinstance(value, Mapping):
-        lists = [name for name, inner in value.items() if isinstance(inner, list)]
-        if len(lists) == 1 and all(isinstance(row, dict) for row in value[lists[0]]):
-            notes.append(f"{path}: the rows are those of {lists[0]!r}")
-            return value[lists[0]]
-        if lists or (value and all(isinstance(row, dict) and _numbered(row) for row in value.values())):
-            raise InputError(f"{path}: holds columns, not rows; write rows (pandas: orient='records', lines=True)")
-        for name, row in value.items():
-            if not isinstance(row, dict):
-                raise InputError(
-                    f"{path}: {short(name)} is a {_kind(row)}, not an object; write objects by id, or a list"
-                )
-        return [{"id": name} | row for name, row in value.items()]
-    if not isinstance(value, list):
-        raise InputError(f"{path}: a {_kind(value)}; write a list of objects, or objects by id")
-    for i, row in enumerate(value, 1):
-        if not isinstance(row, dict):
-            raise InputError(
-                f"{path}: row {i}: a {_kind(row)}, not an object; each row must be like {{'text': ..., ...}}"
-            )
+def _rows(path: str, value: Any) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """The rows of a JSON value, and notes."""
+    if isinstance(value, list):
+        return [_object(row, f"{path}: row {i}") for i, row in enumerate(value, 1)], ()
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: a {_name(value)}; write a list of objects, or objects by id")
+    lists = [name for name, inner in value.items() if isinstance(inner, list)]
+    if len(lists) == 1 and all(isinstance(row, dict) for row in value[lists[0]]):
+        return list(value[lists[0]]), (f"{path}: the rows are those of {lists[0]!r}",)
+    if lists or (value and all(isinstance(row, dict) and _is_numbered(row) for row in value.values())):
+        raise InputError(f"{path}: holds columns, not rows; write rows (pandas: orient='records', lines=True)")
+    return [{"id": name} | _object(row, f"{path}: {short(name)}") for name, row in value.items()], ()
+
+
+def _object(value: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(f"{place}: a {_name(value)}, not an object; each row must be like {{'text': ..., ...}}")
     return value
 
 
-def _numbered(row: Mapping[str, Any]) -> bool:
+def _is_numbered(row: Mapping[str, Any]) -> bool:
     return bool(row) and all(name.isdecimal() for name in row)
 
 
-def _kind(value: Any) -> str:
-    names = {list: "list", str: "text", int: "number", float: "number", bool: "true or false", type(None): "null"}
-    return names.get(type(value), type(value).__name__)
+def _name(value: Any) -> str:
+    return _NAMES.get(type(value), type(value).__name__)

@@ -6,16 +6,18 @@ label. Whole numbers beside names are refused, for that is mostly a fault; kind 
 may be numbers or lists of numbers ("0,25", "0,1,1") and names in brackets ("[other]") are refused until kind is set.
 """
 
+import collections
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from bert.errors import InputError, listed
+from bert.errors import InputError, check_choice, listed
 from bert.target_kinds import KINDS, Kind
-from tasks.files import label_lists, look_alikes, printed
-from tasks.files import labels as cells
+from tasks.files import label_cells, label_lists, look_alikes, printed
+from tasks.files.cells import TableCell, short
+from tasks.files.label_lists import Cells
 from tasks.files.label_numbers import are_several, has_decimal_commas, is_number, is_number_otherwise, number
-from tasks.files.records import Table, cell, check_column, short
+from tasks.files.records import Table, cell_of, check_column, value_of
 
 MOST_CLASSES = 1000
 # As R, pandas, databases, and Excel in English and German write a cell without a value.
@@ -36,16 +38,15 @@ class ColumnSettings:
     separator: str = ","  # between the labels of a cell, where it is no list
     normalize: bool = False  # scale shares that do not sum to 1, instead of refusing them
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in ("text", "label"):
             value = getattr(self, field)
             object.__setattr__(self, field, (value,) if isinstance(value, str) else tuple(value))
+        check_choice("kind", self.kind, ("auto", *KINDS))
         if not 1 <= len(self.text) <= 2:
             raise InputError(
                 f"text names {len(self.text)} columns ({', '.join(self.text)}); name one, or the two of a pair"
             )
-        if self.kind not in ("auto", *KINDS):
-            raise InputError(f"kind {self.kind!r} must be one of auto, {', '.join(KINDS)}")
         twice = [name for name in self.label if self.label.count(name) > 1 or name in self.text]
         if twice:
             raise InputError(
@@ -68,12 +69,9 @@ def find_labels(table: Table, settings: ColumnSettings) -> tuple[Kind, tuple[str
     Raises:
       InputError: no label column, no labels in it, NaN, names beside numbers, only one label, or over MOST_CLASSES.
     """
-    if not settings.label:
-        raise InputError(f"{table.path}: label is not set; name the column with the labels")
-    for name in settings.label:
-        check_column(table, name, "label")
+    check_label_columns(table, settings)
     if len(settings.label) > 1:
-        names = cells.column_names(settings.label)
+        names = label_cells.column_names(settings.label)
         if label_lists.look_like_annotators(names):
             raise InputError(
                 f"{table.path}: label names the columns {listed(settings.label, 5)}, whose names would be the classes; "
@@ -82,152 +80,152 @@ def find_labels(table: Table, settings: ColumnSettings) -> tuple[Kind, tuple[str
             )
         return ("class" if settings.kind == "auto" else settings.kind), names
     column = settings.label[0]
-    filled = read_cells(table, column, settings, settings.kind)
-    if not filled:
-        raise InputError(f"{table.path}: no row has a label in {column!r}; is it the right column?")
-    by_place = None
-    if not settings.votes and settings.kind != "number":
-        label_lists.check_objects(column, filled, settings.kind, settings.normalize, is_text(table, column))
-        by_place = label_lists.places(filled, settings.kind, settings.normalize, settings.separator)
+    cells = read_cells(table, column, settings, settings.kind)
+    if not cells:
+        raise _no_label(table, column)
+    by_place = check_structures(table, column, cells, settings, settings.kind)
     if by_place:
         return by_place[0], label_lists.place_names(by_place[1])
-    kind = settings.kind if settings.kind != "auto" else _guess(filled, settings)
+    kind = settings.kind if settings.kind != "auto" else _guess(cells, settings)
     if settings.votes and settings.separator == ",":
-        label_lists.refuse_decimals(filled)
+        label_lists.refuse_decimals(cells)
     if kind == "number":
-        commas = decimal_commas(filled, settings)
-        for where, value in filled:
-            number_of(value, where, settings, commas)
+        commas = decimal_commas(cells, settings)
+        for cell in cells:
+            number_of(cell, settings, commas)
         return kind, ()
-    counts = _counts(filled, kind, settings)
+    counts = _counts(cells, kind, settings)
     if settings.votes:
-        label_lists.check_votes(column, filled, list(counts))
+        label_lists.check_votes(cells, list(counts))
     _check(table, column, counts, kind)
     ordered = table.names.get(column, ())
-    return kind, ordered if set(counts) <= set(ordered) else cells.ordered(set(counts))
+    return kind, ordered if set(counts) <= set(ordered) else label_cells.in_order(counts)
 
 
-def _counts(filled: label_lists.Filled, kind: Kind, settings: ColumnSettings) -> dict[str, int]:
+def check_label_columns(table: Table, settings: ColumnSettings) -> None:
+    """Refuses settings without a label column, and columns that the table lacks."""
+    if not settings.label:
+        raise InputError(f"{table.path}: label is not set; name the column with the labels")
+    for name in settings.label:
+        check_column(table, name, "label")
+
+
+def check_structures(
+    table: Table, column: str, cells: Cells, settings: ColumnSettings, kind: str, known: Sequence[str] = ()
+) -> tuple[Kind, int] | None:
+    """Refuses objects that may be votes; returns what `label_lists.places` says of the column's lists."""
+    if settings.votes or kind == "number":
+        return None
+    as_text = not any(isinstance(value_of(row, column), Mapping) for row in table.rows)
+    label_lists.check_objects(column, cells, kind, settings.normalize, as_text, known)
+    return label_lists.places(cells, kind, settings.normalize, settings.separator)
+
+
+def _counts(cells: Cells, kind: Kind, settings: ColumnSettings) -> Mapping[str, int]:
     """Name of a label -> number of cells, or of votes, with it."""
-    counts: dict[str, int] = {}
-    for where, value in filled:
-        for name in names_of(value, where, kind, settings):
-            counts[name] = counts.get(name, 0) + 1
-        if (settings.votes or kind == "classes") and isinstance(value, str):
-            several = next(filter(are_several, cells.parts(value, settings.separator)), None)
+    counts: collections.Counter[str] = collections.Counter()
+    for cell in cells:
+        counts.update(_names(cell, kind, settings))
+        if (settings.votes or kind == "classes") and isinstance(cell.value, str):
+            several = next(filter(are_several, label_cells.parts(cell.value, settings.separator)), None)
             if several:
-                raise InputError(
-                    f"{where}: {short(several)} holds several numbers; set separator to what is between them"
-                )
+                raise cell.part(several).error("holds several numbers; set separator to what is between them")
     return counts
 
 
 def label_notes(labels: Sequence[str]) -> list[str]:
-    """What a person should know of names of labels: which look alike, have quotes around them, or may mean "none"."""
-    groups = [" and ".join(map(ascii, group)) for group in look_alikes.groups(labels)]
-    quoted = [label for label in labels if look_alikes.in_quotes(label)]
-    notes = []
-    if groups:
-        notes.append(
-            f"labels that look alike are different classes: {listed(groups, 5)}; write them alike if they are one"
-        )
-    if quoted:
-        notes.append(
-            f"labels with quotes around them: {listed(map(ascii, quoted), 5)}; set quoting if these do not belong"
-        )
-    absent = [label for label in labels if label.casefold() in _OF_EMPTY_CELLS]
-    if absent:
-        notes.append(
-            f"labels that may stand for no label: {listed(map(ascii, absent), 5)}; leave these cells empty if they do"
-        )
-    return notes
-
-
-def is_text(table: Table, column: str) -> bool:
-    """Whether no cell of a column is an object itself, but at most a text that holds one."""
-    return not any(isinstance(cell(row, column), Mapping) for row in table.rows)
+    """Notes on names of labels that look alike, have quotes around them, or may mean "none"."""
+    alike = [" and ".join(map(ascii, group)) for group in look_alikes.groups(labels)]
+    quoted = [ascii(label) for label in labels if look_alikes.in_quotes(label)]
+    absent = [ascii(label) for label in labels if label.casefold() in _OF_EMPTY_CELLS]
+    notes = [
+        (alike, "labels that look alike are different classes: {}; write them alike if they are one"),
+        (quoted, "labels with quotes around them: {}; set quoting if these do not belong"),
+        (absent, "labels that may stand for no label: {}; leave these cells empty if they do"),
+    ]
+    return [note.format(listed(names, 5)) for names, note in notes if names]
 
 
 def read_cells(
     table: Table, column: str, settings: ColumnSettings, kind: str, known: Sequence[str] = ()
-) -> label_lists.Filled:
-    """(place, value) of each cell of a label column that is not blank; see `labels.read`.
+) -> list[TableCell]:
+    """The cells of a label column that are not blank, as `label_cells.parsed` gives them.
 
     Args:
       known: labels of a model; a text that is one of them is no list.
     """
-    filled = [(f"{place}: {column}", cell(row, column)) for row, place in zip(table.rows, table.places, strict=True)]
-    filled = [(where, value) for where, value in filled if not cells.is_missing(value)]
-    bracketed = [] if settings.votes else [each for each in filled if printed.is_name_in_brackets(each[1])]
-    are_intervals = any(printed.is_half_open(value) for _, value in filled)  # "[0, 5]" is one beside "(5, 10]"
+    cells = [cell_of(row, place, column) for row, place in zip(table.rows, table.places, strict=True)]
+    cells = [cell for cell in cells if not label_cells.is_missing(cell.value)]
+    bracketed = [] if settings.votes else [cell for cell in cells if printed.is_name_in_brackets(cell.value)]
+    are_intervals = any(printed.is_half_open(cell.value) for cell in cells)  # "[0, 5]" is one beside "(5, 10]"
 
     def is_name(value: Any) -> bool:
-        if isinstance(value, str) and value.strip() in known:
-            return True
-        return (kind == "class" and printed.is_name_in_brackets(value)) or (
-            are_intervals and printed.is_interval(value)
+        return (
+            (isinstance(value, str) and value.strip() in known)
+            or (kind == "class" and printed.is_name_in_brackets(value))
+            or (are_intervals and printed.is_interval(value))
         )
 
-    filled = [(where, value if is_name(value) else cells.read(value, where)) for where, value in filled]
+    cells = [cell if is_name(cell.value) else label_cells.parsed(cell) for cell in cells]
     if not are_intervals and (kind != "class" or settings.votes):
-        label_lists.refuse_printed(filled)
-    if kind == "auto" and bracketed and not any(isinstance(v, list) and len(v) > 1 for _, v in filled):
-        where, value = bracketed[0]
-        raise InputError(
-            f"{where}: {short(value)} is a name in brackets, or a list of one; set kind to class, or to classes"
-        )
-    return [(where, value) for where, value in filled if value is not None]
+        label_lists.refuse_texts(cells, printed.looks_printed)
+    if kind == "auto" and bracketed and not any(isinstance(c.value, list) and len(c.value) > 1 for c in cells):
+        raise bracketed[0].error("is a name in brackets, or a list of one; set kind to class, or to classes")
+    return [cell for cell in cells if cell.value is not None]
 
 
-def names_of(value: Any, where: str, kind: Kind, settings: ColumnSettings) -> list[str]:
-    """The label names in what `read_cells` gives of a cell of kind class or classes."""
+def _names(cell: TableCell, kind: Kind, settings: ColumnSettings) -> list[str]:
+    """The label names in a parsed cell of kind class or classes."""
     if settings.votes:
-        return _votes(value, where, settings)
+        return _votes(cell, settings)
     if kind == "classes":
-        return list(value) if isinstance(value, Mapping) else cells.sets(value, where, settings.separator)
-    return list(value) if label_lists.is_shares(value) else [cells.name(value, where)]
+        return (
+            list(cell.value) if isinstance(cell.value, Mapping) else label_cells.names_in_set(cell, settings.separator)
+        )
+    return list(cell.value) if label_lists.is_shares(cell.value) else [label_cells.name_of(cell)]
 
 
-def decimal_commas(filled: label_lists.Filled, settings: ColumnSettings) -> bool:
+def decimal_commas(cells: Cells, settings: ColumnSettings) -> bool:
     """Whether the numbers in a column have decimal commas."""
     if not settings.votes:
-        return has_decimal_commas(value for _, value in filled)
-    return has_decimal_commas(part for where, value in filled for part in _votes(value, where, settings))
+        return has_decimal_commas(cell.value for cell in cells)
+    return has_decimal_commas(part for cell in cells for part in _votes(cell, settings))
 
 
-def number_of(value: Any, where: str, settings: ColumnSettings, commas: bool) -> float | None:
+def number_of(cell: TableCell, settings: ColumnSettings, commas: bool) -> float | None:
     """The number in a cell; with votes the mean of the annotators' numbers, None where nobody voted."""
     if not settings.votes:
-        return number(value, where, commas)
-    chosen = [number(name, where, commas) for name in _votes(value, where, settings)]
-    return sum(chosen) / len(chosen) if chosen else None
+        return number(cell, commas)
+    numbers = [number(cell.part(name), commas) for name in _votes(cell, settings)]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
-def _votes(value: Any, where: str, settings: ColumnSettings) -> list[str]:
-    return [name for choice in cells.votes(value, where, settings.separator) for name in choice]
+def _votes(cell: TableCell, settings: ColumnSettings) -> list[str]:
+    return [name for choice in label_cells.votes(cell, settings.separator) for name in choice]
 
 
-def _guess(filled: label_lists.Filled, settings: ColumnSettings) -> Kind:
-    if settings.votes or any(isinstance(value, Mapping) for _, value in filled):
+def _guess(cells: Cells, settings: ColumnSettings) -> Kind:
+    if settings.votes or any(isinstance(cell.value, Mapping) for cell in cells):
         return "class"
-    if any(isinstance(value, list) for _, value in filled):
-        label_lists.refuse_mixture(filled)
+    if any(isinstance(cell.value, list) for cell in cells):
+        label_lists.refuse_mixture(cells)
         return "classes"
-    numeric = [is_number(value) or is_number_otherwise(value) or are_several(value) for _, value in filled]
-    numbers = [each for each, is_numeric in zip(filled, numeric, strict=True) if is_numeric]
-    others = [each for each, is_numeric in zip(filled, numeric, strict=True) if not is_numeric]
-    unclear = next((each for each in numbers if not is_number(each[1])), None)
+    numbers: list[TableCell] = []
+    others: list[TableCell] = []
+    for cell in cells:
+        is_numeric = is_number(cell.value) or is_number_otherwise(cell.value) or are_several(cell.value)
+        (numbers if is_numeric else others).append(cell)
+    unclear = [cell for cell in numbers if not is_number(cell.value)]
     if unclear and not others:
-        where, value = unclear
-        raise InputError(
-            f"{where}: {short(value)} may be a number, several, or a name; set kind to number (decimal commas are "
-            "read), to classes if a row has several labels (see separator), votes to true if annotators gave one each, "
-            "or kind to class if it is a name"
+        raise unclear[0].error(
+            "may be a number, several, or a name; set kind to number (decimal commas are read), to classes if a row "
+            "has several labels (see separator), votes to true if annotators gave one each, or kind to class if it is "
+            "a name"
         )
     label_lists.refuse_names_beside_numbers(numbers, others, "class")
     if numbers:
-        return "class" if all(float(value).is_integer() for _, value in numbers) else "number"
-    label_lists.refuse_unbracketed(filled, settings.separator)
+        return "class" if all(float(cell.value).is_integer() for cell in numbers) else "number"
+    label_lists.refuse_unbracketed(cells, settings.separator)
     return "class"
 
 
@@ -246,4 +244,8 @@ def _check(table: Table, column: str, counts: Mapping[str, int], kind: Kind) -> 
             "another column or add rows"
         )
     if not counts:
-        raise InputError(f"{table.path}: no row has a label in {column!r}; is it the right column?")
+        raise _no_label(table, column)
+
+
+def _no_label(table: Table, column: str) -> InputError:
+    return InputError(f"{table.path}: no row has a label in {column!r}; is it the right column?")

@@ -7,26 +7,26 @@ Without votes, and with kind "auto":
 - other lists: the names of several labels;
 - objects name -> number: shares of one label by name (kind classes: name -> 0 or 1).
 
-Objects with the names of annotators are refused, for these names would become classes; votes=True reads them.
+Objects with the names of annotators are refused, for these names would become classes; votes=True reads them. So are
+columns that may mean more than one thing: see the functions that refuse.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bert.errors import InputError, listed
+from bert.errors import listed
 from bert.target_kinds import Kind
-from tasks.files import labels as cells
-from tasks.files import printed
+from tasks.files import label_cells, printed
+from tasks.files.cells import TableCell, short
 from tasks.files.label_numbers import is_number, is_number_otherwise
-from tasks.files.records import short
 
 _ANNOTATOR = re.compile(
     r"(ann|anno|annot|annotator|rater|coder|worker|user|judge|expert|turker|participant|labell?er|reviewer|crowd|person)"
     r"s?[ _.:#-]*(id)?[ _.:#-]*(\d+|[a-z]|[a-z]\d+)|(?=.*\d)A[0-9A-Z]{11,14}",  # the latter: of Mechanical Turk
     re.IGNORECASE,
 )
-Filled = Sequence[tuple[str, Any]]  # (place and column, what labels.read gives) of each cell with a label
+Cells = Sequence[TableCell]  # those of a column that have a label, parsed by `label_cells.parsed`
 
 
 def look_like_annotators(names: Sequence[str]) -> bool:
@@ -35,12 +35,12 @@ def look_like_annotators(names: Sequence[str]) -> bool:
 
 
 def is_shares(value: Any) -> bool:
-    """An object label -> share."""
-    return isinstance(value, Mapping) and bool(value) and all(is_number(share) for share in value.values())
+    """Whether it is an object label -> share."""
+    return isinstance(value, Mapping) and bool(value) and all(map(is_number, value.values()))
 
 
 def check_objects(
-    column: str, filled: Filled, kind: str, normalize: bool, as_text: bool, known: Sequence[str] = ()
+    column: str, cells: Cells, kind: str, normalize: bool, as_text: bool, known: Sequence[str] = ()
 ) -> None:
     """Refuses objects that are no shares of labels, or whose names may be annotators'.
 
@@ -49,166 +49,144 @@ def check_objects(
       as_text: whether the objects stand in the table as text, so that no setting can name what is inside.
       known: labels of a model; objects with these names alone are shares.
     """
-    objects = [(where, value) for where, value in filled if isinstance(value, Mapping)]
-    fields = [name for name in cells.CHOICES if objects and all(name in value for _, value in objects)]
+    objects = [cell for cell in cells if isinstance(cell.value, Mapping)]
+    fields = [name for name in label_cells.CHOICES if objects and all(name in cell.value for cell in objects)]
     if len(fields) == 1 and not known:
         inside = f"write its {fields[0]} alone" if as_text else f"set label to what is inside, {column}.{fields[0]}"
-        raise InputError(f"{objects[0][0]}: {short(objects[0][1])} is no label; {inside}")
-    names = list(dict.fromkeys(name for _, value in objects for name in value))
+        raise objects[0].error(f"is no label; {inside}")
+    names = list(dict.fromkeys(name for cell in objects for name in cell.value))
     if not objects or (known and set(names) <= set(known)):
         return
-    where, value = objects[0]
     annotators = f"set votes to true if {listed(map(short, names), 3)} are annotators"
     inner = f"name them in label ({listed((f'{column}.{name}' for name in names), 3)})"
     if as_text:
         inner = "write a column for each"
     classes = "give them other names" if look_like_annotators(names) else inner
-    votes = f"{short(value)} is no label; it looks like votes: {annotators}, or {classes} if they are classes"
-    zeros = {frozenset(value) for _, value in objects if 0 in value.values()}
-    for where, value in objects:
-        strange = next(
-            (share for share in value.values() if not isinstance(share, bool) and not is_number(share)), None
-        )
-        if isinstance(strange, (Mapping, list)) or strange is not None:
-            raise InputError(f"{where}: {votes}")
-    whole = all(
-        isinstance(share, str) and float(share).is_integer() for _, value in objects for share in value.values()
-    )
+    votes = f"is no label; it looks like votes: {annotators}, or {classes} if they are classes"
+    first = objects[0]
+    for cell in objects:
+        if not all(map(_is_numeric, cell.value.values())):
+            raise cell.error(votes)
+    whole = all(isinstance(s, str) and float(s).is_integer() for cell in objects for s in cell.value.values())
+    zeros = {frozenset(cell.value) for cell in objects if 0 in cell.value.values()}
     # An object that names labels with a share of 0 names all of them; annotators come and go.
     if look_like_annotators(names) or whole or (len(zeros) > 1 and not set(names) & set(known)):
-        raise InputError(f"{objects[0][0]}: {votes}")
-    for where, value in objects:
-        binary = all(share in (0, 1) for share in value.values())
-        if kind == "auto" and not normalize and binary and sum(value.values()) != 1:
-            raise InputError(
-                f"{where}: {short(value)} has {sum(value.values()):g} names with 1; set kind to classes if these are "
-                "labels of the row, votes to true if the names are annotators', or normalize to true if they are counts"
+        raise first.error(votes)
+    for cell in objects:
+        shares = cell.value.values()
+        if kind == "auto" and not normalize and all(share in (0, 1) for share in shares) and sum(shares) != 1:
+            raise cell.error(
+                f"has {sum(shares):g} names with 1; set kind to classes if these are labels of the row, votes to true "
+                "if the names are annotators', or normalize to true if they are counts"
             )
 
 
-def check_votes(column: str, filled: Filled, names: Sequence[str]) -> None:
+def check_votes(cells: Cells, names: Sequence[str]) -> None:
     """Refuses votes that would make classes of annotators' names, or of the numbers of votes."""
     if look_like_annotators(names):
-        raise InputError(
-            f"{filled[0][0]}: the votes are {listed(map(short, names), 5)}, which look like annotators; write an "
-            "object annotator: label"
-        )
-    counts = [tuple(map(str, value.values())) for _, value in filled if isinstance(value, Mapping)]
+        raise cells[0].part(names[:5]).error("are votes that look like annotators; write an object annotator: label")
+    counts = [tuple(map(str, cell.value.values())) for cell in cells if isinstance(cell.value, Mapping)]
     numbers = len(set(counts)) > 2 and all(is_number(count) for row in counts for count in row)
     if numbers and len({sum(map(float, row)) for row in counts}) == 1 and sum(map(float, counts[0])) > len(counts[0]):
-        raise InputError(
-            f"{filled[0][0]}: {short(filled[0][1])} looks like numbers of votes, for they have one sum in all rows; "
-            "set votes to false and normalize to true"
+        raise cells[0].error(
+            "looks like numbers of votes, for they have one sum in all rows; set votes to false and normalize to true"
         )
 
 
-def refuse_decimals(filled: Filled) -> None:
+def refuse_decimals(cells: Cells) -> None:
     """Refuses votes like "0,25" and "3,75" in all cells, which may be numbers with decimal commas."""
-    split = [value.strip().split(",") for _, value in filled if isinstance(value, str)]
+    texts = [cell for cell in cells if isinstance(cell.value, str)]
+    split = [cell.value.strip().split(",") for cell in texts]
     pairs = [pair for pair in split if len(pair) == 2 and pair[0].strip("+-").isdecimal() and pair[1].isdecimal()]
     whole = [alone for alone in split if len(alone) == 1 and is_number(alone[0])]
-    if not pairs or len(pairs) + len(whole) < len(filled):
+    if not pairs or len(pairs) + len(whole) < len(cells):
         return
     longest = max(len(pair[0]) for pair in pairs)
-    for where, value in filled:
-        if isinstance(value, str) and len(value.strip().rpartition(",")[2]) > longest and "," in value:
-            raise InputError(
-                f"{where}: {short(value)} may be a number with a decimal comma; set votes to false and kind to number, "
-                "or write votes as lists [1, 25]"
+    for cell, numbers in zip(texts, split, strict=True):
+        if len(numbers) > 1 and len(numbers[-1]) > longest:
+            raise cell.error(
+                "may be a number with a decimal comma; set votes to false and kind to number, or write votes as lists "
+                "[1, 25]"
             )
 
 
-def refuse_mixture(filled: Filled) -> None:
+def refuse_mixture(cells: Cells) -> None:
     """Refuses lists of numbers beside names, which is mostly a fault."""
-    parts = [(where, part) for where, value in filled for part in (value if isinstance(value, list) else [value])]
-    for where, part in parts:
-        if is_number_otherwise(part):
-            raise InputError(
-                f"{where}: {short(part)} in a list may be a number or a name; write numbers with a decimal point, or "
-                "set kind to classes if it is a name"
+    each = [cell.part(p) for cell in cells for p in (cell.value if isinstance(cell.value, list) else [cell.value])]
+    for cell in each:
+        if is_number_otherwise(cell.value):
+            raise cell.error(
+                "in a list may be a number or a name; write numbers with a decimal point, or set kind to classes if it "
+                "is a name"
             )
-    numbers = [each for each in parts if is_number(each[1])]
-    others = [each for each in parts if not is_number(each[1]) and not isinstance(each[1], bool | None)]
+    numbers = [cell for cell in each if is_number(cell.value)]
+    others = [cell for cell in each if not is_number(cell.value) and not isinstance(cell.value, bool | None)]
     refuse_names_beside_numbers(numbers, others, "classes")
 
 
-def refuse_names_beside_numbers(numbers: Filled, others: Filled, kind: str) -> None:
+def refuse_names_beside_numbers(numbers: Cells, others: Cells, kind: str) -> None:
     """Refuses labels of which some are numbers and others are not; ``kind``: the setting that takes all as names."""
     if numbers and others:
-        where, value = others[0]
-        cells.name(value, where)  # NaN has a message of its own
-        raise InputError(
-            f"{where}: the label {short(value)} is a name, but {numbers[0][0]} has the number {short(numbers[0][1])}; "
-            f"mend one, or set kind to {kind} if all are names"
+        label_cells.name_of(others[0])  # NaN has a message of its own
+        raise others[0].error(
+            f"is a name, but {numbers[0].place} has the number {short(numbers[0].value)}; mend one, or set kind to "
+            f"{kind} if all are names"
         )
 
 
-def refuse_printed(filled: Filled) -> None:
-    """Refuses texts that look like lists of a language that is not read."""
-    for where, value in filled:
-        if isinstance(value, str) and printed.looks_printed(value):
-            raise _looks_like_a_list(where, value)
+def refuse_texts(cells: Cells, is_list: Callable[[str], bool]) -> None:
+    """Refuses texts that look like lists or objects, but are in no form that is read."""
+    for cell in cells:
+        if isinstance(cell.value, str) and is_list(cell.value):
+            raise cell.error("looks like a list or an object; write it as JSON, or set kind to class if it is a name")
 
 
-def _looks_like_a_list(where: str, text: str) -> InputError:
-    return InputError(
-        f"{where}: {short(text)} looks like a list or an object; write it as JSON, or set kind to class if it is a name"
-    )
-
-
-def refuse_unbracketed(filled: Filled, separator: str) -> None:
+def refuse_unbracketed(cells: Cells, separator: str) -> None:
     """Refuses texts that are lists or objects without brackets, and lists of votes."""
-    for where, value in filled:
-        if isinstance(value, str) and printed.is_unbracketed(value):
-            raise _looks_like_a_list(where, value)
-    parts = [value.split(separator) for _, value in filled if isinstance(value, str)]
-    if len(parts) == len(filled) and len(set(map(len, parts))) == 1:
-        twice = next((i for i, names in enumerate(parts) if len({n.strip() for n in names}) < len(names)), None)
-        if twice is not None:
-            where, value = filled[twice]
-            raise InputError(
-                f"{where}: {short(value)} has a name twice; set votes to true if annotators gave a label each, or kind "
-                "to class if it is one name"
+    refuse_texts(cells, printed.is_unbracketed)
+    lists = [[name.strip() for name in cell.value.split(separator)] for cell in cells if isinstance(cell.value, str)]
+    if len(lists) < len(cells) or len(set(map(len, lists))) > 1:
+        return
+    for cell, names in zip(cells, lists, strict=True):
+        if len(set(names)) < len(names):
+            raise cell.error(
+                "has a name twice; set votes to true if annotators gave a label each, kind to class if it is one name"
             )
 
 
-def places(filled: Filled, kind: str, normalize: bool, separator: str) -> tuple[Kind, int] | None:
+def places(cells: Cells, kind: str, normalize: bool, separator: str) -> tuple[Kind, int] | None:
     """(kind, length of the lists) of a column of lists of numbers by place; None where they are names, or no lists.
 
     Args:
       kind: as the settings say; of kind classes a cell may also be numbers with a separator.
     """
-    lists = [(where, value) for where, value in filled if isinstance(value, list)]
-    if not lists and kind != "classes":
+    lists = [cell for cell in cells if isinstance(cell.value, list)]
+    if not lists and (kind != "classes" or not cells):
         return None
-    split = [(where, cells.parts(value, separator) if kind == "classes" else value) for where, value in filled]
-    for where, value in lists:
-        if None in value and any(map(_is_numeric, value)):
-            raise InputError(
-                f"{where}: {short(value)} has a place without a number; write one, or leave the cell empty"
-            )
-    if not all(isinstance(value, list) and all(map(_is_numeric, value)) for _, value in split):
+    for cell in lists:
+        if None in cell.value and any(map(_is_numeric, cell.value)):
+            raise cell.error("has a place without a number; write one, or leave the cell empty")
+    values = [label_cells.parts(cell.value, separator) if kind == "classes" else cell.value for cell in cells]
+    if not all(isinstance(value, list) and all(map(_is_numeric, value)) for value in values):
         return None
-    rows = [(where, [float(part) for part in value]) for where, value in split]
-    lengths = {len(row): where for where, row in reversed(rows)}  # the first place of each
+    rows = [[float(part) for part in value] for value in values]
+    lengths = {len(row): cell.place for cell, row in reversed(list(zip(cells, rows, strict=True)))}  # the first of each
     by_place = min(lengths) > 1 and len(lengths) == 1
-    flat = [part for _, row in rows for part in row]
-    binary, fractions = all(part in (0, 1) for part in flat), not all(part.is_integer() for part in flat)
+    numbers = [part for row in rows for part in row]
+    binary, fractions = all(part in (0, 1) for part in numbers), not all(part.is_integer() for part in numbers)
     if by_place and (kind == "class" or (kind == "auto" and (fractions or normalize))):
         return "class", min(lengths)
     if by_place and binary:
         return "classes", min(lengths)
     # Sets of numbers as long as each other and with one sum are counts of votes; of 0 and 1 beside empty ones, places.
-    are_counts = by_place and len({tuple(row) for _, row in rows}) > 2 and len({sum(row) for _, row in rows}) == 1
+    are_counts = by_place and len({tuple(row) for row in rows}) > 2 and len({sum(row) for row in rows}) == 1
     are_places = binary and len(lengths) == 2 and min(lengths) == 0 and max(lengths) > 1
-    for where, row in rows:
+    for cell, row in zip(cells, rows, strict=True):
         if fractions or are_counts or are_places or len(set(row)) < len(row):
             long = ", ".join(f"{length} in {place}" for length, place in sorted(lengths.items())[:2])
-            shown = short([int(part) if part.is_integer() else part for part in row])
-            raise InputError(
-                f"{where}: {shown} is no set of labels, and by place it must be 0 and 1, equally many in each row "
-                f"({long}); write a column a class, or, if these are shares or counts, set kind to class and "
-                "normalize to true"
+            raise cell.part([int(part) if part.is_integer() else part for part in row]).error(
+                f"is no set of labels, and by place it must be 0 and 1, equally many in each row ({long}); write a "
+                "column a class, or, if these are shares or counts, set kind to class and normalize to true"
             )
     return None
 

@@ -11,8 +11,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-from bert.errors import InputError
-from tasks.files.records import short
+from tasks.files.cells import TableCell
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
@@ -65,7 +64,7 @@ def has_decimal_commas(values: Iterable[Any]) -> bool:
     )
 
 
-def number(value: Any, where: str, commas: bool = False, names: str = "set kind to class if labels are names") -> float:
+def number(cell: TableCell, commas: bool = False, names: str = "set kind to class if labels are names") -> float:
     """The number in a cell.
 
     Args:
@@ -75,17 +74,18 @@ def number(value: Any, where: str, commas: bool = False, names: str = "set kind 
     Raises:
       InputError: anything else, NaN and infinity among it.
     """
+    value = cell.value
     if commas and isinstance(value, str) and _COMMA.fullmatch(value.strip()):
         return float(value.replace(",", "."))
     if is_number(value):
         return float(value)
     if isinstance(value, str) and _EITHER.fullmatch(value.strip()):
         plain = value.strip()
-        hint = f"write {plain.replace(',', '.')} or {plain.replace(',', '')}, for the comma may mean either"
+        way_out = f"write {plain.replace(',', '.')} or {plain.replace(',', '')}, for the comma may mean either"
     elif is_number_otherwise(value):
-        hint = "write a decimal point and no other marks, or decimal commas in the whole column"
+        way_out = "write a decimal point and no other marks, or decimal commas in the whole column"
     elif isinstance(value, (dict, list)):
-        hint = "set votes to true if annotators gave a number each, or name an inner column (a.b)"
+        way_out = "set votes to true if annotators gave a number each, or name an inner column (a.b)"
     else:
-        hint = names
-    raise InputError(f"{where}: {short(value)} is no number (nor are NaN and infinity); mend it, or {hint}")
+        way_out = names
+    raise cell.error(f"is no number (nor are NaN and infinity); mend it, or {way_out}")

@@ -13,8 +13,7 @@ import unicodedata
 import warnings
 from typing import Any
 
-from bert.errors import InputError
-from tasks.files.records import short
+from tasks.files.cells import TableCell, short
 
 MOST_LOOKED_AT = 1000  # characters of a name
 
@@ -58,7 +57,7 @@ class _Unreadable(ValueError):
     """Why a text in brackets is neither a list, nor an object, nor a name."""
 
 
-def structure(text: str, where: str) -> list[Any] | tuple[Any, ...] | dict[str, Any] | None:
+def structure(text: str, place: str) -> list[Any] | tuple[Any, ...] | dict[str, Any] | None:
     """The list or object that a text holds: plain values, lists, tuples (of round brackets) and dicts.
 
     Returns:
@@ -78,9 +77,8 @@ def structure(text: str, where: str) -> list[Any] | tuple[Any, ...] | dict[str, 
             raise _Unreadable("its content was not written")
         return _value(text) if _STRUCTURE.fullmatch(text) else None
     except _Unreadable as error:
-        raise InputError(
-            f"{where}: {short(text)} looks like a list or an object, but {error}; write it as JSON, or rename the label"
-        ) from None
+        way_out = "write it as JSON, or rename the label"
+        raise TableCell(place, text).error(f"looks like a list or an object, but {error}; {way_out}") from None
 
 
 def is_name_in_brackets(value: Any) -> bool:

@@ -15,17 +15,17 @@ import re
 from collections.abc import Iterator
 
 from bert.errors import InputError
+from tasks.files.cells import TableCell
 from tasks.files.headers import Record
-from tasks.files.records import TableSettings, short
 from tasks.files.text_lines import LINE_LIMIT
 
 _WHOLE = re.compile(r'"(?:[^"]|"")*"')
 
 
-def are_quoting(lines: list[str], character: str, settings: TableSettings, notes: list[str]) -> bool:
+def are_quoting(lines: list[str], character: str, quoting: str, notes: list[str]) -> bool:
     """Whether double quotes quote; the rule is in the head of this file."""
-    if settings.quoting != "auto":
-        return settings.quoting == "yes"
+    if quoting != "auto":
+        return quoting == "yes"
     if character != "\t":
         return True
     quoted, whole = 0, True
@@ -79,9 +79,8 @@ def quoted_records(path: str, lines: list[str], ends: list[str], character: str,
             spaced_fields = [field for field in fields if field[:1] == " " and field in lines[number - 1]]
             whole = next((field for field in spaced_fields if _WHOLE.fullmatch(field.strip(" "))), "")
             if whole:
-                raise InputError(
-                    f"{path}:{number}: {short(whole)} has a blank before its quote, but other quotes after blanks "
-                    "are text; take the blanks away"
+                raise TableCell(f"{path}:{number}", whole).error(
+                    "has a blank before its quote, but other quotes after blanks are text; take the blanks away"
                 )
         return plain
     if isinstance(plain, InputError) or any(

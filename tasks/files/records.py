@@ -1,21 +1,19 @@
-"""What a table of examples is, and how people say that theirs is to be read. The readers are in tables.py."""
+"""What a table of examples is, how people describe theirs (TableSettings), and its columns by name."""
 
 import dataclasses
 import difflib
 import math
-import pathlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from bert import surrogates
-from bert.errors import InputError, listed
+from bert.errors import InputError, check_choice, listed
+from tasks.files.cells import TableCell, short
 from tasks.files.look_alikes import apart
 
 QUOTING = ("auto", "yes", "no")
 RAGGED = ("refuse", "drop")
 DELIMITERS = {"comma": ",", "tab": "\t", "\\t": "\t", "semicolon": ";", "space": " +"}
-SHOWN = 60  # characters of a value in a message
 
 
 class Table(NamedTuple):
@@ -53,11 +51,10 @@ class TableSettings:
     ragged: str = "refuse"  # lines with a wrong number of fields; drop: leave them out and count them
     widths: tuple[int, ...] = ()  # further numbers of fields that are right, where last columns may be left out (None)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
-        for name, allowed in (("quoting", QUOTING), ("ragged", RAGGED)):
-            if getattr(self, name) not in allowed:
-                raise InputError(f"{name} {getattr(self, name)!r} must be one of {', '.join(allowed)}")
+        check_choice("quoting", self.quoting, QUOTING)
+        check_choice("ragged", self.ragged, RAGGED)
         if len(set(self.columns)) < len(self.columns) or not all(self.columns):
             raise InputError(f"columns {', '.join(map(repr, self.columns))}: each needs a name of its own")
         try:
@@ -83,13 +80,7 @@ class TableSettings:
         return "" if self.character else DELIMITERS.get(self.delimiter, self.delimiter)
 
 
-def short(value: Any) -> str:
-    """A value as messages show it: on one line, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
-
-
-def cell(row: Mapping[str, Any], name: str) -> Any:
+def value_of(row: Mapping[str, Any], name: str) -> Any:
     """Value of a column; "a.b" also finds b inside the object a. None where there is no such thing."""
     if name in row:
         return row[name]
@@ -99,8 +90,13 @@ def cell(row: Mapping[str, Any], name: str) -> Any:
     return value
 
 
+def cell_of(row: Mapping[str, Any], place: str, column: str) -> TableCell:
+    """The value of a column with its place."""
+    return TableCell(f"{place}: {column}", value_of(row, column))
+
+
 def has_column(table: Table, name: str) -> bool:
-    return name in table.columns or any(cell(row, name) is not None for row in table.rows)
+    return name in table.columns or any(value_of(row, name) is not None for row in table.rows)
 
 
 def check_column(table: Table, name: str, role: str) -> None:
@@ -148,25 +144,7 @@ def comma_numbers(setting: str, text: str, form: str, *, zero: bool) -> dict[str
     return numbers
 
 
-def check_name(name: str, where: str) -> None:
-    """Raises InputError for a name of a class or tag that no UTF-8 file could hold."""
-    if surrogates.contains(name):
-        raise InputError(f"{where}: {short(name)} has an unpaired surrogate; write the whole character")
-
-
-def ending_of(path: pathlib.Path) -> str:
-    """The ending that tells the format, in small letters: ".csv" of "a.CSV.gz"; "" where there is none."""
-    endings = [suffix.lower() for suffix in path.suffixes]
-    return next(iter(endings[-2:-1] if endings[-1:] == [".gz"] else endings[-1:]), "")
-
-
-def check_path(path: str) -> pathlib.Path:
-    """The path, or an InputError where nothing is there."""
-    place = pathlib.Path(path)
-    if not place.exists():
-        near = []
-        if place.parent.is_dir():
-            near = difflib.get_close_matches(place.name, [other.name for other in place.parent.iterdir()], 3, 0.6)
-        hint = f"; beside it: {', '.join(near)}" if near else ""
-        raise InputError(f"{path}: no such file or folder{hint}; name a file, or a folder saved by datasets")
-    return place
+def skipped(path: str, blank: int) -> tuple[str, ...]:
+    """The note on blank lines that were skipped, if any were."""
+    lines = "blank line was" if blank == 1 else "blank lines were"
+    return (f"{path}: {blank:,} {lines} skipped",) if blank else ()

@@ -1,27 +1,50 @@
-"""People's tables, of any kind that is read: csv, tsv, txt, jsonl, json (each also .gz), parquet, saved data sets.
+"""Opens tables: csv, tsv, txt, jsonl, json (each also .gz), parquet, and data sets saved by `datasets`.
 
-Not here: what the columns mean (examples.py). The settings and the result are explained in records.py; the rules for
-delimiters and quotes are in delimited.py.
+`READERS` says which module reads what. Questions and tagged sentences come through here, too (`check_path`,
+`ending_to_read`), so that a path is refused in the same words wherever it is named.
 """
 
 import ast
+import difflib
 import pathlib
 import re
 import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from bert.corpus.corpus_files import ARCHIVES, endings_of, saved_data_set
 from bert.errors import InputError
-from tasks.files import delimited, json_tables
-from tasks.files.records import Table, TableSettings, check_path, ending_of
+from tasks.files import json_tables
+from tasks.files.delimited import read_delimited
+from tasks.files.records import Table, TableSettings
 
-TEXTS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
 OTHER_FORMATS = {
-    **dict.fromkeys((".zip", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z"), "unpack it first"),
+    **ARCHIVES,
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "save it as csv first"),
     **dict.fromkeys((".xml", ".html", ".pdf", ".pkl", ".npz"), "write it as csv, jsonl or parquet first"),
     ".arrow": "name the folder of the saved data set",
 }
 _BYTES_LITERAL = re.compile(r"""b(['"]).*\1""", re.DOTALL)
+
+
+def _read_parquet(path: str, settings: TableSettings) -> Table:
+    from tasks.files.arrow_tables import read_parquet  # pyarrow is large
+
+    return read_parquet(path)
+
+
+def _read_saved(path: str) -> Table:
+    from tasks.files.arrow_tables import read_saved  # pyarrow and datasets are large
+
+    return read_saved(path)
+
+
+READERS: dict[str, Callable[[str, TableSettings], Table]] = {
+    **dict.fromkeys((".csv", ".tsv", ".txt"), read_delimited),  # and files of all other endings
+    **dict.fromkeys((".jsonl", ".ndjson"), json_tables.read_jsonl),
+    ".json": json_tables.read_json,
+    ".parquet": _read_parquet,
+}
 
 
 def read_table(path: str, settings: TableSettings | None = None) -> Table:
@@ -32,55 +55,71 @@ def read_table(path: str, settings: TableSettings | None = None) -> Table:
     Raises:
       InputError: nothing there, another format, damage, or no rows; in one line with the place and the way out.
     """
-    settings = settings or TableSettings()
-    path = str(path)
     place = check_path(path)
     try:
-        table = _read_folder(path, place) if place.is_dir() else _read_file(path, place, settings)
+        if place.is_dir():
+            table = _read_saved(str(_saved_folder(place)))
+        else:
+            read = READERS.get(ending_to_read(place), read_delimited)
+            table = read(str(path), settings or TableSettings())
     except PermissionError:
-        raise InputError(f"{path}: may not be read by this user; change its permissions") from None
+        raise unreadable(path) from None
     if not table.rows:
         raise InputError(f"{path}: no rows{' below the header' if table.columns else ''}; is it the right file?")
     return _without_bytes(table)
 
 
-def _read_file(path: str, file: pathlib.Path, settings: TableSettings) -> Table:
-    ending = ending_of(file)
-    if ending in OTHER_FORMATS:
-        raise InputError(f"{path}: {ending} files are not read; {OTHER_FORMATS[ending]}")
-    if ending == ".parquet":
-        if file.suffix.lower() == ".gz":
-            raise InputError(f"{path}: parquet packs its own columns; unpack the .gz first")
-        from tasks.files import arrow_tables  # pyarrow, only where a table needs it
-
-        return arrow_tables.read_parquet(path)
-    if ending in (".jsonl", ".ndjson"):
-        return json_tables.read_jsonl(path, settings)
-    if ending == ".json":
-        return json_tables.read_json(path, settings)
-    return delimited.read(path, ending, settings)
+def check_path(path: str) -> pathlib.Path:
+    """The path. Raises InputError where nothing is there."""
+    place = pathlib.Path(path)
+    if not place.exists():
+        near = []
+        if place.parent.is_dir():
+            near = difflib.get_close_matches(place.name, [other.name for other in place.parent.iterdir()], 3, 0.6)
+        hint = f"; beside it: {', '.join(near)}" if near else ""
+        raise InputError(f"{path}: no such file or folder{hint}; name a file, or a folder saved by datasets")
+    return place
 
 
-def _read_folder(path: str, folder: pathlib.Path) -> Table:
-    if (folder / "state.json").is_file() or (folder / "dataset_dict.json").is_file():
-        from tasks.files import arrow_tables
+def ending_to_read(file: pathlib.Path, purpose: str = "", refused: Mapping[str, str] | None = None) -> str:
+    """The ending that tells the format, without .gz. Raises InputError for a format that is not read.
 
-        return arrow_tables.read_saved(path)
-    tables = sorted(file.name for file in folder.iterdir() if file.name.lower().endswith((*TEXTS, ".gz", ".parquet")))
+    Args:
+      purpose: what for, in the message, such as " as questions".
+      refused: ending -> way out, of formats that are not read for this purpose.
+    """
+    ending, packed = endings_of(file)
+    way_out = {**OTHER_FORMATS, **(refused or {})}.get(ending)
+    if way_out:
+        raise InputError(f"{file}: {ending} files are not read{purpose}; {way_out}")
+    if ending == ".parquet" and packed:
+        raise InputError(f"{file}: parquet packs its own columns; unpack the .gz first")
+    return ending
+
+
+def unreadable(path: str | None) -> InputError:
+    return InputError(f"{path}: may not be read by this user; change its permissions")
+
+
+def _saved_folder(folder: pathlib.Path) -> pathlib.Path:
+    saved = saved_data_set(folder)
+    if saved:
+        return saved
+    tables = sorted(file.name for file in folder.iterdir() if file.name.lower().endswith((*READERS, ".gz")))
     if tables:
-        raise InputError(f"{path}: a folder with {', '.join(tables[:10])}; name one of the files")
-    raise InputError(f"{path}: a folder without data; name a file, or a folder saved by datasets (it has a state.json)")
+        raise InputError(f"{folder}: a folder with {', '.join(tables[:10])}; name one of the files")
+    raise InputError(f"{folder}: a folder without data; name a file, or a folder saved by datasets (with a state.json)")
 
 
 def _without_bytes(table: Table) -> Table:
     notes = list(table.notes)
     for column in table.columns:
         values = [row[column] for row in table.rows]
-        plain = _unwrapped(values)
-        if plain is None:
+        texts = _unwrapped(values)
+        if texts is None:
             continue
-        for row, value in zip(table.rows, plain, strict=True):
-            row[column] = value
+        for row, text in zip(table.rows, texts, strict=True):
+            row[column] = text
         what = "Python bytes literals" if isinstance(values[0], str) else "bytes"
         notes.append(f"{column}: {len(values):,} values were {what} and were unwrapped as UTF-8")
     return table._replace(notes=tuple(notes))
@@ -88,18 +127,12 @@ def _without_bytes(table: Table) -> Table:
 
 def _unwrapped(values: list[Any]) -> list[str] | None:
     """The texts in a column of bytes or of bytes literals; None where a value is neither, or no UTF-8."""
-    if all(isinstance(value, bytes) for value in values):
-        literals = values
-    elif all(isinstance(value, str) and _BYTES_LITERAL.fullmatch(value) for value in values):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of escapes that Python does not know
-                literals = [ast.literal_eval(value) for value in values]
-        except (ValueError, SyntaxError, MemoryError):
-            return None
-    else:
+    literals = all(isinstance(value, str) and _BYTES_LITERAL.fullmatch(value) for value in values)
+    if not literals and not all(isinstance(value, bytes) for value in values):
         return None
     try:
-        return [value.decode("utf-8") for value in literals]
-    except (UnicodeDecodeError, AttributeError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes that Python does not know
+            return [(ast.literal_eval(value) if literals else value).decode("utf-8") for value in values]
+    except (ValueError, SyntaxError, MemoryError, AttributeError):  # a UnicodeDecodeError is a ValueError
         return None

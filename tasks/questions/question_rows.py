@@ -1,17 +1,18 @@
-"""What questions on passages are, how people say that a file of them is to be read, and checks of its fields.
+"""What questions on passages are, how people describe a file of them (QuestionSettings), and checks of its fields.
 
 Not here: files (squad_files.py, span_files.py), and which questions are kept (questions.py).
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bert import surrogates
-from bert.errors import InputError
+from bert.errors import InputError, check_choice
 from tasks.files import annotators
-from tasks.files.examples import ReadReport
-from tasks.files.records import short
+from tasks.files.cells import TableCell
+from tasks.files.records import cell_of
+from tasks.files.reports import ReadRows, Tally
 
 FORMATS = ("auto", "squad", "multispanqa", "pico", "lines")
 NO_DOCUMENT = "no file with its document"  # the reason of readers that have nothing to ask about
@@ -59,19 +60,17 @@ class Question(NamedTuple):
     untrainable: str = ""
 
     @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"{self.place}: question {self.id}"
+
+    @property
     def content(self) -> tuple[str, str, tuple[Annotation, ...]]:
         """What a model is trained on."""
         return self.question, self.context, self.annotations
 
 
-class Questions(NamedTuple):
-    """Questions in the order of the file. The rows of the report are questions."""
-
-    rows: list[Question]
-    report: ReadReport
-
-
-Found = Iterator[Question]  # what readers give
+Questions = ReadRows[Question]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,76 +83,76 @@ class QuestionSettings:
     annotators: str = ""  # names with commas, only these; with a - before each, all but these; empty: all
     encoding: str = "utf-8"  # a name, or GLOB=NAME parts as for a corpus (bert/corpus/text_files.py)
 
-    def __post_init__(self):
-        if self.format not in FORMATS:
-            raise InputError(f"format {self.format!r} must be one of {', '.join(FORMATS)}")
-        annotators.kept(self.annotators)  # refuses what it does not take
+    def __post_init__(self) -> None:
+        check_choice("format", self.format, FORMATS)
+        annotators.choice_of(self.annotators)  # refuses what is no such setting
 
 
-class Tally:
-    """What readers count: each kind of fault with its number and its first place."""
+class QuestionFields:
+    """The fields of a file as its settings say, checked; faults are counted in ``tally``.
 
-    def __init__(self) -> None:
-        self._counts: dict[str, tuple[int, str]] = {}
+    annotated: whether annotations are read.
+    """
 
-    def add(self, what: str, place: str) -> None:
-        before, first = self._counts.get(what, (0, place))
-        self._counts[what] = (before + 1, first)
+    def __init__(self, settings: QuestionSettings, annotated: bool):
+        self.settings, self.annotated, self.tally = settings, annotated, Tally()
 
-    def counts(self) -> dict[str, tuple[int, str]]:
-        return dict(self._counts)
+    def text(self, row: Mapping[str, Any], place: str, column: str) -> str:
+        """A text; each of its unpaired surrogates becomes U+FFFD, so that offsets stay right."""
+        return self.text_of(cell_of(row, place, column))
 
-    def notes(self) -> list[str]:
-        return [f"{what}: {count:,} (first {place})" for what, (count, place) in self._counts.items()]
+    def text_of(self, cell: TableCell) -> str:
+        if not isinstance(cell.value, str):
+            raise _refused(cell, "text", "each question needs a text there")
+        if surrogates.contains(cell.value):
+            self.tally.add("texts with unpaired surrogates, which are now U+FFFD", cell.place)
+        return surrogates.replace(cell.value)
 
+    def texts(self, cell: TableCell) -> list[str]:
+        """The texts of a list of words."""
+        words = enumerate(list_of(cell, "words"), 1)
+        return [self.text_of(TableCell(f"{cell.place}: word {i}", word)) for i, word in words]
 
-def text_of(value: Any, where: str, tally: Tally) -> str:
-    """A text whose unpaired surrogates are U+FFFD, one for one, so that offsets stay right."""
-    if not isinstance(value, str):
-        what = "is missing" if value is None else f"{short(value)} is no text"
-        raise InputError(f"{where} {what}; each question needs a text there")
-    if surrogates.contains(value):
-        tally.add("texts with unpaired surrogates, which are now U+FFFD", where)
-    return surrogates.replace(value)
-
-
-def question_of(value: Any, where: str, settings: QuestionSettings, tally: Tally) -> str:
-    """The text of a question, or that of the settings where the file has none."""
-    if value is None and not settings.question:
-        raise InputError(f"{where}: has no question; write it there, or set question to what is asked")
-    value = settings.question if value is None or value == "" else value
-    if value == "":
-        tally.add("questions without a text", where)
-    return text_of(value, f"{where}: question", tally)
+    def question(self, value: Any, place: str) -> str:
+        """The text of a question, or that of the settings where the file has none."""
+        if value is None and not self.settings.question:
+            raise InputError(f"{place}: has no question; write it there, or set question to what is asked")
+        value = self.settings.question if value is None or value == "" else value
+        if value == "":
+            self.tally.add("questions without a text", place)
+        return self.text_of(TableCell(f"{place}: question", value))
 
 
-def name_of(value: Any, where: str) -> str:
+def name_of(cell: TableCell) -> str:
     """An id or a name, which may be a whole number; "" where there is none."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    if type(value) is not int:
-        raise InputError(f"{where} {short(value)} must be text or a whole number; write it in quotes")
-    return str(value)
+    if cell.value is None or isinstance(cell.value, str):
+        return cell.value or ""
+    if type(cell.value) is not int:
+        raise cell.error("must be text or a whole number; write it in quotes")
+    return str(cell.value)
 
 
-def id_of(value: Any, where: str) -> str:
+def id_of(cell: TableCell) -> str:
     """As name_of, for an id that must be there."""
-    name = name_of(value, where)
+    name = name_of(cell)
     if not name:
-        raise InputError(f"{where} is missing; texts and predictions are found by it")
+        raise InputError(f"{cell.place} is missing; texts and predictions are found by it")
     return name
 
 
-def list_of(value: Any, where: str, what: str) -> list[Any]:
+def list_of(cell: TableCell, what: str) -> list[Any]:
     """The value, which must be a list of ``what``."""
-    if not isinstance(value, list):
-        fault = "is missing" if value is None else f"{short(value)} is no list"
-        raise InputError(f"{where} {fault}; it must be a list of {what}")
-    return value
+    if not isinstance(cell.value, list):
+        raise _refused(cell, "list", f"it must be a list of {what}")
+    return cell.value
 
 
-def object_of(value: Any, where: str, example: str) -> Mapping[str, Any]:
+def object_of(cell: TableCell, example: str) -> Mapping[str, Any]:
     """The value, which must be an object like the example."""
-    if not isinstance(value, Mapping):
-        raise InputError(f"{where}: {short(value)} is no object; it must be like {example}")
-    return value
+    if not isinstance(cell.value, Mapping):
+        raise _refused(cell, "object", f"it must be like {example}")
+    return cell.value
+
+
+def _refused(cell: TableCell, kind: str, rule: str) -> InputError:
+    return InputError(f"{cell.place} is missing; {rule}") if cell.value is None else cell.error(f"is no {kind}; {rule}")

@@ -2,7 +2,7 @@
 
 Not here: what a question is (question_rows.py), what files hold (squad_files.py; span_files.py for the other formats).
 
-Formats, told by the first row where format is "auto": squad (`paragraphs`, or flat rows with `answers`), multispanqa
+Formats, known by the first row where format is "auto": squad (`paragraphs`, or flat rows with `answers`), multispanqa
 (`context` is a list of words), pico (`docid`), lines (`context` is a text; our own, described in span_files.py). Rows
 are those of the list `data`, of a list, or an object a line; .gz is unpacked.
 
@@ -15,38 +15,43 @@ Where an answer has no position and the other annotators marked nothing, the que
 """
 
 import dataclasses
-import json
 import unicodedata
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from bert.errors import InputError, listed
-from bert.json_files import object_once
-from bert.prediction.questions import Query
 from tasks.files import annotators
+from tasks.files.cells import TableCell, short
 from tasks.files.equal_texts import key_of
-from tasks.files.examples import ReadReport, check_labelled, check_share, parts_of
-from tasks.files.json_tables import read_jsonl
-from tasks.files.records import Table, TableSettings, check_path, ending_of, short
-from tasks.files.tables import OTHER_FORMATS
-from tasks.files.text_lines import read_lines
+from tasks.files.json_tables import read_jsonl, read_value
+from tasks.files.records import Table, TableSettings
+from tasks.files.reports import ReadReport, Tally, check_labelled, none_left
+from tasks.files.splits import check_share
+from tasks.files.tables import check_path, ending_to_read, unreadable
 from tasks.metrics import span_metrics
 from tasks.questions.question_rows import (
     NO_DOCUMENT,
     NO_PASSAGE,
     Question,
+    QuestionFields,
     Questions,
     QuestionSettings,
-    Tally,
     object_of,
 )
 from tasks.questions.span_files import read_multispanqa, read_pico, read_span_lines
 from tasks.questions.squad_files import read_squad
 
-READERS = {"squad": read_squad, "multispanqa": read_multispanqa, "pico": read_pico, "lines": read_span_lines}
-_TABLES = (".csv", ".tsv", ".parquet")
+READERS: dict[str, Callable[[Table, QuestionFields], Iterator[Question]]] = {
+    "squad": read_squad,
+    "multispanqa": read_multispanqa,
+    "pico": read_pico,
+    "lines": read_span_lines,
+}
+_NOT_READ = dict.fromkeys(
+    (".csv", ".tsv", ".parquet"), "write it as json lines with id, question, context and annotations"
+)
 
 
 def read_questions(path: str, settings: QuestionSettings, *, labelled: str) -> Questions:
@@ -54,26 +59,26 @@ def read_questions(path: str, settings: QuestionSettings, *, labelled: str) -> Q
 
     Args:
       labelled: "needed": questions that can be scored, see `for_scoring` and `for_training`; "if there": all, with what
-        annotations they have; "no": all, annotations are not looked at.
+        annotations they have; "no": all, without annotations.
 
     Raises:
       InputError: nothing there, another kind of file, bad JSON, a field that is missing or of another type, an id that
         stands twice, or no question left; in one line with the place and the way out.
     """
     check_labelled(labelled)
+    fields = QuestionFields(settings, labelled != "no")
     try:
-        table = _load(str(path), settings)
-        if not table.rows:
-            raise InputError(f"{path}: no questions in it; is it the right file?")
-        chosen = settings.format if settings.format != "auto" else _format_of(table)
-        tally = Tally()
-        questions = list(READERS[chosen](table, settings, tally, labelled != "no"))
+        table = _read_rows(str(path), settings)
+        format = settings.format
+        if format == "auto" and table.rows:
+            format = _format_of(table)
+        questions = list(READERS[format](table, fields)) if table.rows else []
     except PermissionError as error:
-        raise InputError(f"{error.filename}: may not be read by this user; change its permissions") from None
+        raise unreadable(error.filename) from None
     if not questions:
         raise InputError(f"{path}: no questions in it; is it the right file?")
     _check_ids(questions)
-    return _choose(questions, table, settings, labelled, tally)
+    return _choose(questions, table, fields, labelled)
 
 
 def split(questions: Questions, share: float, seed: int, *, equal_apart: bool = False) -> tuple[Questions, Questions]:
@@ -90,21 +95,19 @@ def split(questions: Questions, share: float, seed: int, *, equal_apart: bool = 
       InputError: a share outside (0, 1), or too few groups for two parts.
     """
     check_share(share)
-    own_N = [row.group for row in questions.rows]
-    together_N = own_N if equal_apart else _joined(questions.rows)
+    file_N = [row.group for row in questions.rows]
+    together_N = file_N if equal_apart else _joined(questions.rows)
     trained = [i for i, row in enumerate(questions.rows) if not row.untrainable] or range(len(questions.rows))
 
-    def counted(group_N: Sequence[str]) -> list[str]:
-        return list(dict.fromkeys(group_N[i] for i in trained))
-
-    def wanted(group_N: Sequence[str]) -> int:
-        groups = len(counted(group_N))
-        return min(round(groups * share), groups - 1)
+    def counted(group_N: Sequence[str]) -> tuple[list[str], int]:
+        """The groups that count, and how many of them to hold out."""
+        groups = list(dict.fromkeys(group_N[i] for i in trained))
+        return groups, min(round(len(groups) * share), len(groups) - 1)
 
     # Where too few would be left, groups are not joined; how many passages are in both parts is in the job's report.
-    group_N = together_N if wanted(together_N) > 0 else own_N
-    groups, take = counted(group_N), wanted(group_N)
-    joined = len(set(own_N)) - len(set(group_N))
+    group_N = together_N if counted(together_N)[1] > 0 else file_N
+    groups, take = counted(group_N)
+    joined = len(set(file_N)) - len(set(group_N))
     if take < 1:
         raise InputError(
             f"{questions.report.source}: {len(groups)} articles or documents are too few to split off {share:g} of "
@@ -114,11 +117,7 @@ def split(questions: Questions, share: float, seed: int, *, equal_apart: bool = 
     chosen = {groups[i] for i in order[:take]}
     is_validation = np.array([group in chosen for group in group_N])
     notes = [f"{joined:,} articles or documents share a passage with another one and stay in its part"] * bool(joined)
-    train, validation = parts_of(questions.report, is_validation, share, seed, notes)
-    return (
-        Questions([questions.rows[i] for i in train.rows], train.report),
-        Questions([questions.rows[i] for i in validation.rows], validation.report),
-    )
+    return questions.divided(is_validation, share, seed, notes)
 
 
 def placed(questions: Questions) -> Questions:
@@ -129,14 +128,13 @@ def placed(questions: Questions) -> Questions:
 def for_training(questions: Questions) -> Questions:
     """Those that can be trained on; the report counts the others as dropped."""
     report, rows = questions.report, placed(questions).rows
-    dropped = dict(report.dropped)
+    dropped = Tally(report.dropped)
     for row in questions.rows:
         if row.untrainable:
-            count, first = dropped.get(row.untrainable, (0, row.place))
-            dropped[row.untrainable] = (count + 1, first)
+            dropped.add(row.untrainable, row.place)
     if not rows:
         raise _none_left(report.source, report.read, dropped)
-    return Questions(rows, dataclasses.replace(report, kept=len(rows), dropped=dropped))
+    return Questions(rows, dataclasses.replace(report, kept=len(rows), dropped=dropped.counts))
 
 
 def for_scoring(questions: Questions) -> Questions:
@@ -148,8 +146,7 @@ def for_scoring(questions: Questions) -> Questions:
             tally.add(f"questions that are scored but could not be trained on ({row.untrainable})", row.place)
         if row.id in characters:
             tally.add("questions of which f1 counts characters as tokens, for their language has no blanks", row.place)
-    report = questions.report
-    return questions._replace(report=dataclasses.replace(report, notes=(*report.notes, *tally.notes())))
+    return questions._replace(report=questions.report.with_notes(tally.notes()))
 
 
 def _joined(rows: Sequence[Question]) -> list[str]:
@@ -170,42 +167,22 @@ def _joined(rows: Sequence[Question]) -> list[str]:
     return [first(group) for group in groups]
 
 
-def queries_of(rows: Iterable[Question]) -> list[Query]:
-    """The questions as a reader takes them, by the names that messages call them."""
-    return [Query(row.question, row.context, f"{row.place}: question {row.id}") for row in rows]
-
-
 def passage_keys(questions: Questions) -> list[Hashable]:
     """A key of each passage, once; of equal ones (see equal_texts.py) the same."""
     return list(dict.fromkeys(key_of([context]) for context in dict.fromkeys(row.context for row in questions.rows)))
 
 
-def _load(path: str, settings: QuestionSettings) -> Table:
+def _read_rows(path: str, settings: QuestionSettings) -> Table:
     """The rows of a JSON file: a list of objects, that in the object's list `data`, or an object a line."""
     file = check_path(path)
     if file.is_dir():
         inner = listed(sorted(entry.name for entry in file.iterdir()), 10)
         raise InputError(f"{path}: a folder with {inner}; name a file of questions")
-    ending = ending_of(file)
-    if ending in OTHER_FORMATS or ending in _TABLES:
-        way_out = OTHER_FORMATS.get(ending, "write it as json lines with id, question, context and annotations")
-        raise InputError(f"{path}: {ending} files are not read as questions; {way_out}")
-    lined = TableSettings(encoding=settings.encoding)
-    if ending in (".jsonl", ".ndjson"):
-        return read_jsonl(path, lined)
-    text = "\n".join(read_lines(path, settings.encoding))
-    if not text.strip():
-        return Table((), [], [], (), path)
-    begin = len(text) - len(text.lstrip())
-    try:
-        value, end = json.JSONDecoder(object_pairs_hook=object_once).raw_decode(text, begin)
-    except (ValueError, RecursionError) as error:
-        where, fault = path, str(error)
-        if isinstance(error, json.JSONDecodeError):
-            where, fault = f"{path}:{error.lineno}", f"{error.msg}, column {error.colno}"
-        raise InputError(f"{where}: not JSON ({fault}); questions are read from SQuAD json or json lines") from None
-    if text[end:].strip():
-        return read_jsonl(path, lined)
+    ending = ending_to_read(file, " as questions", _NOT_READ)
+    lines = TableSettings(encoding=settings.encoding)
+    value = read_jsonl(path, lines) if ending in (".jsonl", ".ndjson") else read_value(path, lines)
+    if isinstance(value, Table):
+        return value
     rows = _rows(path, value)
     return Table((), rows, [f"{path}: row {i}" for i in range(1, len(rows) + 1)], (), path)
 
@@ -218,7 +195,10 @@ def _rows(path: str, value: Any) -> list[dict[str, Any]]:
         inside = f"it holds {listed(value, 10) or 'nothing'}" if isinstance(value, dict) else short(value)
         raise InputError(f"{path}: no list 'data' ({inside}); write {{'data': [...]}}, the list alone, or json lines")
     for i, row in enumerate(rows, 1):
-        object_of(row, f"{path}: row {i}", "{'title': ..., 'paragraphs': [...]} or {'question': ..., 'context': ...}")
+        object_of(
+            TableCell(f"{path}: row {i}", row),
+            "{'title': ..., 'paragraphs': [...]} or {'question': ..., 'context': ...}",
+        )
     return rows
 
 
@@ -246,19 +226,17 @@ def _check_ids(questions: Iterable[Question]) -> None:
             raise InputError(f"{question.place}: the id {short(question.id)} is also that of {first}; make ids unique")
 
 
-def _choose(
-    questions: list[Question], table: Table, settings: QuestionSettings, labelled: str, tally: Tally
-) -> Questions:
+def _choose(questions: list[Question], table: Table, fields: QuestionFields, labelled: str) -> Questions:
     """The questions that are kept, with the annotators that are kept, and the report."""
-    kept = annotators.kept(settings.annotators)
+    setting = fields.settings.annotators
+    choice = annotators.choice_of(setting)
     known = dict.fromkeys(gold.annotator for question in questions for gold in question.golds)
-    dropped, kept_with, rows = Tally(), Tally(), []
+    dropped, without_golds, kept_with, rows = Tally(), Tally(), Tally(), []
     groups: dict[str, str] = {}
-    left_out = Tally()
     for full in questions:
-        question = _with_annotators(full, kept)
+        question = _with_annotators(full, choice)
         if len(question.golds) < len(full.golds):
-            left_out.add(f"questions of which annotators {settings.annotators} leaves golds out", question.place)
+            without_golds.add(f"questions of which annotators {setting} leaves golds out", question.place)
         why = question.untrainable
         if why == NO_DOCUMENT or (why and labelled == "needed" and not question.golds):
             dropped.add(why, question.place)
@@ -267,20 +245,20 @@ def _choose(
             kept_with.add(f"{why}, but kept", question.place)
         # The same passage in both parts of a split would be a leak.
         rows.append(question._replace(group=question.group or groups.setdefault(question.context, question.id)))
-    notes = [*table.notes, *tally.notes(), *left_out.notes(), *kept_with.notes()]
-    unknown = [name for name in sorted(kept.names) if name not in known] if labelled != "no" else []
+    notes = [*table.notes, *fields.tally.notes(), *without_golds.notes(), *kept_with.notes()]
+    unknown = [name for name in sorted(choice.names) if name not in known] if labelled != "no" else []
     absent = f"annotators {', '.join(unknown)}: no question has them; there are {listed(known, 10)}"
     if unknown:
         notes.append(absent)
     if not rows:
-        raise _none_left(table.path, len(questions), dropped.counts(), f"; {absent}" if unknown else "")
-    return Questions(rows, ReadReport(table.path, len(questions), len(rows), dropped.counts(), tuple(notes)))
+        raise _none_left(table.path, len(questions), dropped, f"{absent}; " if unknown else "")
+    return Questions(rows, ReadReport(table.path, len(questions), len(rows), dropped.counts, tuple(notes)))
 
 
-def _with_annotators(question: Question, kept: annotators.Kept) -> Question:
+def _with_annotators(question: Question, choice: annotators.AnnotatorChoice) -> Question:
     """The question with the annotators that are kept, and why it cannot be trained on, if so."""
-    chosen = tuple(annotation for annotation in question.annotations if annotation.annotator in kept)
-    golds = tuple(gold for gold in question.golds if gold.annotator in kept)
+    chosen = tuple(annotation for annotation in question.annotations if annotation.annotator in choice)
+    golds = tuple(gold for gold in question.golds if gold.annotator in choice)
     names = {annotation.annotator for annotation in chosen}
     lost = question.untrainable and any(any(gold.texts) and gold.annotator not in names for gold in golds)
     if lost and not any(annotation.spans for annotation in chosen):
@@ -295,12 +273,9 @@ def _with_annotators(question: Question, kept: annotators.Kept) -> Question:
     return question._replace(annotations=chosen, golds=golds, untrainable=why)
 
 
-def _none_left(path: str, read: int, dropped: Mapping[str, tuple[int, str]], more: str = "") -> InputError:
-    why = ", ".join(f"{reason}: {count:,}" for reason, (count, _) in dropped.items())
-    return InputError(
-        f"{path}: none of {read:,} questions can be used ({why}){more}; is it the right file, and are documents and "
-        "annotators right?"
-    )
+def _none_left(path: str, read: int, dropped: Tally, more: str = "") -> InputError:
+    advice = f"{more}is it the right file, and are documents and annotators right?"
+    return none_left(path, "questions", read, dropped.counts, advice)
 
 
 def _is_blank(text: str) -> bool:

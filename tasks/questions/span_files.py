@@ -25,84 +25,86 @@ from typing import Any
 from bert import bio_tags
 from bert.corpus import text_files
 from bert.errors import InputError, listed
-from tasks.files.records import Table, short
+from tasks.files.cells import TableCell, short
+from tasks.files.records import Table, cell_of
+from tasks.files.reports import Tally
 from tasks.questions.question_rows import (
     NO_DOCUMENT,
     Annotation,
-    Found,
     Gold,
     Question,
+    QuestionFields,
     QuestionSettings,
     Spans,
-    Tally,
     id_of,
     list_of,
     name_of,
     object_of,
-    question_of,
-    text_of,
 )
 
 NO_SPANS = "none of its annotators has a right span"
 _LINE_FIELDS = ("id", "question", "context", "document", "annotations")
 _ANNOTATION = "{'annotator': ..., 'spans': [[start, end], ...]}"
-Annotated = tuple[tuple[Annotation, ...], str]  # of a question; and why some are missing, where they are
 
 
-def read_span_lines(table: Table, settings: QuestionSettings, tally: Tally, annotated: bool) -> Found:
-    """The questions of our own json lines; ``annotated``: whether annotations are read."""
+def read_span_lines(table: Table, fields: QuestionFields) -> Iterator[Question]:
+    """The questions of our own json lines."""
     for number, (row, place) in enumerate(zip(table.rows, table.places, strict=True), 1):
         for name in row:
             if name not in _LINE_FIELDS and row[name] is not None:
-                tally.add(f"field {short(name)}, which is not read", place)
-        context = text_of(row.get("context"), f"{place}: context", tally)
-        asked = question_of(row.get("question"), place, settings, tally)
-        given = row.get("annotations") if annotated else None
-        found = () if given is None else _by_annotator(given, place)
-        annotations, lost = _annotations(found, context, place, tally)
-        identity = name_of(row.get("id"), f"{place}: id") or str(number)
-        group = name_of(row.get("document"), f"{place}: document")
-        yield Question(identity, asked, context, annotations, place, group, _texts(annotations, context), lost)
+                fields.tally.add(f"field {short(name)}, which is not read", place)
+        context = fields.text(row, place, "context")
+        question = fields.question(row.get("question"), place)
+        marked = cell_of(row, place, "annotations")
+        by_annotator = _by_annotator(marked, place) if fields.annotated and marked.value is not None else ()
+        annotations, lost = _annotations(by_annotator, context, place, fields.tally)
+        identity = name_of(cell_of(row, place, "id")) or str(number)
+        group = name_of(cell_of(row, place, "document"))
+        yield Question(identity, question, context, annotations, place, group, _golds(annotations, context), lost)
 
 
-def read_multispanqa(table: Table, settings: QuestionSettings, tally: Tally, annotated: bool) -> Found:
-    """The questions of a MultiSpanQA file, each with its one annotator "1"; arguments and errors as above."""
+def read_multispanqa(table: Table, fields: QuestionFields) -> Iterator[Question]:
+    """The questions of a MultiSpanQA file, each with its one annotator "1"."""
     for row, place in zip(table.rows, table.places, strict=True):
-        identity = id_of(row.get("id"), f"{place}: id")
-        words = _words(row.get("context"), f"{place}: context", tally)
-        asked = row.get("question")
-        if isinstance(asked, list):
-            asked = " ".join(_words(asked, f"{place}: question", tally))
-        asked = question_of(asked, place, settings, tally)
+        identity = id_of(cell_of(row, place, "id"))
+        words = fields.texts(cell_of(row, place, "context"))
+        text = row.get("question")
+        if isinstance(text, list):
+            text = " ".join(fields.texts(cell_of(row, place, "question")))
+        question = fields.question(text, place)
         context = " ".join(words)
-        tags = row.get("label") if annotated else None
-        found = [] if tags is None else [("1", _tagged_spans(tags, words, place, tally))]
-        annotations, lost = _annotations(found, context, place, tally)
-        golds = tuple(Gold(name, tuple(context[a:b] for a, b in spans)) for name, spans in found)
-        yield Question(identity, asked, context, annotations, place, "", golds, lost)
+        tags = cell_of(row, place, "label")
+        has_tags = fields.annotated and tags.value is not None
+        spans = [("1", _tagged_spans(tags, words, place, fields.tally))] if has_tags else []
+        annotations, lost = _annotations(spans, context, place, fields.tally)
+        golds = _golds(spans, context)  # also of spans that are left out, as its scorer has them
+        yield Question(identity, question, context, annotations, place, "", golds, lost)
 
 
-def read_pico(table: Table, settings: QuestionSettings, tally: Tally, annotated: bool) -> Found:
+def read_pico(table: Table, fields: QuestionFields) -> Iterator[Question]:
     """The questions of a PICO file, one for each key of a line (all keys of the file, where a line has none)."""
+    settings = fields.settings
     if not settings.documents:
         raise InputError(f"{table.path}: pico files need their texts; set documents to the folder with DOCID.txt")
-    ids = [id_of(row.get("docid"), f"{place}: docid") for row, place in zip(table.rows, table.places, strict=True)]
-    keys = [_keys(row, place, tally) for row, place in zip(table.rows, table.places, strict=True)]
-    known = list(dict.fromkeys(key for some in keys for key in some))
+    lines = list(zip(table.rows, table.places, strict=True))
+    ids = [id_of(cell_of(row, place, "docid")) for row, place in lines]
+    keys = [_keys(row, place, fields.tally) for row, place in lines]
+    known = list(dict.fromkeys(itertools.chain.from_iterable(keys)))
     if settings.question and len(known) > 1:
         raise InputError(
             f"{table.path}: has the keys {listed(known, 5)}; leave question empty, each is asked for by name"
         )
     if not settings.question and not known:
         raise InputError(f"{table.places[0]}: has no key such as Participants; set question to what is asked")
-    texts = _documents(settings, set(ids), tally)
-    for row, place, document, some in zip(table.rows, table.places, ids, keys, strict=True):
-        for key in some or known or [""]:
+    texts = _documents(settings, set(ids), fields.tally)
+    for (row, place), document, own_keys in zip(lines, ids, keys, strict=True):
+        for key in own_keys or known or [""]:
             context = texts.get(document, "")
-            given = row[key].items() if annotated and key in some and document in texts else ()
-            annotations, lost = _annotations(given, context, f"{place}: {key}", tally)
+            is_marked = fields.annotated and key in own_keys and document in texts
+            marked = row[key].items() if is_marked else ()
+            annotations, lost = _annotations(marked, context, f"{place}: {key}", fields.tally)
             lost = lost if document in texts else NO_DOCUMENT
-            identity, golds = f"{document}/{key}" if key else document, _texts(annotations, context)
+            identity, golds = f"{document}/{key}" if key else document, _golds(annotations, context)
             yield Question(identity, settings.question or key, context, annotations, place, document, golds, lost)
 
 
@@ -116,53 +118,56 @@ def _keys(row: Mapping[str, Any], place: str, tally: Tally) -> list[str]:
     return [name for name, value in row.items() if isinstance(value, Mapping)]
 
 
-def _by_annotator(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+def _by_annotator(cell: TableCell, place: str) -> Iterator[tuple[str, Any]]:
     """(annotator, spans as they are) of each annotation of our own lines."""
-    for i, annotation in enumerate(list_of(value, f"{place}: annotations", f"objects like {_ANNOTATION}"), 1):
+    for i, annotation in enumerate(list_of(cell, f"objects like {_ANNOTATION}"), 1):
         where = f"{place}: annotation {i}"
-        annotation = object_of(annotation, where, _ANNOTATION)
-        yield name_of(annotation.get("annotator"), f"{where}: annotator").strip() or str(i), annotation.get("spans")
+        annotation = object_of(TableCell(where, annotation), _ANNOTATION)
+        yield name_of(cell_of(annotation, where, "annotator")).strip() or str(i), annotation.get("spans")
 
 
-def _annotations(marked: Iterable[tuple[str, Any]], context: str, place: str, tally: Tally) -> Annotated:
-    """The annotations of a question; found: (annotator, spans as they are), none where it is not annotated."""
-    annotations: dict[str, Annotation] = {}
-    lost = ""
-    seen = set()
+def _annotations(
+    marked: Iterable[tuple[str, Any]], context: str, place: str, tally: Tally
+) -> tuple[tuple[Annotation, ...], str]:
+    """The annotations of a question, and why some are missing, if any are.
+
+    Args:
+      marked: (annotator, spans as they are), none where it is not annotated.
+    """
+    annotations: dict[str, Annotation | None] = {}
     for annotator, value in marked:
         name = annotator.strip()
         where = f"{place}: annotator {name}"
-        if name in seen:
+        if name in annotations:
             raise InputError(f"{where}: stands twice; put his spans together, or name each annotator")
-        seen.add(name)
-        spans = list_of(value, f"{where}: spans", "[start, end]")
+        spans = list_of(TableCell(f"{where}: spans", value), "[start, end]")
         right = _right_spans(spans, context, where, tally)
-        if spans and not right:
+        annotations[name] = Annotation(name, _merged(right, where, tally)) if right or not spans else None
+        if annotations[name] is None:
             tally.add("annotators without a right span, left out", where)
-            lost = NO_SPANS
-        else:
-            annotations[name] = Annotation(name, _merged(right, where, tally))
-    return tuple(annotations.values()), lost
+    lost = NO_SPANS if None in annotations.values() else ""
+    return tuple(annotation for annotation in annotations.values() if annotation), lost
 
 
-def _texts(annotations: Iterable[Annotation], context: str) -> tuple[Gold, ...]:
-    return tuple(Gold(name, tuple(context[a:b] for a, b in spans)) for name, spans in annotations)
+def _golds(marked: Iterable[tuple[str, Iterable[Any]]], context: str) -> tuple[Gold, ...]:
+    return tuple(Gold(name, tuple(context[start:end] for start, end in spans)) for name, spans in marked)
 
 
-def _right_spans(values: list[Any], context: str, where: str, tally: Tally) -> list[tuple[int, int]]:
+def _right_spans(values: list[Any], context: str, place: str, tally: Tally) -> list[tuple[int, int]]:
     right = []
     for span in values:
         if not isinstance(span, list) or len(span) != 2 or any(type(bound) is not int for bound in span):
-            raise InputError(f"{where}: span {short(span)} must be [start, end], two whole numbers; leave out the rest")
+            raise TableCell(f"{place}: span", span).error("must be [start, end], two whole numbers; leave out the rest")
         start, end = span
-        if end < start:
-            tally.add("spans that end before they start, dropped", where)
-        elif start < 0 or end > len(context):
-            tally.add("spans outside of the passage, dropped", where)
-        elif start == end:
-            tally.add("empty spans, dropped", where)
-        elif not context[start:end].strip():
-            tally.add("spans of blanks alone, dropped", where)
+        faults = {
+            "spans that end before they start, dropped": end < start,
+            "spans outside of the passage, dropped": start < 0 or end > len(context),
+            "empty spans, dropped": start == end,
+            "spans of blanks alone, dropped": not context[start:end].strip(),
+        }
+        fault = next((name for name, holds in faults.items() if holds), None)
+        if fault:
+            tally.add(fault, place)
         else:
             right.append((start, end))
     return right
@@ -180,18 +185,14 @@ def _merged(spans: list[tuple[int, int]], where: str, tally: Tally) -> Spans:
     return tuple(merged)
 
 
-def _words(value: Any, where: str, tally: Tally) -> list[str]:
-    return [text_of(word, f"{where}: word {i}", tally) for i, word in enumerate(list_of(value, where, "words"), 1)]
-
-
-def _tagged_spans(value: Any, words: list[str], place: str, tally: Tally) -> list[list[int]]:
+def _tagged_spans(cell: TableCell, words: list[str], place: str, tally: Tally) -> list[list[int]]:
     """[start, end) of each span in the words joined by blanks. An I that no span goes before starts one."""
-    tags = list_of(value, f"{place}: label", "B, I or O, one a word")
+    tags = list_of(cell, "B, I or O, one a word")
     if len(tags) != len(words):
         raise InputError(f"{place}: {len(tags)} tags in label but {len(words)} words in context; each word needs one")
     for i, tag in enumerate(tags, 1):
         if tag not in ("B", "I", "O"):
-            raise InputError(f"{place}: label {i} is {short(tag)}; it must be B, I or O")
+            raise TableCell(f"{place}: label {i}", tag).error("must be B, I or O; correct it")
     for before, tag in itertools.pairwise(["O", *tags]):
         if tag == "I" and bio_tags.begins(before, tag):
             tally.add("tags I after O, each read as B", place)

@@ -16,7 +16,6 @@ from tasks.metrics import classification_metrics, span_metrics
 from tasks.metrics.classification_metrics import Score
 from tasks.questions.model_files import read_examples, settings_of
 from tasks.questions.question_rows import Questions
-from tasks.questions.questions import queries_of
 from tasks.squad import job as task
 
 __all__ = ["evaluate", "read_examples", "settings_of", "write_predictions"]
@@ -28,7 +27,7 @@ _CERTAIN = 1e9  # null odds where there is no span: the official script compares
 def evaluate(model: LoadedModel, questions: Questions, *, batch_size: int = 32) -> Evaluation:
     """The official scores, in percent, at the threshold that was chosen in training."""
     rows, options = questions.rows, squad.options_of(model.extra, model.config)
-    predictions = squad.read(model, queries_of(rows), options, batch_size=batch_size)
+    predictions = squad.read(model, rows, options, batch_size=batch_size)
     answers = {row.id: task.golds(row) for row in rows}
     texts = {row.id: prediction["answer"] for row, prediction in zip(rows, predictions, strict=True)}
     version = task.version_of(answers.values(), options)
@@ -90,7 +89,7 @@ def write_predictions(
     """
     evaluation.check_format(format, FORMATS)
     options = squad.options_of(model.extra, model.config)
-    predictions = squad.read(model, queries_of(questions.rows), options, batch_size=batch_size)
+    predictions = squad.read(model, questions.rows, options, batch_size=batch_size)
     by_id = dict(zip([row.id for row in questions.rows], predictions, strict=True))
     if format == "jsonl":
         dropped = () if details else ("candidates",)

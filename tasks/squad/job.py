@@ -35,7 +35,7 @@ from bert.training.evaluate import Metrics
 from tasks.job import choice_of, fingerprint_of, read_parts, report_of, settings_of
 from tasks.metrics import constant_predictions, span_metrics
 from tasks.questions.question_rows import Question, Questions, QuestionSettings
-from tasks.questions.questions import for_scoring, for_training, passage_keys, placed, queries_of, read_questions, split
+from tasks.questions.questions import for_scoring, for_training, passage_keys, placed, read_questions, split
 
 WITHOUT = ("null", "drop")
 NO_ANSWER = ("auto", "yes", "no")
@@ -102,7 +102,7 @@ class Job:
 
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
         rows = self.train.rows
-        cut, pieces_N = questions.windows_of(queries_of(rows), tokenizer, self.options)
+        cut, pieces_N = questions.windows_of(rows, tokenizer, self.options)
         return TrainingBatches(windows_with_answers(cut, rows, pieces_N, self.without), settings)
 
     def evaluator(
@@ -112,7 +112,7 @@ class Job:
         assert self.choice is not None
         rows = self.validation.rows
         measure = self.choice.metric if self.choice.metric in METRICS else METRICS[0]
-        cut, pieces_N = questions.windows_of(queries_of(rows), tokenizer, self.options)
+        cut, pieces_N = questions.windows_of(rows, tokenizer, self.options)
 
         def evaluate(params: dict) -> Metrics:
             scores_K2 = scores.of_tokens(params, config, cut.encoded, settings, devices)

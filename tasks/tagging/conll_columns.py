@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from bert.bio_tags import is_tag
 from bert.errors import InputError
-from tasks.files.records import TableSettings, short
+from tasks.files.cells import TableCell, short
+from tasks.files.records import TableSettings
 from tasks.files.text_lines import read_lines
-from tasks.tagging.tag_schemes import TagFile, Tagged, TagSettings, check_tags
+from tasks.tagging.tag_schemes import TagFile, TaggedSentence, TagSettings, check_tags
 
 DOCUMENT_START = "-DOCSTART-"
 BLANKS = re.compile(r"[ \t]+")
@@ -98,7 +99,7 @@ def _sentences(path: str, settings: TagSettings) -> tuple[list[_Sentence], int]:
 
 def _check_kind(path: str, number: int, line: str) -> None:
     if re.fullmatch(r"\s*\{\s*\".*\}\s*", line):
-        raise InputError(f"{path}:{number}: {short(line)} is json, not columns; set format to lines")
+        raise TableCell(f"{path}:{number}", line).error("is json, not columns; set format to lines")
 
 
 def _ragged(path: str, number: int, line: str, count: int, first: tuple[int, int], settings: TagSettings) -> InputError:
@@ -160,7 +161,7 @@ def _is_crowd(sentences: Sequence[_Sentence], settings: TagSettings) -> bool:
 
 def _tagged(
     path: str, sentence: _Sentence, word: int, columns: Sequence[int], settings: TagSettings, number: int
-) -> Tagged:
+) -> TaggedSentence:
     words = sentence.columns[word]
     if "" in words:
         line = sentence.lines[words.index("")]
@@ -172,4 +173,4 @@ def _tagged(
         if any(tag is not None for tag in tags):
             check_tags(tags, settings.scheme, lambda i: f"{path}:{sentence.lines[i]}: column {column}")  # noqa: B023
             annotations.append((str(column), tags))
-    return Tagged(words, tuple(annotations), f"{path}:{sentence.lines[0]}", str(sentence.document))
+    return TaggedSentence(words, tuple(annotations), f"{path}:{sentence.lines[0]}", str(sentence.document))

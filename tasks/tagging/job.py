@@ -26,7 +26,7 @@ from tasks import votes
 from tasks.files import equal_texts
 from tasks.job import choice_of, dropout_rate, fingerprint_of, metric_names, read_parts, report_of, settings_of
 from tasks.tagging import tag_scores
-from tasks.tagging.tagged import Tagged, TaggedRows, TagSettings, read_tagged, split
+from tasks.tagging.tagged import TaggedRows, TaggedSentence, TagSettings, read_tagged, split
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
 
@@ -119,7 +119,7 @@ def with_targets(
     return windows_with_targets(sentences.passages, targets, weights.astype(np.float32))
 
 
-def labels_of(rows: Sequence[Tagged]) -> tuple[str, ...]:
+def labels_of(rows: Sequence[TaggedSentence]) -> tuple[str, ...]:
     """The tags of the sentences: O first, then by type, B before I; of B/I/O tags both of each type that occurs."""
     tags = {tag for row in rows for _, given in row.annotations for tag in given if tag is not None}
     if bio_tags.are_bio(tuple(tags)):
@@ -128,7 +128,7 @@ def labels_of(rows: Sequence[Tagged]) -> tuple[str, ...]:
     return tuple(sorted(tags, key=lambda tag: (tag != "O", bio_tags.parse(tag)[::-1], tag)))
 
 
-def check_labels(rows: Sequence[Tagged], labels: Sequence[str]) -> None:
+def check_labels(rows: Sequence[TaggedSentence], labels: Sequence[str]) -> None:
     """Refuses a tag that the training sentences, or the model, do not have, by its place."""
     known = set(labels)
     for row in rows:

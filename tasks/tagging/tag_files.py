@@ -5,25 +5,27 @@ Json lines: ``{"tokens": [...], "tags": [...]}``, or instead of tags ``"annotati
 
 Folders: ``WORKERS/WORKER/DOCUMENT.txt`` with lines ``word tag`` and blank lines between sentences. The words of a
 document are those of ``ground_truth/DOCUMENT.txt`` beside WORKERS; without that folder, those that most of its files
-have. A file with other words cannot be laid beside the others: it is dropped, and counted in the notes.
+have. A file with other words does not fit the others: it is dropped, and counted in the notes.
 """
 
 import collections
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bert import surrogates
 from bert.bio_tags import is_tag
 from bert.errors import InputError
 from tasks.files import json_tables
-from tasks.files.records import TableSettings, cell, check_column, comma_names, has_column, short
+from tasks.files.cells import TableCell, short
+from tasks.files.records import TableSettings, cell_of, check_column, comma_names, has_column, value_of
 from tasks.files.text_lines import read_lines
 from tasks.tagging.conll_columns import splitter
-from tasks.tagging.tag_schemes import TagFile, Tagged, TagSettings, check_tags
+from tasks.tagging.tag_schemes import TagFile, TaggedSentence, TagSettings, check_tags
 
 GROUND_TRUTH = "ground_truth"
-SINGLE = "1"  # the annotator of tags that have no owner
+SINGLE = "1"  # the annotator of tags that name none
+Annotations = list[tuple[str, tuple[str | None, ...]]]  # (annotator, a tag or None for each word)
 
 
 def read_tag_lines(path: str, settings: TagSettings, labelled: str) -> TagFile:
@@ -42,69 +44,70 @@ def read_tag_lines(path: str, settings: TagSettings, labelled: str) -> TagFile:
         tags_key = there[0] if there else "tags"
     if labelled == "needed":
         check_column(table, tags_key, "tags")
-    rows: list[Tagged] = []
-    names: dict[str, None] = {}
+    rows: list[TaggedSentence] = []
+    annotators: dict[str, None] = {}
     mended = 0
     for number, (row, place) in enumerate(zip(table.rows, table.places, strict=True), 1):
-        given = _words(cell(row, words_key), f"{place}: {words_key}")
-        words = tuple(map(surrogates.join, given))
-        mended += words != given
-        value = None if labelled == "no" else cell(row, tags_key)
-        found = _annotations(value, f"{place}: {tags_key}", settings, len(words))
-        names.update(dict.fromkeys(name for name, _ in found))
-        annotations = tuple(one for one in found if any(tag is not None for tag in one[1]))
-        own = {key: "" if (value := cell(row, key)) is None else str(value) for key in ("document", "id")}
-        rows.append(Tagged(words, annotations, place, own["document"] or str(number), own["id"]))
+        as_written = _words(cell_of(row, place, words_key))
+        words = tuple(map(surrogates.join, as_written))
+        mended += words != as_written
+        tags = cell_of(row, place, tags_key)
+        annotations = [] if labelled == "no" else _annotations(tags, settings, len(words))
+        annotators.update(dict.fromkeys(name for name, _ in annotations))
+        with_tags = tuple((name, tags) for name, tags in annotations if any(tag is not None for tag in tags))
+        document, id = (
+            "" if value is None else str(value) for value in (value_of(row, "document"), value_of(row, "id"))
+        )
+        rows.append(TaggedSentence(words, with_tags, place, document or str(number), id))
     notes = list(table.notes)
     if mended:
         notes.append(f"{path}: {mended:,} sentences held unpaired surrogates, which are now U+FFFD")
-    return TagFile(rows, notes, () if list(names) == [SINGLE] else tuple(names))
+    return TagFile(rows, notes, () if list(annotators) == [SINGLE] else tuple(annotators))
 
 
-def _words(value: Any, where: str) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise InputError(f"{where}: {short(value)} is no list; write the words as a list of texts")
-    for i, word in enumerate(value, 1):
+def _words(cell: TableCell) -> tuple[str, ...]:
+    if not isinstance(cell.value, list):
+        raise cell.error("is no list; write the words as a list of texts")
+    for i, word in enumerate(cell.value, 1):
         if not word or not isinstance(word, str):
-            raise InputError(f"{where}: word {i} is {short(word)}; write each word as a text that is not empty")
-    return tuple(value)
+            raise InputError(f"{cell.place}: word {i} is {short(word)}; write each word as a text that is not empty")
+    return tuple(cell.value)
 
 
-def _annotations(value: Any, where: str, settings: TagSettings, count: int) -> list[tuple[str, tuple[str | None, ...]]]:
-    """(annotator, tags) of a sentence of `count` words, from a list of tags or of objects."""
-    if value is None or value == []:
+def _annotations(cell: TableCell, settings: TagSettings, count: int) -> Annotations:
+    """The annotations of a sentence of `count` words, from a list of tags or of objects."""
+    if cell.value is None or cell.value == []:
         return []
-    if not isinstance(value, list) or not isinstance(value[0], Mapping):
-        return [(SINGLE, _tags(value, where, settings, count))]
-    found = {}
-    for i, annotation in enumerate(value, 1):
-        inside = f"{where}: annotation {i}"
+    if not isinstance(cell.value, list) or not isinstance(cell.value[0], Mapping):
+        return [(SINGLE, _tags(cell, settings, count))]
+    annotations = {}
+    for i, annotation in enumerate(cell.value, 1):
+        inner = TableCell(f"{cell.place}: annotation {i}", annotation)
         if not isinstance(annotation, Mapping) or not {"annotator", "tags"} <= annotation.keys():
-            raise InputError(f'{inside}: {short(annotation)} must be like {{"annotator": "a", "tags": [...]}}')
+            raise inner.error('must be like {"annotator": "a", "tags": [...]}; correct it')
         name = annotation["annotator"]
         if isinstance(name, bool) or not isinstance(name, (str, int)) or name == "":
-            raise InputError(f"{inside}: annotator is {short(name)}; write a name, in quotes")
-        if str(name) in found:
-            raise InputError(f"{inside}: the annotator {short(name)} stands twice; merge the two, or rename one")
-        found[str(name)] = _tags(annotation["tags"], inside, settings, count)
-    return list(found.items())
+            raise InputError(f"{inner.place}: annotator is {short(name)}; write a name, in quotes")
+        if str(name) in annotations:
+            raise InputError(f"{inner.place}: the annotator {short(name)} stands twice; merge the two, or rename one")
+        annotations[str(name)] = _tags(inner.part(annotation["tags"]), settings, count)
+    return list(annotations.items())
 
 
-def _tags(value: Any, where: str, settings: TagSettings, count: int) -> tuple[str | None, ...]:
-    if not isinstance(value, list):
-        raise InputError(
-            f"{where}: {short(value)} is no list; write a list with a tag for each word, or with annotations"
-        )
-    if len(value) != count:
-        raise InputError(f"{where}: {len(value)} tags for {count} words; write one for each, null where there is none")
-    for i, tag in enumerate(value, 1):
+def _tags(cell: TableCell, settings: TagSettings, count: int) -> tuple[str | None, ...]:
+    if not isinstance(cell.value, list):
+        raise cell.error("is no list; write a list with a tag for each word, or with annotations")
+    if len(cell.value) != count:
+        what = f"{len(cell.value)} tags for {count} words"
+        raise InputError(f"{cell.place}: {what}; write one for each, null where there is none")
+    for i, tag in enumerate(cell.value, 1):
         if tag is not None and not isinstance(tag, str):
             raise InputError(
-                f"{where}: tag {i} is {short(tag)}; write names such as B-PER, not their numbers (with datasets: "
+                f"{cell.place}: tag {i} is {short(tag)}; write names such as B-PER, not their numbers (with datasets: "
                 "features['ner_tags'].feature.names has them)"
             )
-    tags = tuple(None if tag == settings.empty else tag for tag in value)
-    check_tags(tags, settings.scheme, lambda i: f"{where}: tag {i + 1}")
+    tags = tuple(None if tag == settings.empty else tag for tag in cell.value)
+    check_tags(tags, settings.scheme, lambda i: f"{cell.place}: tag {i + 1}")
     return tags
 
 
@@ -137,7 +140,8 @@ def read_workers(path: str, settings: TagSettings, labelled: str) -> TagFile:
                 by_document.setdefault(name, {})[worker.name] = worker / name
     wants_truth = GROUND_TRUTH in comma_names(settings.annotators)
     read = splitter(settings.delimiter)
-    rows, kept, ties = [], 0, 0
+    rows: list[TaggedSentence] = []
+    used = ties = 0
     for name in sorted(by_document):
         files = {worker: _read(file, read, settings) for worker, file in by_document[name].items()}
         true = _read(truth / name, read, settings) if truth else None
@@ -150,12 +154,12 @@ def read_workers(path: str, settings: TagSettings, labelled: str) -> TagFile:
         for reason, place in filter(None, faults.values()):
             dropped.setdefault(reason, []).append(place)
         fitting = {worker: file for worker, file in files.items() if not faults[worker]}
-        kept += len(fitting)
+        used += len(fitting)
         if truth and wants_truth:
             fitting[GROUND_TRUTH] = true
         rows += _tagged(pathlib.Path(name).stem, true, fitting if labelled != "no" else {}, settings)
     notes = [
-        f"{path}: {kept:,} files of {len(workers)} workers on {len(by_document):,} documents are used",
+        f"{path}: {used:,} files of {len(workers)} workers on {len(by_document):,} documents are used",
         *(f"dropped {len(places):,} files of workers: {why} (first {places[0]})" for why, places in dropped.items()),
     ]
     if ties:
@@ -167,13 +171,13 @@ def _folders(path: str) -> tuple[list[pathlib.Path], pathlib.Path | None]:
     """(the workers' folders by name, the folder of the truth if there is one)."""
     folder = pathlib.Path(path)
     inner = _subfolders(folder)
-    beside = [one for one in inner if one.name != GROUND_TRUTH]
+    beside = [entry for entry in inner if entry.name != GROUND_TRUTH]
     truth = folder / GROUND_TRUTH
     if len(inner) == len(beside):
         truth = folder.resolve().parent / GROUND_TRUTH
     elif len(beside) == 1 and _subfolders(beside[0]):
         beside = _subfolders(beside[0])
-    deeper = [one.name for one in beside if _subfolders(one)]
+    deeper = [worker.name for worker in beside if _subfolders(worker)]
     if deeper:
         raise InputError(f"{path}: holds folders of folders ({', '.join(deeper[:5])}); name one of them")
     if not beside:
@@ -182,11 +186,11 @@ def _folders(path: str) -> tuple[list[pathlib.Path], pathlib.Path | None]:
 
 
 def _subfolders(folder: pathlib.Path) -> list[pathlib.Path]:
-    return sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
+    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
 def _names(folder: pathlib.Path) -> list[str]:
-    return sorted(one.name for one in folder.iterdir() if one.is_file() and not one.name.startswith("."))
+    return sorted(path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
 
 
 def _read(file: pathlib.Path, split: Callable[[str], list[str]], settings: TagSettings) -> _File:
@@ -225,7 +229,7 @@ def _fault(file: _File, true: _File, is_truth: bool) -> tuple[str, str] | None:
     return reason, f"{file.path}, {len(file.words)} words for {len(true.words)}"
 
 
-def _tagged(document: str, true: _File, files: Mapping[str, _File], settings: TagSettings) -> list[Tagged]:
+def _tagged(document: str, true: _File, files: Mapping[str, _File], settings: TagSettings) -> list[TaggedSentence]:
     """The sentences as the truth has them, each with the tags of all files."""
     flat = {name: [entry for sentence in file.sentences for entry in sentence] for name, file in files.items()}
     rows, begin = [], 0
@@ -239,6 +243,6 @@ def _tagged(document: str, true: _File, files: Mapping[str, _File], settings: Ta
             if any(tag is not None for tag in tags):
                 annotations.append((name, tags))
         words = tuple(word for word, _, _ in sentence)
-        rows.append(Tagged(words, tuple(annotations), f"{true.path}:{sentence[0][2]}", document))
+        rows.append(TaggedSentence(words, tuple(annotations), f"{true.path}:{sentence[0][2]}", document))
         begin = end
     return rows

@@ -10,16 +10,17 @@ from typing import NamedTuple
 
 from bert import bio_tags
 from bert.bio_tags import is_tag
-from bert.errors import InputError
-from tasks.files.examples import ReadReport
-from tasks.files.records import TableSettings, check_name, short
+from bert.errors import InputError, check_choice
+from tasks.files.cells import TableCell, check_characters
+from tasks.files.records import TableSettings
+from tasks.files.reports import ReadRows
 
 FORMATS = ("auto", "columns", "lines", "workers")
 SCHEMES = ("auto", "iob1", "iob2", "plain")
 FORMS = "O, B, I, B-TYPE and I-TYPE"
 
 
-class Tagged(NamedTuple):
+class TaggedSentence(NamedTuple):
     """A sentence.
 
     words: none is "", but one may have nothing to see in it (a zero-width blank). () only from json lines, unlabelled.
@@ -37,17 +38,13 @@ class Tagged(NamedTuple):
     id: str = ""
 
 
-class TaggedRows(NamedTuple):
-    """Sentences in the order of the file; the report counts sentences."""
-
-    rows: list[Tagged]
-    report: ReadReport
+TaggedRows = ReadRows[TaggedSentence]
 
 
 class TagFile(NamedTuple):
-    """What a reader found, tags as they stand there. annotators: those to choose from; () where tags have no owner."""
+    """What a reader gives, tags as they are in the file. annotators: those to choose from; () where none are named."""
 
-    rows: list[Tagged]
+    rows: list[TaggedSentence]
     notes: list[str]
     annotators: tuple[str, ...]
 
@@ -70,9 +67,8 @@ class TagSettings:
     delimiter: str = ""  # between columns; '' for a run of blanks or tabs; else as of a table
 
     def __post_init__(self) -> None:
-        for name, allowed in (("format", FORMATS), ("scheme", SCHEMES)):
-            if getattr(self, name) not in allowed:
-                raise InputError(f"{name} {getattr(self, name)!r} must be one of {', '.join(allowed)}")
+        check_choice("format", self.format, FORMATS)
+        check_choice("scheme", self.scheme, SCHEMES)
         TableSettings(delimiter=self.delimiter)  # refuses what is no delimiter
 
 
@@ -80,14 +76,14 @@ def check_tags(tags: Iterable[str | None], scheme: str, where: Callable[[int], s
     """Refuses a tag that is none in its scheme; ``where``: index of a tag -> its place, for the message."""
     for i, tag in enumerate(tags):
         if tag is None or (tag if scheme == "plain" else is_tag(tag)):
-            if tag and not tag.isascii():
-                check_name(tag, where(i))
+            if tag:
+                check_characters(tag, where(i))
             continue
         if not tag:
             raise InputError(f"{where(i)}: a tag is empty; write one, or what the setting empty says, for no tag")
-        raise InputError(
-            f"{where(i)}: {short(tag)} is no tag; write {FORMS}, set tags and delimiter to where these are, or set "
-            "scheme to plain for tags of any other kind"
+        raise TableCell(where(i), tag).error(
+            f"is no tag; write {FORMS}, set tags and delimiter to where these are, or set scheme to plain for tags of "
+            "any other kind"
         )
 
 
@@ -97,7 +93,7 @@ def _neighbours(tags: Sequence[str | None]) -> Iterator[tuple[str | None, str]]:
     yield from ((previous, tag) for previous, tag in pairs if tag is not None and tag != "O")
 
 
-def detect_scheme(rows: Iterable[Tagged]) -> str:
+def detect_scheme(rows: Iterable[TaggedSentence]) -> str:
     """The scheme of all tags of a file: "iob1" or "iob2".
 
     A B where IOB1 would have an I settles it: IOB2, whatever else is wrong. Else an I that begins an entity means IOB1.
@@ -126,7 +122,7 @@ def to_iob2(tags: Sequence[str | None], scheme: str) -> tuple[tuple[str | None, 
     return mended, strays if scheme == "iob2" else 0
 
 
-def check_types(rows: Iterable[Tagged]) -> None:
+def check_types(rows: Iterable[TaggedSentence]) -> None:
     """Refuses tags of which some have a type and some have none."""
     seen: dict[bool, str] = {}
     for row in rows:

@@ -12,7 +12,7 @@ from tasks import votes
 from tasks.metrics import agreement, constant_predictions, entity_metrics
 from tasks.metrics.agreement import AnnotatorScores
 from tasks.metrics.classification_metrics import Score
-from tasks.tagging.tag_schemes import Tagged
+from tasks.tagging.tag_schemes import TaggedSentence
 from tasks.votes import NONE, VoteSettings
 
 LOSS = "cross_entropy"  # that is trained, per word
@@ -41,7 +41,7 @@ def outside(labels: Sequence[str]) -> int | None:
     return list(labels).index("O") if "O" in labels else None
 
 
-def vote_counts(rows: Sequence[Tagged], labels: Sequence[str], weights: Mapping[str, float]) -> np.ndarray:
+def vote_counts(rows: Sequence[TaggedSentence], labels: Sequence[str], weights: Mapping[str, float]) -> np.ndarray:
     """float64 [K, C]: the annotators' votes for each tag of each word."""
     index: dict[str | None, int] = {label: i for i, label in enumerate(labels)} | {None: NONE}
     counts = [np.zeros((0, len(labels)))]
@@ -54,7 +54,7 @@ def vote_counts(rows: Sequence[Tagged], labels: Sequence[str], weights: Mapping[
 def score(
     p_KC: np.ndarray,
     predicted: Sequence[Sequence[str]],
-    rows: Sequence[Tagged],
+    rows: Sequence[TaggedSentence],
     labels: Sequence[str],
     weights: Mapping[str, float],
 ) -> dict[str, Score]:
@@ -119,7 +119,7 @@ def by_type(
     }
 
 
-def beside_annotators(rows: Sequence[Tagged], predicted: Sequence[Sequence[str]]) -> AnnotatorScores:
+def beside_annotators(rows: Sequence[TaggedSentence], predicted: Sequence[Sequence[str]]) -> AnnotatorScores:
     """The predicted tags beside each annotator's; see `agreement.annotator_scores`."""
     return agreement.annotator_scores([dict(row.annotations) for row in rows], predicted)
 

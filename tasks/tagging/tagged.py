@@ -12,15 +12,16 @@ import numpy as np
 
 from bert.errors import InputError, listed
 from tasks.files import annotators
-from tasks.files.annotators import Kept
+from tasks.files.cells import short
 from tasks.files.equal_texts import first_of_equal, key_of
-from tasks.files.examples import ReadReport, check_labelled, check_share, parts_of
-from tasks.files.records import check_path, ending_of, short
-from tasks.files.tables import OTHER_FORMATS
+from tasks.files.reports import ReadReport, check_labelled, kept_rows, none_left
+from tasks.files.splits import check_share
+from tasks.files.tables import check_path, ending_to_read, unreadable
 from tasks.tagging.conll_columns import read_columns
 from tasks.tagging.tag_files import read_tag_lines, read_workers
-from tasks.tagging.tag_schemes import Tagged, TaggedRows, TagSettings, check_types, detect_scheme, to_iob2
+from tasks.tagging.tag_schemes import TaggedRows, TaggedSentence, TagSettings, check_types, detect_scheme, to_iob2
 
+_NOT_READ = dict.fromkeys((".parquet", ".arrow"), "write it as jsonl first")
 READERS = {"columns": read_columns, "lines": read_tag_lines, "workers": read_workers}
 
 
@@ -28,7 +29,7 @@ def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str
     """The sentences of a file or of a folder of workers, with tags in IOB2 (as they are, if the scheme is plain).
 
     Args:
-      labelled: "needed"; "if there"; "no": tags are not looked at.
+      labelled: "needed"; "if there"; "no": tags are not read.
 
     Raises:
       InputError: what the readers raise, an annotator that is not there, tags with and without types, or no row left.
@@ -36,26 +37,34 @@ def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str
     settings = settings or TagSettings()
     check_labelled(labelled)
     path = str(path)
-    kind = _format(path, settings)
+    format = _format(path, settings)
     try:
-        found = READERS[kind](path, settings, labelled)
+        file = READERS[format](path, settings, labelled)
     except PermissionError:
-        raise InputError(f"{path}: may not be read by this user; change its permissions") from None
-    if not found.rows:
+        raise unreadable(path) from None
+    if not file.rows:
         raise InputError(f"{path}: no sentences; is it the right file?")
-    rows, notes = found.rows, list(found.notes)
+    rows, notes = file.rows, list(file.notes)
     if labelled != "no":
         if settings.scheme != "plain":  # of the whole file, whoever of its annotators is kept
             check_types(rows)
             rows = _in_iob2(path, rows, settings.scheme, notes)
-        if found.annotators and settings.annotators:
-            kept = _chosen(path, settings.annotators, found.annotators)
-            rows = [row._replace(annotations=tuple(a for a in row.annotations if a[0] in kept)) for row in rows]
+        if file.annotators and settings.annotators:
+            choice = _choice(path, settings.annotators, file.annotators)
+            rows = [row._replace(annotations=tuple(a for a in row.annotations if a[0] in choice)) for row in rows]
         elif settings.annotators:
             notes.append(
                 f"{path}: its tags have no annotators to choose from; annotators {settings.annotators} is unused"
             )
-    return _kept(path, rows, labelled, notes)
+    reasons = {"no words": [not row.words for row in rows], "no tags": [not row.annotations for row in rows]}
+    drop = reasons if labelled == "needed" else ()
+    some_tags = labelled == "if there" and not all(reasons["no tags"])
+    mention = ("no words", "no tags") if some_tags else ("no words",)
+    kept, dropped = kept_rows("sentences", [row.place for row in rows], reasons, drop, mention, notes)
+    if not kept:
+        raise none_left(path, "sentences", len(rows), dropped, "are words and tags right?")
+    report = ReadReport(path, len(rows), len(kept), dropped, tuple(notes))
+    return TaggedRows([rows[i] for i in kept], report)
 
 
 def split(rows: TaggedRows, share: float, seed: int, *, equal_apart: bool = False) -> tuple[TaggedRows, TaggedRows]:
@@ -89,14 +98,10 @@ def split(rows: TaggedRows, share: float, seed: int, *, equal_apart: bool = Fals
     notes = [f"{same:,} of {before:,} documents or sentences equal an earlier one; equal ones stay in one part"] * bool(
         same
     )
-    train, validation = parts_of(rows.report, np.isin(document_N, order[:count]), share, seed, notes)
-    return (
-        TaggedRows([rows.rows[i] for i in train.rows], train.report),
-        TaggedRows([rows.rows[i] for i in validation.rows], validation.report),
-    )
+    return rows.divided(np.isin(document_N, order[:count]), share, seed, notes)
 
 
-def _first_of_equal(documents: Sequence[str], rows: Sequence[Tagged]) -> list[str]:
+def _first_of_equal(documents: Sequence[str], rows: Sequence[TaggedSentence]) -> list[str]:
     """For each sentence the name of its document, or of the first one that holds the same sentences."""
     sentences: dict[str, list[Hashable]] = {}
     for name, row in zip(documents, rows, strict=True):
@@ -108,35 +113,31 @@ def _first_of_equal(documents: Sequence[str], rows: Sequence[Tagged]) -> list[st
 
 
 def _format(path: str, settings: TagSettings) -> str:
-    found = check_path(path)
-    if found.is_dir() or settings.format == "workers":
-        if not found.is_dir() or settings.format not in ("auto", "workers"):
-            kind = "a folder" if found.is_dir() else "no folder"
+    file = check_path(path)
+    if file.is_dir() or settings.format == "workers":
+        if not file.is_dir() or settings.format not in ("auto", "workers"):
+            kind = "a folder" if file.is_dir() else "no folder"
             raise InputError(
                 f"{path}: is {kind}, but format is {settings.format}; name another path, or set format to auto"
             )
         return "workers"
     if settings.format != "auto":
         return settings.format
-    ending = ending_of(found)
-    if ending in (".parquet", ".arrow"):
-        raise InputError(f"{path}: {ending} files are not read as tagged sentences; write it as jsonl first")
-    if ending in OTHER_FORMATS:
-        raise InputError(f"{path}: {ending} files are not read; {OTHER_FORMATS[ending]}")
+    ending = ending_to_read(file, " as tagged sentences", _NOT_READ)
     return "lines" if ending in (".jsonl", ".ndjson", ".json") else "columns"
 
 
-def _chosen(path: str, setting: str, known: Sequence[str]) -> Kept:
+def _choice(path: str, setting: str, known: Sequence[str]) -> annotators.AnnotatorChoice:
     """The annotators that a setting keeps, all of which must be known."""
-    chosen = annotators.kept(setting)
-    for name in sorted(chosen.names - set(known)):
+    choice = annotators.choice_of(setting)
+    for name in sorted(choice.names - set(known)):
         raise InputError(
             f"{path}: no annotator {short(name)}; they are {listed(known)}; set annotators to some of them"
         )
-    return chosen
+    return choice
 
 
-def _in_iob2(path: str, rows: list[Tagged], scheme: str, notes: list[str]) -> list[Tagged]:
+def _in_iob2(path: str, rows: list[TaggedSentence], scheme: str, notes: list[str]) -> list[TaggedSentence]:
     scheme_found = detect_scheme(rows) if scheme == "auto" else scheme
     strays, first, mended = 0, "", []
     for row in rows:
@@ -152,25 +153,3 @@ def _in_iob2(path: str, rows: list[Tagged], scheme: str, notes: list[str]) -> li
     if strays:
         notes.append(f"{path}: {strays:,} tags I that continue no entity of their type became B (first {first})")
     return mended
-
-
-def _kept(path: str, rows: list[Tagged], labelled: str, notes: list[str]) -> TaggedRows:
-    """The rows to use, with the report."""
-    reasons = {"no words": [not row.words for row in rows], "no tags": [not row.annotations for row in rows]}
-    keep = [True] * len(rows)
-    dropped = {}
-    for reason, is_so in reasons.items():
-        found = [i for i in range(len(rows)) if keep[i] and is_so[i]]
-        if not found:
-            continue
-        if labelled == "needed":
-            dropped[reason] = (len(found), rows[found[0]].place)
-            for i in found:
-                keep[i] = False
-        elif reason == "no words" or (labelled == "if there" and len(found) < len(rows)):
-            notes.append(f"{len(found):,} sentences have {reason} and are kept (first {rows[found[0]].place})")
-    kept = [row for row, is_kept in zip(rows, keep, strict=True) if is_kept]
-    if not kept:
-        why = ", ".join(f"{count:,} have {reason}" for reason, (count, _) in dropped.items())
-        raise InputError(f"{path}: none of {len(rows):,} sentences can be used ({why}); are words and tags right?")
-    return TaggedRows(kept, ReadReport(path, len(rows), len(kept), dropped, tuple(notes)))

@@ -22,7 +22,6 @@ from configs import bio_mrc as config_file
 from tasks import votes
 from tasks.bio_mrc import bio_scores
 from tasks.bio_mrc import job as bio_mrc_job
-from tasks.questions.questions import queries_of
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
 
@@ -172,7 +171,7 @@ def test_the_trained_loss_is_the_loss_that_is_reported(read, model):
     passage; the mean over tokens and over passages, too."""
     job = read()
     rows, options = job.train.rows, job.options
-    cut, pieces_N = questions.windows_of(queries_of(rows), model.tokenizer, options)
+    cut, pieces_N = questions.windows_of(rows, model.tokenizer, options)
     marked = bio_scores.mark(rows, pieces_N)
     target_KC, voted_K = votes.target(bio_scores.vote_counts(marked, pieces_N, {}), VoteSettings(), bio_scores.OUTSIDE)
     encoded = windows_with_targets(cut, target_KC, voted_K.astype(np.float32))
@@ -185,7 +184,7 @@ def test_the_trained_loss_is_the_loss_that_is_reported(read, model):
         for name, value in (sums | {"loss_count": task.counts(batch)["loss"]}).items():
             totals[name] += float(value)
     told = task.metrics(totals)
-    p_KC, starts, _ = prediction_bio_mrc.probabilities(model, queries_of(rows), options, batch_size=8)
+    p_KC, starts, _ = prediction_bio_mrc.probabilities(model, rows, options, batch_size=8)
     losses_N = bio_scores.row_losses(p_KC, target_KC, starts)
     assert totals["loss"] == pytest.approx(losses_N.sum(), rel=1e-5)
     found = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, options)

@@ -18,14 +18,15 @@ from configs import glue as glue_config
 from configs import table as table_config
 from tasks.classification import job as classification_job
 from tasks.classification.job import Classification, Job, class_weights
-from tasks.files.examples import Examples, ReadReport
+from tasks.files.examples import TextExamples
+from tasks.files.reports import ReadReport
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
 
 
-def examples(texts, targets, labels, kind="class") -> Examples:
+def examples(texts, targets, labels, kind="class") -> TextExamples:
     count = len(texts)
-    return Examples(
+    return TextExamples(
         texts, np.array(targets, np.float32), [{}] * count, [f"file:{i}" for i in range(count)], list(range(count)),
         tuple(labels), kind, ReadReport("file", count, count),
     )  # fmt: skip

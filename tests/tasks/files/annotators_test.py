@@ -17,10 +17,10 @@ from tasks.files import annotators
     ],
 )
 def test_names_that_stay(setting, stay):
-    kept = annotators.kept(setting)
+    kept = annotators.choice_of(setting)
     assert [name for name in ("anna", "ben", "cleo") if name in kept] == stay.split()
 
 
 def test_names_to_keep_and_to_leave_out_together_are_refused():
     with pytest.raises(InputError, match=r"^annotators 'a,-b': name those to keep, .*, not both$"):
-        annotators.kept("a,-b")
+        annotators.choice_of("a,-b")

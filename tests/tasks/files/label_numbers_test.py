@@ -2,8 +2,13 @@
 
 import pytest
 
+from tasks.files.cells import TableCell
 from tasks.files.label_numbers import are_several, has_decimal_commas, is_number, is_number_otherwise, number
 from tests.tasks.one_line import message_of, says_so
+
+
+def read(text, commas=False):
+    return number(TableCell("here", text), commas)
 
 
 @pytest.mark.parametrize(
@@ -26,20 +31,20 @@ def test_a_column_has_decimal_commas_or_not(column, commas):
 
 
 def test_thousands_are_never_decimals():
-    assert number("1,250", "here", commas=True) == 1.25
+    assert read("1,250", commas=True) == 1.25
     for text in ("1,250", "-1,250"):
         plain = text.replace(",", ".")
-        assert says_so(f"^here: '{text}' .* {plain} or {text.replace(',', '')}", message_of(number, text, "here"))
+        assert says_so(f"^here: '{text}' .* {plain} or {text.replace(',', '')}", message_of(read, text))
     for text in ("1,250.5", "1.250,5", "1 250", "1'250", "1,000,000", "12,5 %", "\u22125,0"):
         assert is_number_otherwise(text)
         for commas in (False, True):
-            assert says_so("^here: .* decimal point", message_of(number, text, "here", commas))
+            assert says_so("^here: .* decimal point", message_of(read, text, commas))
 
 
 @pytest.mark.parametrize("text", ["\u0660\u066b\u0662\u0665", "0\u00b725", "0\uff0c25", "\uff10.\uff12%", "1\u066c250"])
 def test_numbers_in_other_digits_and_marks_are_no_names(text):
     assert is_number_otherwise(text)
-    assert says_so("^here: .* decimal point", message_of(number, text, "here"))
+    assert says_so("^here: .* decimal point", message_of(read, text))
 
 
 def test_what_float64_cannot_hold_is_no_number():

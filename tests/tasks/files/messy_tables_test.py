@@ -56,10 +56,10 @@ FAULTS = [
     ("text.jsonl", '{"a": 1}\n\n{"a": \n', {}, r"text\.jsonl:3: not JSON \(.*\); each line must hold one object"),
     ("key.jsonl", '{"a": 1, "a": 2}\n', {}, r"key\.jsonl:1: not JSON \(the name 'a' stands twice in one object\)"),
     ("deep.jsonl", "[" * 100_000 + "\n", {}, r"deep\.jsonl:1: not JSON"),
-    ("cut.json", '[{"a": 1},', {}, r"cut\.json: not JSON \(.*\); write a list of objects"),
+    ("cut.json", '[{"a": 1},', {}, r"cut\.json:1: not JSON .* list of objects"),
     ("rows.json", '[{"a": 1}, "b"]', {}, r"rows\.json: row 2: a text, not an object"),
     ("number.json", "3", {}, r"number\.json: a number; write a list of objects, or objects by id"),
-    ("config.json", '{"a": {"b": 1}, "c": 3}', {}, r"config\.json: 'c' is a number, not an object"),
+    ("config.json", '{"a": {"b": 1}, "c": 3}', {}, r"config\.json: 'c': a number, not an object"),
     ("pandas.json", '{"a": {"0": "x"}, "b": {"0": "y"}}', {}, r"pandas\.json: holds columns, not rows; .*records"),
     ("arrays.json", '{"a": ["x"], "b": ["y"]}', {}, r"arrays\.json: holds columns, not rows"),
 ]
@@ -102,8 +102,8 @@ def test_parquet_with_a_column_twice(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"quoting": "maybe"}, "quoting 'maybe' must be one of auto, yes, no"),
-        ({"ragged": "mend"}, "ragged 'mend' must be one of refuse, drop"),
+        ({"quoting": "maybe"}, "quoting is 'maybe'; .* auto, yes, no"),
+        ({"ragged": "mend"}, "ragged is 'mend'; .* refuse, drop"),
         ({"columns": ("a", "a")}, "each needs a name of its own"),
         ({"delimiter": "[:"}, r"delimiter '\[:' is no regular expression"),
         ({"delimiter": "(:| )"}, r"write groups as \(\?:...\)"),

@@ -104,18 +104,18 @@ def test_one_line_alone_and_line_separators_inside_a_text(write):
 
 
 LINE_FAULTS = [
-    ([marked("a", (0, 3, "Ann"))], {}, r"annotator a: span \[0, 3, 'Ann'\] must be \[start, end\], two whole numbers"),
-    ([marked("a", (0, 3.0))], {}, r"annotator a: span \[0, 3\.0\] must be \[start, end\]"),
-    ([marked("a", (False, True))], {}, r"annotator a: span \[False, True\] must be"),
-    ([{"annotator": "a", "spans": [3]}], {}, r"annotator a: span 3 must be \[start, end\]"),
+    ([marked("a", (0, 3, "Ann"))], {}, r"annotator a: span: \[0, 3, 'Ann'\] must be \[start, end\], two whole numbers"),
+    ([marked("a", (0, 3.0))], {}, r"annotator a: span: \[0, 3\.0\] must be \[start, end\]"),
+    ([marked("a", (False, True))], {}, r"annotator a: span: \[False, True\] must be"),
+    ([{"annotator": "a", "spans": [3]}], {}, r"annotator a: span: 3 must be \[start, end\]"),
     ([{"annotator": "a"}], {}, r"annotator a: spans is missing; it must be a list of \[start, end\]"),
     ([marked("a"), marked(" a ")], {}, r"annotator a: stands twice; put his spans together"),
-    ([marked(1.5)], {}, r"annotation 1: annotator 1\.5 must be text or a whole number"),
+    ([marked(1.5)], {}, r"annotation 1: annotator: 1\.5 must be text or a whole number"),
     (["a"], {}, r"annotation 1: 'a' is no object; it must be like \{'annotator'"),
-    ({}, {}, r"annotations \{\} is no list; it must be a list of objects like"),
-    ([], {"context": 3}, r"context 3 is no text"),
-    ([], {"question": ["Who"]}, r"question \['Who'\] is no text"),
-    ([], {"id": [1]}, r"id \[1\] must be text or a whole number"),
+    ({}, {}, r"annotations: \{\} is no list; it must be a list of objects like"),
+    ([], {"context": 3}, r"context: 3 is no text"),
+    ([], {"question": ["Who"]}, r"question: \['Who'\] is no text"),
+    ([], {"id": [1]}, r"id: \[1\] must be text or a whole number"),
 ]
 
 
@@ -158,9 +158,9 @@ def test_all_o_is_a_vote_and_no_label_is_none(write):
 
 WORD_FAULTS = [
     (words("a_b", "B"), "1 tags in label but 2 words in context; each word needs one"),
-    (words("a_b", "B b"), "label 2 is 'b'; it must be B, I or O"),
-    (words("a_b", "B O", context=["a", 2]), "context: word 2 2 is no text"),
-    (words("a_b", "B O", context="a b"), "context 'a b' is no list; it must be a list of words"),
+    (words("a_b", "B b"), "label 2: 'b' must be B, I or O"),
+    (words("a_b", "B O", context=["a", 2]), "context: word 2: 2 is no text"),
+    (words("a_b", "B O", context="a b"), "context: 'a b' is no list; it must be a list of words"),
     (words("a_b", "B O", id=None), "id is missing"),
 ]
 
@@ -256,7 +256,7 @@ def test_faults_in_pico_files_and_their_documents(write, tmp_path):
     write("docs/2.txt", b"Two cats")
     for row, says in [
         ({"docid": "2", "Men": [[0, 3]]}, r"c\.json: row 1: Men is a list; it must be like \{WORKER"),
-        ({"docid": "2", "Men": {"w": {"0": 3}}}, r"c\.json: row 1: Men: annotator w: spans \{'0': 3\} is no list"),
+        ({"docid": "2", "Men": {"w": {"0": 3}}}, r"c\.json: row 1: Men: annotator w: spans: \{'0': 3\} is no list"),
         (men(None), r"c\.json: row 1: docid is missing"),
     ]:
         assert says_so(says, fault(write("c.json", pico(row)), documents=folder, format="pico"))

@@ -2,7 +2,7 @@
 
 from bert.prediction.squad import SquadOptions
 from bert.tokenizer.backends import load_tokenizer
-from tasks.files.examples import ReadReport
+from tasks.files.reports import ReadReport
 from tasks.questions.question_rows import Annotation, Gold, Question, Questions
 from tests.bert.prediction.table_model import GOLDEN
 

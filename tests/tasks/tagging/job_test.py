@@ -14,11 +14,11 @@ from bert.prediction.tagging import TaggingOptions
 from bert.tokenizer.backends import load_tokenizer
 from configs import tagging as recipe
 from tasks import votes
-from tasks.files.examples import ReadReport
+from tasks.files.reports import ReadReport
 from tasks.tagging import job as task
 from tasks.tagging import tag_scores
 from tasks.tagging.job import check_labels, labels_of, with_targets
-from tasks.tagging.tag_schemes import Tagged, TaggedRows, TagSettings
+from tasks.tagging.tag_schemes import TaggedRows, TaggedSentence, TagSettings
 from tasks.token_labels import TokenLabels
 from tasks.votes import VoteSettings
 from tests.bert.prediction.table_model import GOLDEN
@@ -28,10 +28,10 @@ SMALL = TaggingOptions(max_length=16, window_step=6)
 BIO = ("O", "B", "I")
 
 
-def sentence(words, *tags, place="file:1") -> Tagged:
+def sentence(words, *tags, place="file:1") -> TaggedSentence:
     """Each of the tags, blank between them and "?" for none, are one annotator's."""
     given = tuple((str(i), tuple(None if tag == "?" else tag for tag in one.split())) for i, one in enumerate(tags, 1))
-    return Tagged(tuple(words.split(" ")), given, place, place)
+    return TaggedSentence(tuple(words.split(" ")), given, place, place)
 
 
 def part(*rows) -> TaggedRows:
@@ -104,7 +104,7 @@ def test_the_loss_of_votes_by_hand():
 
 def test_a_word_of_nothing_visible_moves_no_label():
     """Its own target stands on its [UNK]; that of "york" is where it was."""
-    found, _ = targets([Tagged(("new", "\u200b", "york"), (("1", ("B", "O", "I")),), "file:1", "1")])
+    found, _ = targets([TaggedSentence(("new", "\u200b", "york"), (("1", ("B", "O", "I")),), "file:1", "1")])
     assert [(token, named(target)) for token, target in found] == [("new", "B"), ("[UNK]", "O"), ("york", "I")]
 
 

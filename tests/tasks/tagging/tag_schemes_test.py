@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tasks.tagging.tag_schemes import (
-    Tagged,
+    TaggedSentence,
     TagSettings,
     check_tags,
     check_types,
@@ -17,7 +17,7 @@ from tests.tasks.one_line import message_of, says_so
 
 def row(*annotations, place="a.txt:1"):
     tags = tuple((str(i), tuple(one.split())) for i, one in enumerate(annotations, 1))
-    return Tagged(("w",) * len(tags[0][1]), tags, place, "1")
+    return TaggedSentence(("w",) * len(tags[0][1]), tags, place, "1")
 
 
 def in_iob1(tags):
@@ -125,8 +125,8 @@ def test_types():
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"format": "csv"}, "format 'csv' must be one of auto, columns, lines, workers"),
-        ({"scheme": "bio"}, "scheme 'bio' must be one of auto, iob1, iob2, plain"),
+        ({"format": "csv"}, "format is 'csv'; .* auto, columns, lines, workers"),
+        ({"scheme": "bio"}, "scheme is 'bio'; .* auto, iob1, iob2, plain"),
         ({"delimiter": "[:"}, "is no regular expression"),
     ],
 )

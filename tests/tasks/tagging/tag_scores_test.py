@@ -8,16 +8,16 @@ import pytest
 
 from tasks.metrics.classification_metrics import Score
 from tasks.tagging import tag_scores
-from tasks.tagging.tag_schemes import Tagged
+from tasks.tagging.tag_schemes import TaggedSentence
 
 BIO = ("O", "B", "I")
 TYPED = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 
 
-def sentence(*tags) -> Tagged:
+def sentence(*tags) -> TaggedSentence:
     """Each of the tags, "?" for none, are one annotator's."""
     given = [(str(i), tuple(None if tag == "?" else tag for tag in one.split())) for i, one in enumerate(tags, 1)]
-    return Tagged(("w",) * len(given[0][1]), tuple(given), "file:1", "1")
+    return TaggedSentence(("w",) * len(given[0][1]), tuple(given), "file:1", "1")
 
 
 def values(rows, predicted, labels=BIO, weights=None, sure=0.9):

@@ -5,6 +5,13 @@ Axes: N row, C class.
 
 import numpy as np
 
+from bert.errors import check_range
+
+
+def check_share(share: float) -> None:
+    """Refuses a share of rows that is not between 0 and 1."""
+    check_range("validation_share", share, above=0, below=1)
+
 
 def rows_by_class(sizes_C: np.ndarray, share: float) -> np.ndarray:
     """int [C]: how many rows of each class to hold out, so that each class and the whole have the share."""
@@ -13,7 +20,8 @@ def rows_by_class(sizes_C: np.ndarray, share: float) -> np.ndarray:
     # The rows that rounding down left over go where most was cut off, so that the whole share is right.
     for c in np.argsort(take_C - exact_C, kind="stable")[: max(round(sizes_C.sum() * share) - take_C.sum(), 0)]:
         take_C[c] += 1
-    return np.minimum(take_C, sizes_C - 1)
+    capped_C: np.ndarray = np.minimum(take_C, sizes_C - 1)
+    return capped_C
 
 
 def draw(class_N: np.ndarray, group_N: np.ndarray, take_C: np.ndarray, rng: np.random.Generator) -> np.ndarray:

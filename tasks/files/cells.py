@@ -1,0 +1,38 @@
+"""A value in a file with the place where it stands; all messages about bad values are worded here.
+
+"FILE:LINE: column: value rule; way out", or "FILE: row N: column: ..." where a file has no lines.
+"""
+
+from typing import Any, NamedTuple
+
+from bert import surrogates
+from bert.errors import InputError
+
+SHOWN = 60  # characters of a value in a message
+
+
+def short(value: Any) -> str:
+    """A value as messages show it: on one line, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def check_characters(name: str, place: str) -> None:
+    """Refuses an unpaired surrogate in the name of a class or tag: no file could hold it."""
+    if surrogates.contains(name):
+        raise InputError(f"{place}: {short(name)} has an unpaired surrogate; write the whole character")
+
+
+class TableCell(NamedTuple):
+    """A value and its place, "FILE:LINE: column" or the like."""
+
+    place: str
+    value: Any
+
+    def error(self, rule: str) -> InputError:
+        """The exception to raise; ``rule`` says what is wrong and the way out: "is no number; write one"."""
+        return InputError(f"{self.place}: {short(self.value)} {rule}")
+
+    def part(self, value: Any) -> "TableCell":
+        """A value inside of this one, at the same place."""
+        return TableCell(self.place, value)
