@@ -75,7 +75,7 @@ def drop_copies(tensors: Selected, table: NameTable, values: Mapping[str, Any], 
         if copy not in tensors:
             continue
         if original not in tensors and copy != decoder:
-            tensors.places[original] = tensors.places.pop(copy)
+            tensors.entries[original] = tensors.entries.pop(copy)
             continue
         if original in tensors and not np.array_equal(tensors[copy], tensors[original]):
             raise InputError(
@@ -84,7 +84,7 @@ def drop_copies(tensors: Selected, table: NameTable, values: Mapping[str, Any], 
                 "tie them"
             )
         report.ignored[tensors.own_name(copy)] = f"an equal copy of {original}, which the head uses"
-        del tensors.places[copy]
+        del tensors.entries[copy]
 
 
 def read_parts(

@@ -81,7 +81,7 @@ def open_weights(path: pathlib.Path) -> Tensors:
 
 def metadata_of(tensors: Tensors) -> dict[str, str]:
     """The metadata of the file, or of the first of its shards; nothing in a format without any."""
-    file = next((file for file, _ in tensors.places.values()), {}) if isinstance(tensors, Selected) else tensors
+    file = next((file for file, _ in tensors.entries.values()), {}) if isinstance(tensors, Selected) else tensors
     return file.metadata if isinstance(file, SafetensorsFile) else {}
 
 

@@ -1,7 +1,7 @@
 """Tensors of a safetensors file: read strictly, and written with a checksum of each.
 
-A file that is written here says in its metadata, under "crc32c", the CRC-32C of each tensor with its type and shape, so
-that damage is found when it is read. Files of others have none, and are read all the same; others ignore ours.
+A file written here has the CRC-32C of each tensor, its type and shape in its metadata under "crc32c", so that damage
+is detected when it is read. Other programs ignore it, and their files are read without.
 
 Source: safetensors' README, "Format".
 """
@@ -10,7 +10,7 @@ import json
 import os
 import pathlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import google_crc32c
 import ml_dtypes
@@ -19,7 +19,7 @@ import safetensors
 import safetensors.numpy
 
 from bert.errors import InputError, printable
-from bert.interop.formats.tensors import Tensors, map_file
+from bert.interop.formats.tensors import LazyTensors, map_file
 from bert.json_files import object_once
 
 CHECKSUMS = "crc32c"  # key of the metadata; its value is a JSON object, name -> eight hexadecimal digits
@@ -32,53 +32,44 @@ _DTYPES = {
 _DAMAGED = "the file is damaged or cut short: copy it again, or export it again"
 
 
-class SafetensorsFile(Tensors):
-    """The tensors of a file; made by `open_safetensors`. Its items are read-only views over a memory map of the file.
+class SafetensorsFile(LazyTensors[str]):
+    """A file opened by `open_safetensors`. Its items are read-only views over a memory map of the file.
 
-    A tensor's checksum, where the file has one, is compared when it is first asked for.
+    A tensor's checksum, where the file has one, is compared when it is first read.
     """
 
     def __init__(self, path: pathlib.Path, views: dict[str, np.ndarray], metadata: dict[str, str]):
-        self.path, self.metadata = path, metadata
-        self._stored = _checksums(path, views, metadata)  # of what has not been compared yet
+        self.path, self.metadata, self._views = path, metadata, views
+        self._unchecked = _checksums(path, views, metadata)
         aliases = {alias: name for alias, name in metadata.items() if name in views and alias not in views}
-        self._views = {**{alias: views[name] for alias, name in aliases.items()}, **views}
-        self._stored_as = {**aliases, **{name: name for name in views}}
+        super().__init__({**aliases, **{name: name for name in views}})  # name -> the name that it is stored under
 
     def __getitem__(self, name: str) -> np.ndarray:
-        view, stored_as = self._views[name], self._stored_as[name]
-        if stored_as in self._stored:
-            if self._stored[stored_as] != checksum(view):
+        stored_name = self.entries[name]
+        view = self._views[stored_name]
+        if stored_name in self._unchecked:
+            if self._unchecked[stored_name] != checksum(view):
                 shown = printable(name)
                 raise InputError(f"{self.path}: {shown} does not have the checksum it was saved with; {_DAMAGED}")
-            del self._stored[stored_as]
+            del self._unchecked[stored_name]
         return view
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._views  # and not by reading it, as a Mapping would
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._views)
-
-    def __len__(self) -> int:
-        return len(self._views)
 
 
 def open_safetensors(path: pathlib.Path) -> SafetensorsFile:
     """The tensors of a safetensors file; no data is read until a tensor is asked for.
 
-    A tensor that its writer stored once for two names (metadata ``second name -> stored name``) is there under both.
+    A tensor that its writer stored once for two names (metadata ``second name -> stored name``) has both.
 
     Raises InputError for what is not a whole safetensors file, and for types and shapes that NumPy lacks.
     """
-    # First, for the library calls everything damage: a file that may not be read, and one that is not there yet.
+    # Mapped first: the library would call a file that is absent or may not be read damaged.
     data = np.frombuffer(map_file(path), np.uint8)
     size = int.from_bytes(data[:8].tobytes(), "little")  # of the header, which follows
     try:
         if size > _LARGEST_HEADER:
             raise ValueError(f"its header has {size} bytes, more than {_LARGEST_HEADER}")
         header = json.loads(data[8 : 8 + size].tobytes(), object_pairs_hook=object_once)
-        with safetensors.safe_open(path, framework="numpy"):  # checks types and sizes, and that no byte is between
+        with safetensors.safe_open(path, framework="numpy"):  # checks types and sizes, and that there are no gaps
             pass
         metadata = header.pop("__metadata__", None) or {}
     except (safetensors.SafetensorError, OSError, ValueError, RecursionError) as error:
@@ -99,7 +90,7 @@ def open_safetensors(path: pathlib.Path) -> SafetensorsFile:
 
 
 def _checksums(path: pathlib.Path, names: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> dict[str, str]:
-    """Name -> checksum as stored; nothing in a file of others."""
+    """Name -> checksum as stored; empty for a file of another program."""
     if CHECKSUMS not in metadata:
         return {}
     try:
@@ -118,20 +109,20 @@ def checksum(tensor: np.ndarray) -> str:
 
 
 def write_safetensors(path: pathlib.Path, tensors: dict[str, np.ndarray], metadata: Mapping[str, str]) -> None:
-    """Writes the tensors. OSError where the system does not let it."""
+    """Writes the tensors. Raises OSError where the system refuses."""
     try:
         safetensors.numpy.save_file(tensors, path, metadata={"format": "pt", **metadata})
     except safetensors.SafetensorError as error:
         cause = re.search(r"\(os error (\d+)\)", str(error))
         if cause is None:
             raise
-        # The library has an exception of its own for a full disk; the system's says it to everyone.
+        # For a full disk the library has an exception of its own; callers handle the system's.
         raise OSError(int(cause[1]), os.strerror(int(cause[1])), str(path)) from None
     _sort_metadata(path)
 
 
 def _sort_metadata(path: pathlib.Path) -> None:
-    """The library writes the metadata in random order; equal models must give equal files."""
+    """Sorts the metadata, which the library writes in random order: equal models must give equal files."""
     with open(path, "r+b") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))

@@ -10,7 +10,6 @@ Source: TensorFlow's protobuf/tensor_bundle.proto and util/tensor_bundle/ (both 
 import math
 import os
 import pathlib
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -18,7 +17,7 @@ import numpy as np
 
 from bert.errors import InputError
 from bert.interop.formats.sorted_table import COPY_AGAIN, MAGIC, Fault, masked_crc, rows_of_table, spelled, varints
-from bert.interop.formats.tensors import Tensors, map_file
+from bert.interop.formats.tensors import LazyTensors, map_file
 
 # By TensorFlow's number of the type (framework/types.proto).
 _NUMBERS = {1: np.float32, 2: np.float64, 3: np.int32, 4: np.uint8, 5: np.int16, 6: np.int8, 9: np.int64, 10: np.bool_}
@@ -42,14 +41,14 @@ class Entry(NamedTuple):
     checksum: int
 
 
-class TensorBundle(Tensors):
-    """The variables of a checkpoint, read-only views over its data files; made by `open_bundle`.
+class TensorBundle(LazyTensors[Entry]):
+    """The variables of a checkpoint opened by `open_bundle`, read-only views over its data files.
 
-    A variable's checksum is compared when it is first asked for. `entries` tells types and shapes without reading data.
+    A variable's checksum is compared when it is first read; `entries` has types and shapes without reading data.
     """
 
     def __init__(self, entries: dict[str, Entry], shards: list[tuple[pathlib.Path, np.ndarray]]):
-        self.entries = entries
+        super().__init__(entries)
         self._shards = shards  # each file with all its bytes, uint8
         self._compared: set[str] = set()
 
@@ -71,15 +70,6 @@ class TensorBundle(Tensors):
             )
         self._compared.add(name)
         return data.view(DTYPES[entry.dtype]).reshape(entry.shape)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.entries  # and not by reading it, as a Mapping would
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.entries)
-
-    def __len__(self) -> int:
-        return len(self.entries)
 
 
 def open_bundle(prefix: pathlib.Path) -> TensorBundle:

@@ -1,7 +1,7 @@
-"""Tensors of a file by name, read when they are asked for. What the names mean is names/bert.py's business.
+"""Tensors of a file by name, read when they are asked for; what the names mean is in names/.
 
-Every reader of a format gives a `Tensors`: a mapping name -> NumPy array. An array is a read-only view of the file,
-mapped into memory: nothing is read before it is used, and nothing is held twice.
+Every reader of a format gives a mapping name -> NumPy array. An array is a read-only view of the file, mapped into
+memory: nothing is read before it is used, and nothing is held twice.
 """
 
 import mmap
@@ -9,6 +9,7 @@ import os
 import pathlib
 import stat
 from collections.abc import Iterator, Mapping
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -16,11 +17,12 @@ from bert.errors import InputError
 
 Tensors = Mapping[str, np.ndarray]
 Bytes = mmap.mmap | bytes
+Entry = TypeVar("Entry")
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # Git LFS, docs/spec.md
 
 
 def map_file(path: pathlib.Path) -> Bytes:
-    """The file's bytes, read-only, read page by page as they are looked at.
+    """The file's bytes, read-only, each page read when it is used.
 
     Raises InputError for what is no regular file, may not be read, or is a pointer of Git LFS.
     """
@@ -38,25 +40,29 @@ def map_file(path: pathlib.Path) -> Bytes:
     return mapped
 
 
-class Selected(Tensors):
-    """Tensors of one or several files under names of our choice; ``places`` is name -> (file, its own name there)."""
+class LazyTensors(Tensors, Generic[Entry]):
+    """A mapping whose names are known (``entries``: name -> what a subclass reads the tensor by)."""
 
-    def __init__(self, places: dict[str, tuple[Tensors, str]]):
-        self.places = places
+    def __init__(self, entries: dict[str, Entry]):
+        self.entries = entries
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.entries  # and not by reading it, as a Mapping would
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+class Selected(LazyTensors[tuple[Tensors, str]]):
+    """Tensors of one or several files under other names; ``entries``: name -> (file, the name in that file)."""
 
     def __getitem__(self, name: str) -> np.ndarray:
-        file, own_name = self.places[name]
+        file, own_name = self.entries[name]
         return file[own_name]
 
     def own_name(self, name: str) -> str:
-        """What the file calls it."""
-        return self.places[name][1]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.places  # and not by reading it, as a Mapping would
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.places)
-
-    def __len__(self) -> int:
-        return len(self.places)
+        """The name in the file."""
+        return self.entries[name][1]

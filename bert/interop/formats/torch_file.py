@@ -1,7 +1,7 @@
 """Tensors of a PyTorch file (pytorch_model.bin: a state dict that torch.save wrote), read without PyTorch.
 
 Both containers are read: the ZIP archive of today (PREFIX/data.pkl, PREFIX/data/KEY) and the stream of pickles from
-before PyTorch 1.6. The tar archive from before 0.1.10 is not. What the names mean is names/bert.py's business.
+before PyTorch 1.6. The tar archive from before 0.1.10 is not.
 
 Nothing in such a file is executed: its pickle is read by torch_pickle.py, and can only describe tensors.
 
@@ -12,13 +12,12 @@ import math
 import pathlib
 import struct
 import zipfile
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bert.errors import InputError
-from bert.interop.formats.tensors import Bytes, Tensors, map_file
+from bert.interop.formats.tensors import Bytes, LazyTensors, map_file
 from bert.interop.formats.torch_pickle import (
     DAMAGED,
     SAVE_AGAIN,
@@ -42,21 +41,16 @@ class _Place(NamedTuple):
     strides: tuple[int, ...]
 
 
-class TorchFile(Tensors):
-    """A PyTorch file; made by `open_torch`. Its items are read-only views over a memory map of the file."""
+class TorchFile(LazyTensors[_Place]):
+    """A PyTorch file, opened by `open_torch`. Its items are read-only views over a memory map of the file."""
 
     def __init__(self, file: Bytes, places: dict[str, _Place]):
-        self._file, self._places = file, places
+        super().__init__(places)
+        self._file = file
 
     def __getitem__(self, name: str) -> np.ndarray:
-        place = self._places[name]
+        place = self.entries[name]
         return np.ndarray(place.shape, place.dtype, self._file, place.offset, place.strides)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
 
 
 def open_torch(path: pathlib.Path) -> TorchFile:
@@ -68,7 +62,7 @@ def open_torch(path: pathlib.Path) -> TorchFile:
     """
     try:
         if not path.is_file():
-            raise Refusal("no such file", "name a file that torch.save wrote, such as pytorch_model.bin")
+            raise Refusal("no such file", "name a file that torch.save wrote")
         file = map_file(path)
         if not file:
             raise Refusal("is empty", DAMAGED)
@@ -78,13 +72,13 @@ def open_torch(path: pathlib.Path) -> TorchFile:
         else:
             tensors, starts = _read_stream(file)
         return TorchFile(file, {name: _place(name, tensor, starts) for name, tensor in tensors.items()})
-    except InputError:  # of map_file, which has said it all
+    except InputError:
         raise
     except Refusal as refusal:
         what, way_out = refusal.args
-    except Exception as error:  # damage comes out of pickle, zipfile and struct as exceptions of some twenty kinds
+    except Exception as error:  # pickle, zipfile and struct raise some twenty kinds of exceptions for damage
         what, way_out = f"cannot be read ({type(error).__name__}: {error})", DAMAGED
-    # Names out of the file stand in the text; they may hold line ends, and whatever else steers a terminal.
+    # Names from the file may hold line ends, and whatever else steers a terminal.
     what = "".join(character if character.isprintable() else "?" for character in what)
     raise InputError(f"{path}: {what if len(what) < 400 else what[:400] + '...'}; {way_out}")
 

@@ -1,12 +1,11 @@
 """The pickle in a PyTorch file, read so that it can describe tensors and do nothing else.
 
-A pickle is a program that can call anything. Its opcodes are looked through first, then an unpickler runs it that knows
-a dictionary, tensors and their storages, and no other name. Where the numbers lie is torch_file.py's business.
+A pickle is a program that can call anything. Its opcodes are checked first, then an unpickler runs it that knows a
+dictionary, tensors and their storages, and no other name. torch_file.py finds the numbers.
 
 Source: torch/serialization.py (`_save`, `_legacy_save`) and torch/_utils.py (`_rebuild_*`) of PyTorch 2.13.
 """
 
-import contextlib
 import dataclasses
 import io
 import pickle
@@ -17,6 +16,7 @@ from typing import Any, ClassVar
 import ml_dtypes
 import numpy as np
 
+from bert.errors import listed
 from bert.interop.formats.tensors import Bytes
 
 LARGEST_PICKLE = 1 << 22  # bytes; a tensor takes about 150 of them, so this is a hundred times BERT-large
@@ -27,35 +27,35 @@ _DTYPES = {
     **{"CharStorage": np.dtype("i1"), "ByteStorage": np.dtype("u1"), "BoolStorage": np.dtype("?")},
     "BFloat16Storage": np.dtype(ml_dtypes.bfloat16),
 }
-# All that torch.save writes for a state dict, from Python 2 and in old protocols too. EXT, which can go past
-# `find_class`, stays out, and so do sets, bytes and objects, which no state dict has.
-_LISTED = (
+# All that torch.save writes for a state dict, from Python 2 and in old protocols too. Not EXT, which can bypass
+# `find_class`, nor sets, bytes and objects, which no state dict has.
+_STATE_DICT = (
     "PROTO FRAME STOP MARK GLOBAL STACK_GLOBAL INST REDUCE BUILD BINPERSID NONE NEWTRUE NEWFALSE "
     "INT BININT BININT1 BININT2 LONG LONG1 FLOAT BINFLOAT STRING SHORT_BINSTRING UNICODE SHORT_BINUNICODE BINUNICODE "
     "EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_LIST LIST APPEND APPENDS EMPTY_DICT DICT SETITEM SETITEMS "
     "PUT BINPUT LONG_BINPUT MEMOIZE GET BINGET LONG_BINGET"
 )
-_OPCODES = frozenset(_LISTED.split())
+_OPCODES = frozenset(_STATE_DICT.split())
 DAMAGED = "the file is damaged or cut short; copy it again, or save the model again as safetensors"
 SAVE_AGAIN = "save the model's state_dict alone, best as safetensors"
 
 
 class Refusal(Exception):
-    """What is wrong with a file, and the way out; whoever opened the file puts its name in front."""
+    """A fault of a file and the way out; `open_torch` adds the file's name."""
 
     def __init__(self, what: str, way_out: str = DAMAGED):
         super().__init__(what, way_out)
 
 
 class _Inert:
-    """An object in a pickle, whose attributes the pickle cannot set (opcode BUILD calls `__setstate__` if there)."""
+    """An object whose attributes a pickle cannot set: opcode BUILD calls `__setstate__` where there is one."""
 
     def __setstate__(self, state: object) -> None:
-        raise Refusal(f"sets attributes of a {_kind(self).lower()}", SAVE_AGAIN)
+        raise Refusal(f"sets attributes of a {_kind(self)}", SAVE_AGAIN)
 
 
-class _Dictionary(_Inert, dict):
-    """What any dictionary becomes. Python 3 fills it item by item, Python 2 gave a list of pairs."""
+class _Dictionary(_Inert, dict[Any, Any]):
+    """Any dictionary of a pickle. Python 3 fills it item by item, Python 2 wrote a list of pairs."""
 
     def __setitem__(self, name: object, value: object) -> None:
         # Before anything hashes it: sixty tuples, each of the one before it twice, take 2^60 steps.
@@ -91,7 +91,7 @@ class PickledStorage(_Inert):
 
 @dataclasses.dataclass(eq=False)
 class PickledTensor(_Inert):
-    """A tensor as the file has it; unchecked until torch_file.py places it. Offset and strides in elements."""
+    """A tensor as the pickle describes it, unchecked; offset and strides in elements."""
 
     storage: Any
     offset: Any
@@ -99,13 +99,15 @@ class PickledTensor(_Inert):
     strides: Any
 
 
-def _rebuild_tensor_v2(storage, offset, shape, strides, requires_grad, hooks, metadata=None) -> PickledTensor:
+def _rebuild_tensor_v2(
+    storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: Any, hooks: Any, metadata: Any = None
+) -> PickledTensor:
     if metadata:
         raise Refusal("has a tensor that is stored conjugated or negated", SAVE_AGAIN)
     return PickledTensor(storage, offset, shape, strides)
 
 
-def _rebuild_parameter(tensor, requires_grad, hooks) -> PickledTensor:
+def _rebuild_parameter(tensor: Any, requires_grad: Any, hooks: Any) -> Any:
     return tensor
 
 
@@ -120,14 +122,14 @@ Storages = dict[str, tuple[np.dtype, int]]  # key -> dtype, number of elements
 
 
 class _Unpickler(pickle._Unpickler):
-    """Builds tensors and nothing else; notes in ``storages`` which storages they are in.
+    """Builds tensors and nothing else; adds the storages that they are in to ``storages``.
 
-    Of the two unpicklers the one in Python, for that in C makes dictionaries itself and hashes any name.
+    The unpickler in Python is used because the one in C creates dictionaries itself and hashes any name.
     """
 
     dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
     append: Callable[[object], None]
-    pop_mark: Callable[[], list]
+    pop_mark: Callable[[], list[Any]]
 
     def __init__(self, pickled: bytes, storages: Storages):
         super().__init__(io.BytesIO(pickled))
@@ -145,7 +147,7 @@ class _Unpickler(pickle._Unpickler):
     dispatch[pickle.DICT[0]] = load_dict
 
     def dictionary(self, pairs: Any = ()) -> _Dictionary:
-        """Of a list of pairs, of which a pickle may say that it is to be used again and again."""
+        """A dictionary of a list of pairs, which a pickle may use again and again."""
         dictionary = _Dictionary()
         self.pairs += len(pairs)
         if self.pairs > MOST_PAIRS:
@@ -182,15 +184,12 @@ class _Unpickler(pickle._Unpickler):
 def unpickle(file: Bytes, start: int, end: int, storages: Storages) -> tuple[Any, int]:
     """The object of the pickle that starts at a byte, and the byte after it.
 
-    Its opcodes are looked through first: none may be foreign, or stand where torch.save never puts it. (The
-    unpickler alone would refuse each foreign name.)
+    Its opcodes are checked first, before any of them runs. (The unpickler alone would refuse each foreign name.)
     """
     window, stop = file[start : min(end, start + LARGEST_PICKLE)], 0
     for opcode, argument, position in pickletools.genops(window):
         stop = position or 0
         if opcode.name not in _OPCODES:
-            with contextlib.suppress(EOFError, pickle.UnpicklingError):
-                _Unpickler(window[:stop], storages).load()  # a foreign name on the way tells a person more
             raise Refusal(f"has pickle opcode {opcode.name}, which is no part of a state dict", SAVE_AGAIN)
         if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and (argument or 0) > stop:
             raise Refusal(f"has memo index {argument} at byte {stop} of its pickle")
@@ -199,22 +198,17 @@ def unpickle(file: Bytes, start: int, end: int, storages: Storages) -> tuple[Any
     return _Unpickler(window[: stop + 1], storages).load(), start + stop + 1
 
 
-def tensors_by_name(held: object) -> dict[str, PickledTensor]:
+def tensors_by_name(value: object) -> dict[str, PickledTensor]:
     """What a file holds, if it is tensors by name."""
-    if not isinstance(held, dict):
-        raise Refusal(f"holds one {_kind(held)}, not tensors by name", SAVE_AGAIN)
-    if all(type(name) is str and isinstance(value, PickledTensor) for name, value in held.items()):
-        return held
-    others = {name: value for name, value in held.items() if not isinstance(value, PickledTensor)} or held
-    shown = [f"{name if type(name) is str else _kind(name)} ({_kind(others[name])})" for name in list(others)[:4]]
-    # A look at the first value only: each of many names may be for the same enormous dictionary.
-    dictionaries = {name: value for name, value in others.items() if isinstance(value, dict)}
-    inner = [n for n, value in dictionaries.items() if isinstance(next(iter(value.values()), None), PickledTensor)]
-    way_out = f"save what is under {inner[0]} alone, best as safetensors" if inner else SAVE_AGAIN
-    more = f" and {len(held) - len(shown)} more" if len(held) > len(shown) else ""
-    raise Refusal(f"holds {', '.join(shown)}{more}, not a model's tensors by name", way_out)
+    if not isinstance(value, dict):
+        raise Refusal(f"holds one {_kind(value)}, not tensors by name", SAVE_AGAIN)
+    if all(type(name) is str and isinstance(tensor, PickledTensor) for name, tensor in value.items()):
+        return value
+    others = {name: other for name, other in value.items() if not isinstance(other, PickledTensor)} or value
+    shown = listed((f"{name if type(name) is str else _kind(name)} ({_kind(x)})" for name, x in others.items()), most=4)
+    raise Refusal(f"holds {shown}, not a model's tensors by name", SAVE_AGAIN)
 
 
 def _kind(value: object) -> str:
-    kinds = {PickledTensor: "tensor", PickledStorage: "storage", _Dictionary: "dictionary"}
-    return kinds.get(type(value), type(value).__name__.strip("_"))
+    """What a message calls the value: "tensor", "dictionary", "int"."""
+    return type(value).__name__.lower().strip("_").removeprefix("pickled")

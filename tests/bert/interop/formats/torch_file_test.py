@@ -133,7 +133,7 @@ BROKEN_TENSORS = {
     "negated": (call(REBUILD, (stored(), 0, (1,), (1,), False, None, {"neg": True})), "negated"),
     "text": ("a weight", "holds w (str)"),
     "a storage": (stored(), "holds w (storage)"),
-    "a dictionary": ({"w": tensor()}, "save what is under w alone"),
+    "a dictionary": ({"w": tensor()}, "holds w (dictionary)"),
     "fewer arguments": (call(REBUILD, (stored(),)), "TypeError"),
     "a parameter of text": (call(named("torch._utils", "_rebuild_parameter"), ("x", True, None)), "holds w (str)"),
     "a type that is called": (call(named("torch", "FloatStorage"), ()), "TypeError"),

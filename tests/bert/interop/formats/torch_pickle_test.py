@@ -83,7 +83,7 @@ def test_a_pickle_that_runs_a_command(write_torch, tmp_path, container, protocol
 
 def test_objects_are_refused_by_the_name_of_their_class(write_torch):
     assert_refused(write_torch("archive", Raw(b"(S'true'\nios\nsystem\n"), {}), "names os.system")
-    assert_refused(write_torch("archive", Raw(b"cos\nsystem\n)\x81"), {}), "names os.system")  # NEWOBJ, as objects have
+    assert_refused(write_torch("archive", Raw(b"cos\nsystem\n)\x81"), {}), "opcode NEWOBJ")  # as objects have
 
 
 def test_extension_codes_do_not_go_past_the_check(write_torch):
@@ -120,7 +120,7 @@ BROKEN_OBJECTS = {
     "number": (3, "holds one int"),
     "numbered": ({1: tensor()}, "holds int (tensor)"),
     "wrapped": ({"epoch": 3, "state_dict": {"w": tensor()}}, "epoch (int), state_dict (dictionary)"),
-    "wrapped, way out": ({"model": {"w": tensor()}, "args": None}, "save what is under model alone"),
+    "wrapped, beside others": ({"model": {"w": tensor()}, "args": None}, "model (dictionary), args"),
     "many others": ({str(i): i for i in range(9)}, "3 (int) and 5 more"),
     "name with a line end": ({"a\nb\x1b[2J": 1}, "a?b?[2J (int)"),
     "name without end": ({"x" * 10**6: 1}, "xxx..."),
