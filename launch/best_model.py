@@ -7,7 +7,8 @@ import jax
 
 from bert import files
 from bert.errors import InputError
-from bert.interop import hugging_face, weight_files
+from bert.interop import hugging_face
+from bert.interop.formats import weight_files
 from bert.tokenizer import tokenizer_files
 from bert.training import run_directory, tracking
 from bert.training.evaluate import Metrics

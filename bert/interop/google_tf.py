@@ -1,9 +1,8 @@
 """Google's TensorFlow 1 releases, read without TensorFlow: bert_config.json, vocab.txt and bert_model.ckpt.*.
 
-What the trainer left in a checkpoint (Adam's moments, the step) is skipped and counted. The files of variables are read
-by tensor_bundle.py, their names are in names/bert.py.
+What the trainer left in a checkpoint (Adam's moments, the step) is ignored and counted.
 
-Source: google-research/bert ``modeling.py`` and ``optimization.py`` for the names; its README for the releases' layout.
+Source: google-research/bert, README, for the layout of the releases.
 """
 
 import glob
@@ -28,13 +27,13 @@ from bert.tokenizer.wordpiece import WordPiece
 
 CONFIG_FILE, VOCABULARY, CHECKPOINT, STATE = "bert_config.json", "vocab.txt", "bert_model.ckpt", "checkpoint"
 _SUFFIX = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")  # of the files of one checkpoint, after its prefix
-_LARGEST_STATE = 1 << 20  # bytes; a name for each checkpoint that is kept
+_LARGEST_STATE = 1 << 20  # bytes; the file names each checkpoint
 
 
 def find(path: pathlib.Path) -> pathlib.Path | None:
     """The prefix of the checkpoint's files, PREFIX.index and PREFIX.data-*: of a folder, or ``path`` itself.
 
-    In a folder: what TensorFlow's file "checkpoint" calls the newest, else the only one there.
+    In a folder: the newest according to TensorFlow's file "checkpoint", else the only one.
     Of a file: also where it only seems to be meant as a checkpoint, which `load_checkpoint` then explains.
 
     Raises InputError for several without a newest one, and for bert_config.json without a checkpoint beside it.
@@ -42,48 +41,41 @@ def find(path: pathlib.Path) -> pathlib.Path | None:
     if not path.is_dir():
         prefix = path.with_name(_SUFFIX.sub("", path.name))
         return prefix if is_v1(path) or any(path.parent.glob("*.index")) else None
-    found, google = sorted(p.name.removesuffix(".index") for p in path.glob("*.index")), (path / CONFIG_FILE).is_file()
-    whole = [name for name in found if any(path.glob(f"{glob.escape(name)}.data-*"))]
-    if whole or not google:  # an index alone is no checkpoint, and other programs have such files, too
-        found = whole
-    if found and (newest := _newest(path)) in found:
+    is_google = (path / CONFIG_FILE).is_file()
+    indexed = sorted(p.name.removesuffix(".index") for p in path.glob("*.index"))
+    whole = [name for name in indexed if any(path.glob(f"{glob.escape(name)}.data-*"))]
+    # An index alone is no checkpoint, and other programs have such files, too.
+    names = whole if whole or not is_google else indexed
+    if names and (newest := _newest(path)) in names:
         return path / newest
-    if len(found) > 1:
-        raise InputError(f"{path}: holds several checkpoints ({', '.join(found[:4])}); name one, as {path / found[0]}")
-    if not found and is_v1(path / CHECKPOINT):
+    if len(names) > 1:
+        raise InputError(f"{path}: holds several checkpoints ({', '.join(names[:4])}); name one, as {path / names[0]}")
+    if names:
+        return path / names[0]
+    if is_v1(path / CHECKPOINT):
         return path / CHECKPOINT
-    if not found and google and not (path / "config.json").is_file():
-        raise InputError(_no_checkpoint(path))
-    return path / found[0] if found else None
+    if is_google and not (path / "config.json").is_file():
+        others = sorted(p.name for pattern in ("*.ckpt*", "*.data-*") for p in path.glob(pattern))
+        what = f"{others[0]} has no {_SUFFIX.sub('', others[0])}.index beside it" if others else "holds no checkpoint"
+        raise InputError(f"{path}: {what}; a checkpoint is PREFIX.index and PREFIX.data-*: put all its files there")
+    return None
 
 
 def _newest(folder: pathlib.Path) -> str:
-    """The checkpoint that TensorFlow's file "checkpoint" names; "" where there is no such file, or it is not of use."""
+    """The checkpoint that TensorFlow's file "checkpoint" names; "" without such a file, or where it is of no use."""
     state = folder / STATE
     if not state.is_file():
         return ""
     with state.open("rb") as file:
         text = file.read(_LARGEST_STATE).decode(errors="replace")
-    named = re.search(r'^model_checkpoint_path: "(.*)"$', text, re.MULTILINE)
-    # A checkpoint that was moved is still called by its old place; it lies beside the file that names it.
-    name = pathlib.PurePosixPath(named[1]).name if named else ""
-    if name and _index(folder / name).is_file():
+    entry = re.search(r'^model_checkpoint_path: "(.*)"$', text, re.MULTILINE)
+    # The path is that of the machine that wrote it; the checkpoint is beside the file that names it.
+    name = pathlib.PurePosixPath(entry[1]).name if entry else ""
+    if name and (folder / f"{name}.index").is_file():
         return name
-    logging.warning(
-        "%s: %s; it is ignored", state, f"names {printable(named[1])}, which is not there" if named else "names nothing"
-    )
+    what = f"names {printable(entry[1])}, which is not there" if entry else "names nothing"
+    logging.warning("%s: %s; it is ignored", state, what)
     return ""
-
-
-def _no_checkpoint(folder: pathlib.Path) -> str:
-    """Why a folder with Google's configuration cannot be loaded."""
-    others = sorted(p.name for pattern in ("*.ckpt*", "*.data-*") for p in folder.glob(pattern))
-    what = f"{others[0]} has no {_SUFFIX.sub('', others[0])}.index beside it" if others else "holds no checkpoint"
-    return f"{folder}: {what}; a checkpoint is PREFIX.index and PREFIX.data-*: put all its files there"
-
-
-def _index(prefix: pathlib.Path) -> pathlib.Path:
-    return prefix.with_name(prefix.name + ".index")
 
 
 def load_checkpoint(prefix: pathlib.Path, fresh: Sequence[str] = ()) -> ModelDirectory:
@@ -92,8 +84,8 @@ def load_checkpoint(prefix: pathlib.Path, fresh: Sequence[str] = ()) -> ModelDir
     Words are split up to Google's 200 characters; whether texts are lower-cased follows from the vocabulary.
 
     Args:
-      prefix: what the names of the checkpoint's files begin with.
-      fresh: parts that `with_fresh` is to make new where they are not there as a whole.
+      prefix: the beginning of the names of the checkpoint's files.
+      fresh: parts that `with_fresh` initialises afterwards where they are incomplete.
 
     Raises InputError for a file that is absent or broken, and as `accounting.read_parts` does.
     """
@@ -102,7 +94,7 @@ def load_checkpoint(prefix: pathlib.Path, fresh: Sequence[str] = ()) -> ModelDir
     if "_CHECKPOINTABLE_OBJECT_GRAPH" in variables:
         raise InputError(
             f"{prefix}: is a TensorFlow 2 checkpoint of objects (Keras); only Google's TensorFlow 1 layout, with names "
-            "such as bert/embeddings/word_embeddings, can be read: convert it, or load its Hugging Face version"
+            "such as bert/embeddings/word_embeddings, can be read: load its Hugging Face version"
         )
     config_file = read_config(folder / CONFIG_FILE)
     report = LoadReport(str(prefix))
@@ -114,7 +106,7 @@ def load_checkpoint(prefix: pathlib.Path, fresh: Sequence[str] = ()) -> ModelDir
 
 def _read_tokenizer(folder: pathlib.Path, config: BertConfig, report: LoadReport) -> Tokenizer | None:
     if not os.path.lexists(folder / VOCABULARY):
-        logging.info("%s: no %s; only token ids can be given to this model", folder, VOCABULARY)
+        logging.info("%s: no %s; the model takes token ids only", folder, VOCABULARY)
         return None
     longest = config.max_position_embeddings
     tokenizer = WordPiece.from_vocab(

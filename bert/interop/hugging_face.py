@@ -1,8 +1,7 @@
 """Reading model directories in Hugging Face layout: config.json, the weights and the tokenizer's files.
 
 Reading is strict: every tensor is used, ignored for a reason that the report gives, or missing, which is an error.
-Nothing in a directory is executed and nothing is fetched. Names of weights are in names/bert.py, their files in
-weight_files.py; writing such a directory is export.py.
+Nothing in a directory is executed and nothing is fetched. export.py writes such a directory.
 """
 
 import json
@@ -15,11 +14,11 @@ from absl import logging
 from bert import files
 from bert.architectures.bert import BertConfig
 from bert.errors import InputError
-from bert.interop import accounting, labels, names, other_models, weight_files
+from bert.interop import accounting, labels, names, other_models
+from bert.interop.formats import weight_files
 from bert.interop.formats.safetensors_file import CHECKSUMS
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory, check_vocabulary, read_config
-from bert.interop.programs import PROGRAMS
 from bert.tokenizer import tokenizer_files
 from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
@@ -27,22 +26,23 @@ from bert.tokenizer.tokenizer import Tokenizer
 CONFIG_FILE = "config.json"
 TOKENIZER_FILES = (*tokenizer_files.WRITTEN, "special_tokens_map.json")
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin", "pytorch_adapter.bin")
-# What config.json says of a directory that was written here. transformers carries it along when it saves such a model
-# again, and then adds a key of its own.
+PROGRAMS = {"stablehlo": "model.stablehlo", "onnx": "model.onnx"}  # format of a program with its weights -> its file
+# The mark in config.json of a directory written here. transformers keeps it when it saves such a model again, and adds
+# a key of its own.
 MARK, WRITER, OTHER_WRITER = "written_by", "bert-jax", "transformers_version"
-# Written anew on every save; everything else in config.json that BertConfig does not hold is carried along.
+# Written anew on every save; all other keys of config.json that the configuration does not hold are carried along.
 REWRITTEN = (
     *(MARK, OTHER_WRITER, "architectures", "dtype", "torch_dtype", "tie_word_embeddings", "pad_token_id"),
     *labels.KEYS,
 )
 
 
-def load_model_directory(directory: str | os.PathLike, fresh: Sequence[str] = ()) -> ModelDirectory:
+def load_model_directory(directory: str | os.PathLike[str], fresh: Sequence[str] = ()) -> ModelDirectory:
     """The model in a directory of Hugging Face layout.
 
     Args:
       directory: holds config.json and the weights, and usually tokenizer.json or vocab.txt.
-      fresh: parts that `with_fresh` is to make new where they are not there as a whole.
+      fresh: parts that `with_fresh` initialises afterwards where they are incomplete.
 
     Raises InputError for a file that is absent or broken, for a vocabulary with more entries than the model has rows,
     and as `accounting.read_parts` does.
@@ -69,13 +69,11 @@ def _weights(folder: pathlib.Path) -> pathlib.Path:
     path = weight_files.find(folder)
     if path:
         return path
-    for program in PROGRAMS.values():
-        if (folder / program).is_file():
-            raise InputError(
-                f"{folder}: holds {program}, which is an export to run, not to load; name what it was made from"
-            )
+    program = next((name for name in PROGRAMS.values() if (folder / name).is_file()), None)
+    if program:
+        raise InputError(f"{folder}: holds {program}, which is an export to run, not to load; name its source")
     others = sorted(p.name for pattern in ("*.bin", "*.safetensors*", "*.ckpt*", "*.h5") for p in folder.glob(pattern))
-    remark = f"; found {', '.join(others[:3])}, which is no name of theirs or cannot be read" if others else ""
+    remark = f"; {', '.join(others[:3])} is no name of theirs or cannot be read" if others else ""
     raise InputError(
         f"{folder}: holds neither {weight_files.SAFETENSORS} nor {weight_files.TORCH} nor an index of shards{remark}"
     )
@@ -92,12 +90,14 @@ def _refuse_adapters(folder: pathlib.Path) -> None:
 
 
 def settings_without_shape(config: BertConfig) -> dict[str, str]:
-    """What an export notes beside the weights: the keys of config.json that change outputs but no shape."""
-    return {key: json.dumps(config.to_json()[key]) for key in ("hidden_act", "layer_norm_eps", "num_attention_heads")}
+    """Metadata of exported weights: the keys of config.json that change outputs but no shape."""
+    values = config.to_json()
+    keys = ("hidden_act", "layer_norm_eps", "num_attention_heads")
+    return {key: json.dumps(values[key]) for key in keys if key in values}
 
 
 def _check_settings(metadata: Mapping[str, str], config: BertConfig, source: pathlib.Path) -> None:
-    """Refuses a config.json that was changed since the weights were written, where they say what it was."""
+    """Refuses a config.json that was changed since the weights were written, for weights written here."""
     for key, value in settings_without_shape(config).items() if CHECKSUMS in metadata else ():
         if metadata.get(key, value) != value:
             raise InputError(
@@ -116,6 +116,6 @@ def _read_tokenizer(folder: pathlib.Path, config: BertConfig, report: LoadReport
     return tokenizer
 
 
-def restore(directory: str | os.PathLike) -> None:
-    """Brings back the older model directory where a process was killed just while it replaced it; else does nothing."""
+def restore(directory: str | os.PathLike[str]) -> None:
+    """Brings back the older model directory where a process was killed just while it replaced it."""
     files.settle(pathlib.Path(os.path.realpath(directory)), (CONFIG_FILE,))

@@ -1,4 +1,4 @@
-"""What became of each tensor of a file that was loaded: used, ignored for a reason, missing, or made new."""
+"""LoadReport: accounts for each tensor of a file that was loaded."""
 
 import collections
 import dataclasses
@@ -14,20 +14,15 @@ class LoadReport:
     counted: str = "tensors"  # what the names are of
     used: list[str] = dataclasses.field(default_factory=list)
     ignored: dict[str, str] = dataclasses.field(default_factory=dict)  # name -> why
-    fresh: list[str] = dataclasses.field(default_factory=list)  # parts that the file lacks, made new as asked for
+    fresh: list[str] = dataclasses.field(default_factory=list)  # parts that the file lacks, newly initialised
     replaced: dict[str, str] = dataclasses.field(default_factory=dict)  # name -> why a fresh part takes its place
-    missing: list[str] = dataclasses.field(default_factory=list)  # needed, neither there nor asked for as fresh
-    notes: list[str] = dataclasses.field(default_factory=list)  # what the file leaves open, and how it was taken
+    missing: list[str] = dataclasses.field(default_factory=list)  # needed, neither there nor listed as fresh
+    notes: list[str] = dataclasses.field(default_factory=list)  # what the file leaves open, and how it was read
 
     def __str__(self) -> str:
-        """One line of counts, then one for each name; of many that share a reason, such as optimizer slots, one."""
-        counts = [
-            f"{len(self.used)} {self.counted} used",
-            f"{len(self.ignored)} ignored",
-            f"{len(self.missing)} missing",
-        ]
-        counts += [f"{len(self.replaced)} replaced"] if self.replaced else []
-        lines = [f"{self.source}: {', '.join(counts)}"]
+        """A line of counts, then one for each name; of many with one reason, such as optimizer slots, a single line."""
+        counts = f"{len(self.used)} {self.counted} used, {len(self.ignored)} ignored, {len(self.missing)} missing"
+        lines = [f"{self.source}: {counts}" + (f", {len(self.replaced)} replaced" if self.replaced else "")]
         reasons: dict[str, list[str]] = collections.defaultdict(list)
         for name, why in self.ignored.items():
             reasons[why].append(name)

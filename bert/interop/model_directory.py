@@ -1,4 +1,4 @@
-"""What a model directory of any format holds, what all formats share in reading one, and how parts are made new."""
+"""What a model directory of any format holds, what all formats share in reading one, and newly initialised parts."""
 
 import dataclasses
 import pathlib
@@ -11,7 +11,7 @@ import numpy as np
 
 from bert import json_files
 from bert.architectures.bert import BertConfig
-from bert.errors import InputError
+from bert.errors import InputError, check_choice
 from bert.interop import names
 from bert.interop.load_report import LoadReport
 from bert.interop.names.table import HEAD_PARTS, WITH_CLASSES
@@ -24,9 +24,9 @@ class ModelDirectory(NamedTuple):
     """What a model directory holds.
 
     params: nested dict of float32 NumPy arrays, {"encoder": ..., "head": ...}.
-    parts: what is there, "encoder" and those of `HEAD_PARTS` that its head has.
+    parts: "encoder" and those of `HEAD_PARTS` that its head has.
     tokenizer: None where the directory has no vocabulary.
-    labels: names of the classifier's classes, in the order of its scores; of a model without one what its config says.
+    labels: names of the classifier's classes, in the order of its scores; without a classifier those of its config.
     extra: the keys of config.json that describe neither the encoder nor the classes (a task's settings).
     """
 
@@ -39,22 +39,8 @@ class ModelDirectory(NamedTuple):
     extra: dict[str, Any]
 
 
-def read_json(path: pathlib.Path) -> dict[str, Any]:
-    """The object in a file of a model directory. Raises InputError where there is none, or as `read_object` does."""
-    folder = path.parent
-    try:
-        if not folder.is_dir():
-            what = "is a file" if folder.is_file() else "no such directory"
-            raise InputError(f"{folder}: {what}; name a directory that holds {path.name} and the weights")
-        return json_files.read_object(path, allow_surrogates=True)  # of settings that are only carried along
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; a model directory holds {path.name} and the weights") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
-
-
 class ConfigFile(NamedTuple):
-    """config.json or bert_config.json: its path, its object, and the model that this describes."""
+    """config.json or bert_config.json: its path, its object, and the configuration that this describes."""
 
     path: pathlib.Path
     values: dict[str, Any]
@@ -62,13 +48,25 @@ class ConfigFile(NamedTuple):
 
 
 def read_config(path: pathlib.Path) -> ConfigFile:
-    """Raises InputError as `read_json`, and for a configuration of no model that is known here."""
+    """The configuration in a file. Raises InputError as `read_json`, and for one of no model that is known here."""
     values = read_json(path)
     return ConfigFile(path, values, BertConfig.from_json(values, source=str(path)))
 
 
+def read_json(path: pathlib.Path) -> dict[str, Any]:
+    """The object in a file of a model directory. Raises InputError where there is none, or as `read_object` does."""
+    folder = path.parent
+    if not folder.is_dir():
+        what = "is a file" if folder.is_file() else "no such directory"
+        raise InputError(f"{folder}: {what}; name a directory that holds {path.name} and the weights")
+    try:
+        return json_files.read_object(path, allow_surrogates=True)  # of settings that are only carried along
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; a model directory holds {path.name} and the weights") from None
+
+
 def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.Path, report: LoadReport) -> None:
-    """Raises InputError for a vocabulary larger than the model's table; the report says where it is smaller."""
+    """Raises InputError for a vocabulary larger than the model's table; the report notes one that is smaller."""
     entries, rows = tokenizer.vocab_size, config.vocab_size
     if entries > rows:
         raise InputError(
@@ -83,20 +81,19 @@ def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.P
 
 
 def check_fresh(parts: Sequence[str]) -> None:
-    """Raises InputError for an unknown part and for two classifiers; ask it before a large file is read."""
+    """Raises InputError for an unknown part and for two classifiers, before a large file is read."""
     for part in parts:
-        if part not in HEAD_PARTS:
-            raise InputError(f"{part!r} cannot be made new; it must be one of {', '.join(HEAD_PARTS)}")
+        check_choice("a part to be made new", part, HEAD_PARTS)
     if set(WITH_CLASSES) <= set(parts):
         raise InputError(f"{' and '.join(WITH_CLASSES)} cannot both be made new; a head has one classifier: choose one")
 
 
 def with_fresh(
-    found: ModelDirectory, parts: Sequence[str], labels: Sequence[str] | None = None, seed: int = 0
+    model: ModelDirectory, parts: Sequence[str], labels: Sequence[str] | None = None, seed: int = 0
 ) -> ModelDirectory:
-    """The model with those parts of a head made new that it lacks; its report says which. ``found`` stays as it was.
+    """A model with the parts of a head that ``model`` lacks newly initialised; its report says which.
 
-    A classifier of other classes than ``labels`` is replaced. The encoder is never made new.
+    A classifier of other classes than ``labels`` is replaced. The encoder is never new.
 
     Args:
       parts: such as "pooler" or "sequence_classifier".
@@ -106,47 +103,48 @@ def with_fresh(
     Raises InputError for an unknown part, one without the part that it reads, or a classifier without labels.
     """
     check_fresh(parts)
-    head, replaced = dict(found.params["head"]), dict(found.report.replaced)
+    head, replaced = dict(model.params["head"]), dict(model.report.replaced)
     classifier = next((part for part in WITH_CLASSES if part in parts), None)
     if classifier:
-        replaced |= _drop_other_classifier(head, found, classifier, labels)
+        replaced |= _drop_other_classifier(head, model, classifier, labels)
     absent = [part for part in parts if part not in head]
     for part in absent:
-        for needed in names.table(found.config).needs.get(part, ()):
+        for needed in names.table(model.config).needs.get(part, ()):
             if needed not in (*head, *absent):
-                raise InputError(f"{found.report.source}: has no {needed}, which a new {part} reads; make both new")
+                raise InputError(f"{model.report.source}: has no {needed}, which a new {part} reads; make both new")
     if classifier in absent:
         if not labels:
             raise InputError(f"{classifier} can only be made new with names for its classes; give labels")
-        found = found._replace(labels=tuple(labels))
+        model = model._replace(labels=tuple(labels))
     for part in absent:
-        head[part] = _fresh(part, found.config, len(found.labels), seed)
+        head[part] = _fresh(part, model.config, len(model.labels), seed)
     report = dataclasses.replace(
-        found.report,
-        used=[name for name in found.report.used if name not in replaced],
-        fresh=[*found.report.fresh, *absent],
+        model.report,
+        used=[name for name in model.report.used if name not in replaced],
+        fresh=[*model.report.fresh, *absent],
         replaced=replaced,
     )
-    return found._replace(params={**found.params, "head": head}, parts=("encoder", *head), report=report)
+    return model._replace(params={**model.params, "head": head}, parts=("encoder", *head), report=report)
 
 
 def _drop_other_classifier(
-    head: Params, found: ModelDirectory, wanted: str, labels: Sequence[str] | None
+    head: Params, model: ModelDirectory, wanted: str, labels: Sequence[str] | None
 ) -> dict[str, str]:
     """Takes a classifier out of ``head`` that is of another kind than ``wanted`` or has other classes.
 
     Returns the file's names of its tensors, with the reason and their shapes there.
     """
     present = next((part for part in WITH_CLASSES if part in head), None)
-    if present is None or (present == wanted and (labels is None or sorted(labels) == sorted(found.labels))):
+    if present is None or (present == wanted and (labels is None or sorted(labels) == sorted(model.labels))):
         return {}
     del head[present]
     shapes: dict[str, tuple[int, ...]] = {}
-    for table in names.tables(found.config):
-        sizes = table.axis_sizes(found.config, class_count(found.params))
+    tables = names.tables(model.config)
+    for table in tables:
+        sizes = table.axis_sizes(model.config, class_count(model.params))
         for weight in table.parts[present]:
             shapes |= {weight.path: weight.shape(sizes), weight.name: weight.file_shape(sizes)}
-    used = {name: shapes.get(names.table(found.config).canonical(name)) for name in found.report.used}
+    used = {name: shapes.get(tables[0].canonical(name)) for name in model.report.used}
     classes = f"{len(labels)} classes ({', '.join(labels)})" if labels else "its classes"
     return {name: f"shape {list(shape)}; {wanted} is made new for {classes}" for name, shape in used.items() if shape}
 
@@ -155,9 +153,10 @@ def _fresh(part: str, config: BertConfig, classes: int, seed: int) -> Params:
     """Newly initialised parameters of a part, as float32 NumPy arrays."""
     from bert.model import heads  # Linen is slow to import, and rarely needed here
 
-    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(part.encode()))  # whatever other parts there are
+    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(part.encode()))  # independent of the other parts
     hidden_BTD = np.zeros((1, 1, config.hidden_size), np.float32)
     inputs = [hidden_BTD, np.zeros((config.vocab_size, config.hidden_size), np.float32)]
     init = jax.jit(heads.part(part, config, classes).init)  # one program instead of one for each small operation
     variables = init(key, *inputs[: 2 if part == "mlm" else 1])
-    return jax.tree.map(np.asarray, variables["params"])
+    params: Params = jax.tree.map(np.asarray, variables["params"])
+    return params

@@ -1,7 +1,6 @@
 """Refuses weights that are no plain BERT's, by tensor names and shapes: adapters, quantized weights, other models.
 
-config.json is checked in bert/architectures/config_keys.py. Names of transformers and of Google's code are
-checked alike.
+bert/architectures/config_keys.py checks config.json. Names of transformers and of Google's code are checked alike.
 
 Source: peft ``tuners/``, adapters, bitsandbytes and torch.ao for what they leave in a file; transformers ``models/``.
 """
@@ -21,12 +20,12 @@ MERGE = (
     "merge it into the weights with peft (PeftModel.from_pretrained(model, adapter).merge_and_unload()), save that "
     "model and load it"
 )
-# Part of a tensor's name -> what has it, with the way out; every output depends on such a tensor.
+# Part of a tensor's name -> what it belongs to, with the way out; every output depends on such a tensor.
 _BESIDE = {
     r"loras?|(lora|ia3|hada|lokr|vera|oft|boft|randlora|fourierft|vblora)_\w+|base_layer|modules_to_save"
-    r"|original_module": (f"an adapter that is not merged; {MERGE}"),
+    r"|original_module": f"an adapter that is not merged; {MERGE}",
     r"adapters?|adapter_\w+|prefix_\w+|prompt_\w+|soft_prompts?": (
-        "an adapter or a learnt prompt, which cannot be merged; load it with the library that wrote it, or take its "
+        "an adapter or a learned prompt, which cannot be merged; load it with the library that wrote it, or take its "
         "tensors out to load the model without it"
     ),
     r"SCB|weight_format|absmax|quant_(map|state)|nested_(absmax|quant_map)|q(weight|zeros)|g_idx|weight_fake_quant"
@@ -35,7 +34,7 @@ _BESIDE = {
     ),
 }
 _ROBERTA = r"^lm_head\.|^classifier\.(dense|out_proj)\."
-_PROFILED = re.compile(r"[./](total_ops|total_params)$")  # counters that a profiler leaves in each module
+_PROFILED = re.compile(r"[./](total_ops|total_params)$")  # counters that a profiler adds to each module
 
 
 def refuse(tensors: Tensors, table: NameTable, file: ConfigFile, report: LoadReport) -> None:
@@ -55,7 +54,7 @@ def refuse(tensors: Tensors, table: NameTable, file: ConfigFile, report: LoadRep
     _refuse_other_prefix(tensors, table, source)
     mark = _mark_of_roberta(tensors, file) if table is bert.HUGGING_FACE else None
     if mark and config_keys.says_bert(file.values):
-        report.notes.append(f"{printable(mark)}, as in RoBERTa; positions count from 0, for {file.path.name} says BERT")
+        report.notes.append(f"{printable(mark)}, as in RoBERTa; positions count from 0: {file.path.name} says BERT")
     elif mark:
         raise InputError(
             f"{source}: {printable(mark)}, as in RoBERTa, whose positions count otherwise; only BERT's can be loaded: "
@@ -69,20 +68,22 @@ def _first(pattern: str, names: Iterable[str]) -> str | None:
 
 
 def _refuse_other_prefix(names: Collection[str], table: NameTable, source: str) -> None:
-    """A token table under a prefix of its own ("roberta.", "electra.") is the sign of another kind of model."""
-    if table.token_table is None:
+    """Refuses a token table under another prefix ("roberta.", "electra."), which is another model's."""
+    tokens = table.token_table
+    if tokens is None or tokens.name in names:
         return
-    tail = table.token_table.name.removeprefix(table.prefix)
-    other = next((name for name in names if name.endswith(tail) and name != table.token_table.name), None)
-    if table.token_table.name not in names and other:
-        other, prefix = printable(other), printable(other.removesuffix(tail))
+    tail = tokens.name.removeprefix(table.prefix)
+    other = next((name for name in names if name.endswith(tail)), None)
+    if other:
         raise InputError(
-            f"{source}: the weights stand under '{prefix}' ({other}); only BERT's, under 'bert' or under no prefix, "
-            "can be loaded: another model needs its own program, another prefix renaming"
+            f"{source}: the weights are under '{printable(other.removesuffix(tail))}' ({printable(other)}); only "
+            f"those under '{table.prefix}' or under no prefix can be loaded: another model needs its own program, "
+            "another prefix renaming"
         )
 
 
 def _mark_of_roberta(tensors: Tensors, file: ConfigFile) -> str | None:
+    """What shows that the weights are a RoBERTa's, whatever the file calls them."""
     if file.values.get("pad_token_id") == 1:
         return f"pad_token_id in {file.path.name} is 1"
     if name := _first(_ROBERTA, tensors):
@@ -96,19 +97,16 @@ def _mark_of_roberta(tensors: Tensors, file: ConfigFile) -> str | None:
     return f"row 1 of {table} is zero" if rows > 2 and not positions_PD[1].any() else None
 
 
-def refuse_inside(left: Collection[str], used: Collection[str], table: NameTable, source: str) -> None:
-    """Raises InputError for a tensor that nothing reads among those that are read: another model computes with it.
-
-    Args:
-      left, used: canonical names.
-    """
+def refuse_inside(unread: Collection[str], used: Collection[str], table: NameTable, source: str) -> None:
+    """Raises InputError for an unread tensor among those that are used: another model computes with it."""
     modules = {re.split(r"[./](?:dense[./])?\w+$", name)[0] for name in used}
-    modules |= {f"{table.prefix}{mark}{part}" for mark in "./" for part in ("encoder", "embeddings") if table.prefix}
+    if table.prefix:
+        modules |= {f"{table.prefix}{mark}{part}" for mark in "./" for part in ("encoder", "embeddings")}
     inside = re.compile(rf"({'|'.join(map(re.escape, sorted(modules)))})[./]")
-    for name in left:
-        # Behind "/" stands an optimizer's memory of a weight.
+    for name in unread:
+        # An optimizer's memory of a weight has the weight's name and "/" in front.
         if inside.match(name) and name.rpartition("/")[0] not in used and not _PROFILED.search(name):
             raise InputError(
-                f"{source}: {printable(name)} stands among the weights of a BERT and is none; the model that has it "
+                f"{source}: {printable(name)} is among the model's weights and none of them; the model that has it "
                 "computes something else: take it out of the file if it is not in use"
             )

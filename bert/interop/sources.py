@@ -9,7 +9,8 @@ from absl import logging
 
 from bert.architectures.bert import BertConfig
 from bert.errors import InputError, printable
-from bert.interop import google_tf, hugging_face, weight_files
+from bert.interop import google_tf, hugging_face
+from bert.interop.formats import weight_files
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory, check_fresh, with_fresh
 from bert.interop.parameters import check_shapes, class_count, flatten
@@ -18,7 +19,7 @@ from bert.training import checkpoint_meta, run_directory
 
 
 def read(
-    path: str | os.PathLike, *, fresh: Sequence[str] = (), labels: Sequence[str] | None = None, seed: int = 0
+    path: str | os.PathLike[str], *, fresh: Sequence[str] = (), labels: Sequence[str] | None = None, seed: int = 0
 ) -> ModelDirectory:
     """The model that a path means; a report of its tensors goes to the log.
 

@@ -80,7 +80,7 @@ BROKEN = {
             folder,
             lambda tensors: tensors.update({"roberta\nerror: x.embeddings.word_embeddings.weight": tensors.pop(TABLE)}),
         ),
-        r"the weights stand under 'roberta\\nerror: x' \(roberta\\nerror: x\.embeddings",
+        r"under 'roberta\\nerror: x' \(roberta\\nerror: x\.embeddings",
     ),
     "a config that is no JSON": (lambda folder: (folder / "config.json").write_text("{"), r"config\.json:1: not JSON"),
     "a shard that is absent": (

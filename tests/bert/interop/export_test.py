@@ -11,10 +11,11 @@ import pytest
 import safetensors
 import safetensors.numpy
 
-from bert.errors import InputError, RunError
+from bert.errors import RunError
 from bert.interop import parameters, sources
 from bert.interop.hugging_face import load_model_directory
 from tests.bert.interop.every_head import assert_same_params, save
+from tests.bert.refusals import refused
 
 
 def test_export_then_import_is_equal_bit_by_bit(tiny, tiny_tensors, tmp_path):
@@ -105,7 +106,7 @@ def test_an_export_is_back_after_a_kill_between_the_two_renames(tiny, tmp_path, 
     elif then == "load the run":
         sources.read(tmp_path)
     else:
-        with pytest.raises(InputError, match="head/colour/kernel has no name outside"):
+        with refused("head/colour/kernel", "name"):
             save(tiny, folder, params={**tiny.params, "head": {"colour": {"kernel": np.zeros(3)}}})
     assert {entry.name: entry.read_bytes() for entry in folder.iterdir()} == before
     save(tiny, folder)
@@ -148,7 +149,7 @@ def test_a_setting_with_half_a_character_is_carried_along(tiny, tmp_path):
 def test_weights_above_two_gigabytes_are_told_by_the_name_that_was_given(tiny, tmp_path, monkeypatch, format):
     """Not by that of the directory that is written first."""
     monkeypatch.setattr(parameters, "_LARGEST", 1000)
-    with pytest.raises(InputError, match=rf"^{tmp_path}/out/model\.{format}: the weights take"):
+    with refused(f"{tmp_path}/out/model.{format}: ", "GB"):
         save(tiny, tmp_path / "out", format=format)
 
 
@@ -157,8 +158,7 @@ def test_weights_above_two_gigabytes_are_told_by_the_name_that_was_given(tiny, t
 def test_weights_that_are_not_finite_are_written_in_no_format(tiny, tmp_path, format, value):
     """By the parameter's path and place, before anything is written."""
     tiny.params["encoder"]["blocks"]["attention"]["key"]["kernel"][1, 3, 7] = value
-    said = rf"out: parameter encoder/blocks/attention/key/kernel holds {value} at \[1, 3, 7\]; train again, or go back"
-    with pytest.raises(InputError, match=said):
+    with refused("out: parameter encoder/blocks/attention/key/kernel", f"{value} at [1, 3, 7]", "checkpoint"):
         save(tiny, tmp_path / "out", format=format)
     assert list(tmp_path.iterdir()) == []
 
@@ -167,12 +167,10 @@ def test_what_float16_cannot_hold(tiny, tmp_path):
     """The largest is named, and what would hold it; the smallest become 0, which bfloat16 does not do to them."""
     bias = tiny.params["head"]["mlm"]["bias"]
     bias[:3] = 70_000, -80_000, 1e-9
-    with pytest.raises(
-        InputError, match=r"out: cls.predictions.bias holds 80000, which float16 cannot; choose float32 or"
-    ):
+    with refused("out", "cls.predictions.bias holds 80000", "float16", "float32 or"):
         save(tiny, tmp_path / "out", dtype="float16")
     bias[:2] = 3.4e38, 65_504
-    with pytest.raises(InputError, match=r"holds 3.4e\+38, which bfloat16 cannot; choose float32$"):
+    with refused("3.4e+38", "bfloat16", "choose float32"):
         save(tiny, tmp_path / "out", dtype="bfloat16")
     bias[0] = 1
     back = load_model_directory(save(tiny, tmp_path / "out", dtype="float16")).params["head"]["mlm"]["bias"]
@@ -184,7 +182,7 @@ def test_a_classifier_does_not_go_out_without_the_pooler_that_it_reads(golden, t
     """It would come back as one of tokens."""
     found = load_model_directory(golden / "tiny_seqcls")
     del found.params["head"]["pooler"]
-    with pytest.raises(InputError, match="the head has sequence_classifier but no pooler"):
+    with refused("sequence_classifier", "no pooler"):
         save(found, tmp_path / "out", format=format)
     assert list(tmp_path.iterdir()) == []
 
@@ -192,19 +190,19 @@ def test_a_classifier_does_not_go_out_without_the_pooler_that_it_reads(golden, t
 @pytest.mark.parametrize("format", ["huggingface", "onnx"])
 def test_names_that_are_not_those_of_the_classes(golden, tmp_path, format):
     found = load_model_directory(golden / "tiny_seqcls")
-    for names, said in (
-        (("a", "b"), r"out: 2 labels \(a, b\) for 3 classes; name each once"),
-        (("a", "b", "c", "d"), r"out: 4 labels \(a, b, c, \.\.\.\) for 3 classes"),
-        (("a", "b", "a"), "out: classes 0 and 2 are both called 'a'"),
+    for names, words in (
+        (("a", "b"), "2 labels (a, b) for 3 classes"),
+        (("a", "b", "c", "d"), "4 labels (a, b, c, ...) for 3 classes"),
+        (("a", "b", "a"), "classes 0 and 2 are both called 'a'"),
     ):
-        with pytest.raises(InputError, match=said):
+        with refused("out: ", words):
             save(found, tmp_path / "out", labels=names, format=format)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_tree_that_cannot_be_written_leaves_nothing(tiny, tmp_path):
     params = {**tiny.params, "head": {"colour": {"kernel": np.zeros(3)}}}
-    with pytest.raises(InputError, match="head/colour/kernel has no name outside"):
+    with refused("head/colour/kernel", "name"):
         save(tiny, tmp_path / "out", params=params)
     assert list(tmp_path.iterdir()) == []
 

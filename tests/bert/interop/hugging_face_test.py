@@ -17,6 +17,7 @@ from bert.interop.export import save_model_directory
 from bert.interop.hugging_face import load_model_directory
 from bert.interop.load_report import LoadReport
 from tests.bert.interop.every_head import assert_same_params
+from tests.bert.refusals import refused
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float64])
@@ -34,15 +35,15 @@ def test_a_weight_that_is_not_finite_is_refused_by_name(tiny_tensors, write, dty
     kernel = "bert.encoder.layer.1.attention.self.key.weight"
     spoilt = tiny_tensors[kernel].astype(dtype)
     spoilt[3, 7] = value
-    with pytest.raises(InputError, match=rf"{kernel} holds (nan|inf) at \[3, 7\]; a weight must be finite"):
+    with refused(kernel, "at [3, 7]", "finite"):
         load_model_directory(write({**tiny_tensors, kernel: spoilt}))
 
 
 def test_a_weight_of_another_shape_is_refused_with_both_shapes(tiny_tensors, write):
     name = "bert.encoder.layer.0.intermediate.dense.weight"
-    with pytest.raises(InputError, match=rf"{name} has shape \[32, 64\], the configuration asks for \[64, 32\]"):
+    with refused(name, "[32, 64]", "[64, 32]"):
         load_model_directory(write({**tiny_tensors, name: np.ascontiguousarray(tiny_tensors[name].T)}))
-    with pytest.raises(InputError, match=f"{name} holds int64; a weight must be a float of 16, 32 or 64 bits"):
+    with refused(name, "int64", "float"):
         load_model_directory(write({**tiny_tensors, name: tiny_tensors[name].astype(np.int64)}, name="whole"))
 
 
@@ -52,7 +53,7 @@ def test_a_vocabulary_larger_than_the_model_is_refused_before_any_weight_is_read
     (folder / "model.safetensors").write_bytes(b"never read")
     with (folder / "vocab.txt").open("a") as file:
         file.write("two\nmore\n")
-    with pytest.raises(InputError, match="the vocabulary has 130 entries, the model 128 rows"):
+    with refused("130 entries", "128 rows"):
         load_model_directory(folder)
 
 
@@ -87,15 +88,13 @@ def test_files_that_are_absent_or_broken(tiny_directory, tmp_path):
     shutil.copytree(tiny_directory, folder)
     weights = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(weights[:-100])
-    with pytest.raises(InputError, match=r"model.safetensors: cannot be read .* damaged or cut short"):
+    with refused("model.safetensors", "damaged"):
         load_model_directory(folder)
     (folder / "model.safetensors").rename(folder / "weights.bin")
-    with pytest.raises(
-        InputError, match=r"holds neither model\.safetensors nor pytorch_model\.bin .* found weights\.bin"
-    ):
+    with refused("model.safetensors", "pytorch_model.bin", "weights.bin"):
         load_model_directory(folder)
     (folder / "config.json").write_text("[1]")
-    with pytest.raises(InputError, match=r"config.json: holds a list, not an object"):
+    with refused("config.json", "list"):
         load_model_directory(folder)
     (folder / "config.json").unlink()
     with pytest.raises(InputError, match=r"config\.json: no such file"):
@@ -133,7 +132,7 @@ def test_an_export_to_run_is_called_so(tiny_directory, tmp_path, program):
     folder = tmp_path / "out"
     shutil.copytree(tiny_directory, folder)
     (folder / "model.safetensors").rename(folder / program)
-    with pytest.raises(InputError, match=f"holds {program}, which is an export to run, not to load; name what it was"):
+    with refused(program, "export to run"):
         load_model_directory(folder)
 
 
@@ -142,12 +141,12 @@ def test_a_file_that_may_not_be_read(tiny_directory, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("builtins.open", refuse)
-    with pytest.raises(InputError, match=r"config\.json: cannot be read \(Permission denied\); check the path"):
+    with refused("config.json", "Permission denied"):
         load_model_directory(tiny_directory)
 
 
 def test_a_file_in_place_of_a_directory(tiny_directory):
-    with pytest.raises(InputError, match=r"vocab\.txt: is a file; name a directory that holds config\.json"):
+    with refused("vocab.txt: is a file", "config.json"):
         load_model_directory(tiny_directory / "vocab.txt")
 
 

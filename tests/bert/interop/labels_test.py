@@ -4,6 +4,7 @@ import pytest
 
 from bert.errors import InputError
 from bert.interop import labels
+from tests.bert.refusals import refused
 
 
 @pytest.mark.parametrize(
@@ -45,9 +46,9 @@ def test_names_of_classes(values, classes, names):
     ("values", "classes", "message"),
     [
         ({"num_labels": 2}, 3, "num_labels is 2, but the weights have 3 classes; set it to 3"),
-        ({"num_labels": "3"}, 3, "num_labels is '3'; it must be a whole number from 1 to 999,999"),
+        ({"num_labels": "3"}, 3, "num_labels is .3.; .*whole number"),
         ({"num_labels": True}, 1, "num_labels is True; it must be a whole number"),
-        ({"num_labels": 10**9}, 3, "num_labels is 1000000000; it must be a whole number from 1 to 999,999"),
+        ({"num_labels": 10**9}, 3, "num_labels is 1000000000; .*999,999"),
         (
             {"id2label": {"0": "no", "1": "yes"}},
             3,
@@ -92,11 +93,11 @@ def test_what_is_written_is_read_again():
 
 
 def test_what_is_no_text_is_not_written():
-    with pytest.raises(InputError, match=r"^out: class 1 is called '\\ud800', .*surrogate"):
+    with refused("out: class 1", r"'\ud800'", "surrogate"):
         labels.write(("a", "\ud800"), "out")
 
 
 def test_two_classes_of_one_name_are_not_written():
     """label2id would keep one of them."""
-    with pytest.raises(InputError, match=r"^out: classes 0 and 2 are both called 'a'; give each its own name"):
+    with refused("out: classes 0 and 2", "'a'"):
         labels.write(("a", "b", "a"), "out")

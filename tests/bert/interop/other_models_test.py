@@ -10,6 +10,7 @@ from bert.interop import sources
 from bert.interop.hugging_face import load_model_directory
 from tests.bert.interop.bundle_writer import variables_of, write_checkpoint
 from tests.bert.interop.every_head import assert_same_params
+from tests.bert.refusals import refused
 
 QUERY = "bert.encoder.layer.0.attention.self.query"
 BESIDE = {
@@ -39,11 +40,11 @@ BESIDE = {
     "ELECTRA": ("embeddings_project.weight", "ELECTRA"),
     "ALBERT": ("bert.encoder.albert_layer_groups.0.albert_layers.0.ffn.weight", "ALBERT"),
     "Longformer": (f"{QUERY}_global.weight", "Longformer"),
-    "anything in a layer": ("bert.encoder.layer.1.gate", "among the weights of a BERT"),
-    "anything in the encoder": ("bert.encoder.highway.0.weight", "among the weights of a BERT"),
-    "anything in the embeddings": ("bert.embeddings.language_embeddings.weight", "among the weights of a BERT"),
-    "anything in the pooler": ("bert.pooler.mask", "among the weights of a BERT"),
-    "anything in a head": ("cls.predictions.transform.scale", "among the weights of a BERT"),
+    "anything in a layer": ("bert.encoder.layer.1.gate", "among the model's weights"),
+    "anything in the encoder": ("bert.encoder.highway.0.weight", "among the model's weights"),
+    "anything in the embeddings": ("bert.embeddings.language_embeddings.weight", "among the model's weights"),
+    "anything in the pooler": ("bert.pooler.mask", "among the model's weights"),
+    "anything in a head": ("cls.predictions.transform.scale", "among the model's weights"),
 }
 
 
@@ -54,7 +55,7 @@ def test_what_changes_outputs_is_refused_by_name(tiny_tensors, write, kind, spel
     name, words = BESIDE[kind]
     tensors = {spell(n): tensor for n, tensor in {**tiny_tensors, name: np.ones((4, 32), np.float32)}.items()}
     shown = spell(name).removeprefix("module.").removeprefix("bert.")
-    with pytest.raises(InputError, match=rf"model\.safetensors: \S*{shown} .*{words}"):
+    with refused("model.safetensors", shown, words):
         load_model_directory(write(tensors))
 
 
@@ -62,7 +63,7 @@ def test_base_layers_of_an_adapter_are_not_called_missing(tiny_tensors, write):
     """As peft saves a model that is not merged, and under peft's own prefix."""
     for i, prefix in enumerate(("", "base_model.model.")):
         renamed = {prefix + name.replace("query.", "query.base_layer."): t for name, t in tiny_tensors.items()}
-        with pytest.raises(InputError, match=r"query\.base_layer\.\w+ .*merge_and_unload"):
+        with refused("query.base_layer.", "merge_and_unload"):
             load_model_directory(write(renamed, name=f"copy{i}"))
 
 
@@ -74,7 +75,7 @@ def test_an_adapter_beside_the_weights_or_alone(tiny, tiny_tensors, write, file,
     if alone:
         (folder / "config.json").unlink()
         (folder / "model.safetensors").unlink()
-    with pytest.raises(InputError, match=rf"{file}: an adapter .*merge_and_unload.*move the adapter_\* files away"):
+    with refused(file, "merge_and_unload", "adapter_*"):
         sources.read(folder)
     (folder / file).unlink()
     if not alone:
@@ -100,10 +101,10 @@ def test_checkpoints_of_google_are_looked_at_alike(tiny, tiny_directory, tmp_pat
     assert sorted(found.report.ignored) == [f"{kernel}/new_optimizer_v", "extra/weights"]
     for name, words in {
         "bert/encoder/embedding_hidden_mapping_in/kernel": "ALBERT",
-        "bert/encoder/layer_0/attention/self/query/gate": "among the weights",
+        "bert/encoder/layer_0/attention/self/query/gate": "among the model's weights",
     }.items():
         write_checkpoint(prefix, {**weights, name: one})
-        with pytest.raises(InputError, match=rf"{name} .*{words}"):
+        with refused(name, words):
             sources.read(tmp_path)
     write_checkpoint(prefix, {name.replace("bert/", "electra/", 1): value for name, value in weights.items()})
     with pytest.raises(InputError, match="under 'electra'"):
@@ -128,11 +129,11 @@ def test_a_roberta_whose_config_says_nothing_is_told_by_its_marks(tiny_tensors, 
     marked = {
         "66 positions": (bare(tiny_tensors, positions), {"max_position_embeddings": 66}),
         "pad_token_id": (plain, {"max_position_embeddings": 60, "pad_token_id": 1}),
-        r"row 1 of bert\.embeddings\.position_embeddings\.weight is zero": (zero, {"max_position_embeddings": 60}),
+        "row 1 of bert.embeddings.position_embeddings.weight is zero": (zero, {"max_position_embeddings": 60}),
         **{name: (plain | {name: t}, {"max_position_embeddings": 60}) for name, t in ROBERTA_TENSORS.items()},
     }
     for i, (mark, (tensors, changes)) in enumerate(marked.items()):
-        with pytest.raises(InputError, match=rf'{mark}.*RoBERTa.*"model_type": "bert" into config\.json'):
+        with refused(mark, "RoBERTa", '"model_type": "bert"', "config.json"):
             load_model_directory(write(tensors, name=f"a{i}", **changes, **without))
         for says in ({"model_type": "bert"}, {"architectures": ["BertModel"]}):
             loaded = load_model_directory(write(tensors, name=f"b{i}{[*says]}", **changes, **{**without, **says}))

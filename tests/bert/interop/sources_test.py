@@ -15,6 +15,7 @@ from bert.interop import sources
 from bert.interop.export import save_model_directory
 from bert.training import run_directory
 from bert.training.checkpoint import Checkpoints
+from tests.bert.refusals import refused
 
 TINY = pathlib.Path(__file__).resolve().parents[2] / "golden" / "tiny_bert"
 
@@ -44,7 +45,7 @@ def test_a_run_directory_gives_its_newest_export_or_else_its_newest_checkpoint(t
     save_model_directory(run / "model", tiny.config, export, tiny.tokenizer)
     assert bert.load(run).fill_mask("the [MASK]")[0][0][0] == tiny.tokenizer.vocab[40]
     (run / "model" / "tokenizer_config.json").unlink()  # the other files might give another tokenizer
-    with pytest.raises(InputError, match=r"model/tokenizer_config\.json: .*missing"):
+    with refused("model/tokenizer_config.json", "missing"):
         bert.load(run)
 
 
@@ -64,14 +65,12 @@ def test_what_the_system_refuses_is_one_line(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(pathlib.Path, "is_file", refuse)
-    with pytest.raises(
-        InputError, match=r"model\.safetensors: cannot be read \(Permission denied\); check the path and"
-    ):
+    with refused("model.safetensors", "Permission denied"):
         bert.load(tmp_path)
 
 
 def test_what_cannot_be_made_new_is_told_before_anything_is_read():
-    with pytest.raises(InputError, match="'poolr' cannot be made new"):
+    with refused("'poolr'", "new"):
         sources.read("nowhere", fresh=("poolr",))
 
 
@@ -132,7 +131,7 @@ def test_settings_of_a_run_that_are_gone_are_not_guessed(run_of_two_classes, nam
 def test_an_encoder_unlike_its_checkpoint_is_refused_before_it_is_built(run_of_two_classes, size):
     run, settings, _ = run_of_two_classes
     (run / "config.json").write_text(json.dumps(settings | {"encoder": settings["encoder"] | size}))
-    with pytest.raises(InputError, match=r"no encoder of checkpoint 3: encoder/\S+ has shape"):
+    with refused("no encoder of checkpoint 3", "shape"):
         sources.run_encoder(run)
 
 

@@ -8,7 +8,7 @@ import pytest
 import safetensors.numpy
 
 from bert.errors import InputError
-from bert.interop import weight_files
+from bert.interop.formats import weight_files
 from bert.interop.formats.safetensors_file import CHECKSUMS, open_safetensors, write_safetensors
 
 TENSORS = {
