@@ -36,7 +36,7 @@ SETTINGS = {
     "TORCHINDUCTOR_CACHE_DIR": str((environments.FOLDER / "inductor").absolute()),
 }
 # Makes glibc keep freed memory in the other processes, as `runtime.keep_freed_memory` does in ours.
-KEPT = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000"}
+KEEP_MEMORY = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000"}
 
 
 def run(argv: list[str]) -> None:
@@ -95,7 +95,7 @@ def measure(row: Row, processes: dict[str, list[str]]) -> dict[str, Any]:
     Raises:
       RunError: our own process exited early.
     """
-    settings = SETTINGS | (KEPT if row.kept else {})
+    settings = SETTINGS | (KEEP_MEMORY if row.keeps_memory else {})
     timed, peaks = (_turns if row.start is None else _starts)(row, processes, settings)
     if "error" in timed["ours"]:
         raise RunError(f"{row.name}: {timed['ours']['error']}")
@@ -103,7 +103,7 @@ def measure(row: Row, processes: dict[str, list[str]]) -> dict[str, Any]:
         name: {"command": " ".join(["python" if name == "ours" else command[0], *command[1:]]), **timed[name]}
         for name, command in processes.items()
     }
-    allocator = "kept by all" if row.kept else "as shipped"
+    allocator = "kept by all" if row.keeps_memory else "as shipped"
     date = datetime.date.today().isoformat()
     return {
         "row": row.name,

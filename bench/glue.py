@@ -112,7 +112,7 @@ def theirs(name: str, data: pathlib.Path, init_from: str, seed: int) -> dict[str
     job = classification_job.read(config)
     torch.manual_seed(seed)
     tokenizer = transformers.AutoTokenizer.from_pretrained(init_from)
-    classes = 1 if job.reading.kind == "number" else len(job.labels)
+    classes = 1 if job.options.kind == "number" else len(job.labels)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(init_from, num_labels=classes).train()
     groups = [
         {"params": [p for n, p in model.named_parameters() if _decays(n)], "weight_decay": DECAY},
@@ -127,7 +127,7 @@ def theirs(name: str, data: pathlib.Path, init_from: str, seed: int) -> dict[str
         for i in range(0, len(order), BATCH):
             chosen = order[i : i + BATCH]
             logits = model(**_inputs(tokenizer, [texts[k] for k in chosen])).logits
-            if job.reading.kind == "number":
+            if job.options.kind == "number":
                 loss = torch.nn.functional.mse_loss(logits, targets[chosen])
             else:
                 loss = torch.nn.functional.cross_entropy(logits, targets[chosen])
@@ -145,10 +145,10 @@ def theirs(name: str, data: pathlib.Path, init_from: str, seed: int) -> dict[str
             for i in range(0, len(held.texts), 64)
         ]
     logits_NC = np.concatenate(parts)
-    if job.reading.kind == "class":
+    if job.options.kind == "class":
         logits_NC = np.exp(logits_NC - np.logaddexp.reduce(logits_NC, axis=-1, keepdims=True))
     scores = classification_metrics.score(
-        job.names, targets_of(held), logits_NC, job.reading.kind, held.labels, positive=job.positive
+        job.names, targets_of(held), logits_NC, job.options.kind, held.labels, positive=job.positive
     )
     return {key: score.value for key, score in scores.items()}
 

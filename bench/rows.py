@@ -34,7 +34,7 @@ class Row:
       module: our module in bench/. flags: flags of every process.
       goals: implementation -> target ratio of its time to ours (None: no target).
       steps: steps in a block.
-      kept: all processes keep freed memory; otherwise each uses its default allocator settings.
+      keeps_memory: all processes keep freed memory; otherwise each uses its default allocator settings.
       share: target share of the matrix peak (None: not measured).
       start: time the start of a process up to its first step instead; the target in seconds.
     """
@@ -44,7 +44,7 @@ class Row:
     flags: tuple[str, ...]
     goals: Mapping[str, float | None]
     steps: int = 1
-    kept: bool = False
+    keeps_memory: bool = False
     share: float | None = None
     start: float | None = None
 
@@ -53,7 +53,7 @@ def _pretrain(name: str, shape: str, goals: Mapping[str, float | None], **more) 
     size, batch, length = shape.split()
     dtype = "bfloat16" if name.endswith("bf16") else "float32"
     flags = (f"--size={size}", f"--batch={batch}", f"--length={length}", f"--dtype={dtype}")
-    return Row(name, "ours", flags, goals, kept=dtype == "bfloat16", **more)
+    return Row(name, "ours", flags, goals, keeps_memory=dtype == "bfloat16", **more)
 
 
 def _texts(name: str, step: str, shape: str, goals: Mapping[str, float | None], **more) -> Row:
@@ -63,7 +63,7 @@ def _texts(name: str, step: str, shape: str, goals: Mapping[str, float | None], 
         f"--step={step}", f"--size={size}", f"--lengths={lengths}", f"--count={count}", f"--batch={batch}",
         f"--dtype={dtype}",
     )  # fmt: skip
-    return Row(name, "ours_texts", flags, goals, kept=dtype == "bfloat16", **more)
+    return Row(name, "ours_texts", flags, goals, keeps_memory=dtype == "bfloat16", **more)
 
 
 # A block of fine-tuning is one epoch, so all blocks use the same examples.

@@ -32,7 +32,7 @@ def test_rows_are_chosen_by_name():
     assert [row.name for row in cpu.chosen("all")] == list(ROWS)
     last, first = list(ROWS)[-1], next(iter(ROWS))
     assert [row.name for row in cpu.chosen(f"{last},{first}")] == [first, last]
-    with pytest.raises(InputError, match=r"^--rows .*'pretrain-huge'.* pretrain-mini-f32, "):
+    with pytest.raises(InputError, match=r"--rows .*'pretrain-huge'"):
         cpu.chosen("pretrain-mini-f32,pretrain-huge")
 
 
@@ -88,12 +88,12 @@ def test_a_process_that_exits_in_the_middle_does_not_stop_the_others():
         cpu.measure(row, {"ours": process(then="exit(1)"), "dies": process()})
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_all_processes_have_the_same_allocator_where_the_row_says_so(kept):
-    row = Row("x", "ours", (), {"other": None}, kept=kept)
+@pytest.mark.parametrize("keeps_memory", [True, False])
+def test_all_processes_have_the_same_allocator_if_the_row_says_so(keeps_memory):
+    row = Row("x", "ours", (), {"other": None}, keeps_memory=keeps_memory)
     measured = cpu.measure(row, {"ours": process(1), "other": process(1)})
-    assert measured["processes"]["other"]["told"]["arena"] == ("1" if kept else None)
-    assert measured["allocator"] == ("kept by all" if kept else "as shipped")
+    assert measured["processes"]["other"]["told"]["arena"] == ("1" if keeps_memory else None)
+    assert measured["allocator"] == ("kept by all" if keeps_memory else "as shipped")
 
 
 def test_starts_are_timed_from_the_beginning_of_the_process(monkeypatch):
