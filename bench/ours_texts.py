@@ -10,8 +10,8 @@ import numpy as np
 
 from bench import ours, turns, work
 from bench.texts import LONGEST, Texts
-from bert.data import examples
-from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.data import encoded_examples
+from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.model import forward
 from bert.model.heads import Model
 from bert.prediction import scores
@@ -24,7 +24,7 @@ from tasks.classification.job import Classification
 def main() -> None:
     workload = work.work_of(work.parser(__doc__ or "", Texts).parse_args(), Texts)
     runtime.start(allocator="keep", cache=ours.CACHE, options={})
-    encoded = examples.join(
+    encoded = encoded_examples.join(
         [(ids.tolist(), len(ids)) for ids in workload.token_ids],
         targets=np.eye(2, dtype=np.float32)[workload.label_N],
         target_weights=np.ones(workload.count, np.float32),

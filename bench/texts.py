@@ -87,7 +87,7 @@ class Texts:
         return [np.arange(self.count)[i * self.batch :][: self.batch] for i in range(self.steps)]
 
     def chosen(self, step: int) -> np.ndarray:
-        """Examples of a fine-tuning step, in the usual random order; ours follow bert/data/examples.py."""
+        """Examples of a fine-tuning step, in the usual random order; ours follow bert/data/encoded_examples.py."""
         order_N = np.random.default_rng((0, 0)).permutation(self.count)
         return order_N[step * self.batch :][: self.batch]
 

@@ -16,10 +16,10 @@ import numpy as np
 from jax import Array
 
 from bert.architectures.bert import BertConfig
-from bert.data import rows
-from bert.data.examples import Encoded, ExampleSettings
+from bert.data import padding
+from bert.data.encoded_examples import EncodedExamples, ExampleSettings
+from bert.data.padding import bucket_length
 from bert.data.pairs import CLASS_NAMES
-from bert.data.rows import bucket_length
 from bert.errors import InputError, printable
 from bert.interop import export, sources
 from bert.interop.load_report import LoadReport
@@ -128,8 +128,8 @@ class LoadedModel:
         encoding = tokenizer.encode(text, special_in_text=True)
         places = find_masks(encoding, tokenizer, self._limit)
         (ids,) = sequences.singles([encoding.ids], tokenizer, self._limit)
-        batch = rows.one_example_a_row([ids], bucket_length(len(ids), self._limit), 1)
-        batch["masked_positions"] = np.zeros((1, rows.power_of_two(len(places))), np.int32)
+        batch = padding.one_example_a_row([ids], bucket_length(len(ids), self._limit), 1)
+        batch["masked_positions"] = np.zeros((1, padding.power_of_two(len(places))), np.int32)
         batch["masked_positions"][0, : len(places)] = [i + 1 for i in places]  # [CLS] comes first
         logits_BPV = np.asarray(self._forward(batch, ("mlm_logits",))["mlm_logits"])
         offsets = [encoding.offsets[i] for i in places]
@@ -160,8 +160,8 @@ class LoadedModel:
         name = {"mean": "mean", "cls": "cls", "pooler": "pooled_output"}[pooling]
         # Every batch is on its way before the first result is asked for.
         pending = [
-            (chosen, self._forward(rows.one_example_a_row([ids_N[i] for i in chosen], length, size), (name,))[name])
-            for chosen, length, size in rows.plan([len(ids) for ids in ids_N], self._limit, batch_size)
+            (chosen, self._forward(padding.one_example_a_row([ids_N[i] for i in chosen], length, size), (name,))[name])
+            for chosen, length, size in padding.plan([len(ids) for ids in ids_N], self._limit, batch_size)
         ]
         for chosen, found_BD in pending:
             vectors_ND[chosen] = np.asarray(found_BD)[: len(chosen)]
@@ -183,19 +183,19 @@ class LoadedModel:
           (classes in the order of `predict_next_sentence`), ``mlm_logits`` [B, T, V], ``sequence_logits`` [B, C] and
           ``token_logits`` [B, T, C] (classes in the order of ``labels``), ``start_logits`` and ``end_logits`` [B, T].
         """
-        token_ids_BT = rows.whole_numbers(
+        token_ids_BT = padding.whole_numbers(
             token_ids, "token_ids", None, self.config.vocab_size, "rows of the token table"
         )
         shape = token_ids_BT.shape
         type_ids = np.zeros(shape, np.int32) if type_ids is None else type_ids
-        type_ids_BT = rows.whole_numbers(type_ids, "type_ids", shape, self.config.type_vocab_size, "segment types")
+        type_ids_BT = padding.whole_numbers(type_ids, "type_ids", shape, self.config.type_vocab_size, "segment types")
         mask = np.ones(shape, np.int32) if mask is None else mask
-        mask_BT = rows.whole_numbers(mask, "mask", shape, 2, "kinds, 0 and 1")
+        mask_BT = padding.whole_numbers(mask, "mask", shape, 2, "kinds, 0 and 1")
         (B, T), limit = shape, self._limit
         if limit < T:
             raise InputError(f"token_ids has {T} positions in a row, the model {limit}; cut the rows to {limit}")
         arrays = {"token_ids": token_ids_BT, "type_ids": type_ids_BT, "example_ids": mask_BT}
-        batch = rows.padded(arrays, bucket_length(T, limit), rows.power_of_two(B))
+        batch = padding.padded(arrays, bucket_length(T, limit), padding.power_of_two(B))
         inside = ("hidden_states", "attentions") if look_inside else ()
         wanted = ("sequence_output", *forward.head_outputs(self.parts), *inside)
         return {name: forward.without_padding(name, v, B, T) for name, v in self._forward(batch, wanted).items()}
@@ -205,7 +205,7 @@ class LoadedModel:
         if not 0 <= layer < self.config.num_layers:
             raise InputError(f"layer is {layer}; the model has layers 0 to {self.config.num_layers - 1}")
         ids, type_ids = self._join(text, pair, special_in_text=True)
-        batch = rows.one_example_a_row([ids], bucket_length(len(ids), self._limit), 1, [type_ids])
+        batch = padding.one_example_a_row([ids], bucket_length(len(ids), self._limit), 1, [type_ids])
         scores, weights = forward.attention(self._on_device, batch, layer, config=self.config)
         T = len(ids)
         pieces = [self.vocabulary.vocab[i] for i in ids]
@@ -221,7 +221,7 @@ class LoadedModel:
         if second is None:  # which `_join` would take for a single text
             raise InputError("second is None, which is no text; the head compares two texts")
         ids, type_ids = self._join(first, second)
-        batch = rows.one_example_a_row([ids], bucket_length(len(ids), self._limit), 1, [type_ids])
+        batch = padding.one_example_a_row([ids], bucket_length(len(ids), self._limit), 1, [type_ids])
         logits_C = np.asarray(self._forward(batch, ("nsp_logits",))["nsp_logits"])[0].astype(np.float64)
         shares_C = np.exp(logits_C - np.logaddexp.reduce(logits_C))
         return dict(zip(self._class_names(), shares_C.tolist(), strict=True))
@@ -269,7 +269,7 @@ class LoadedModel:
         return classification.predictions(logits_NC, options.kind)
 
     def token_scores(
-        self, encoded: Encoded, *, max_length: int, batch_size: int = 32, packed: bool = True
+        self, encoded: EncodedExamples, *, max_length: int, batch_size: int = 32, packed: bool = True
     ) -> np.ndarray:
         """float32 [K, C]: the scores of each token of encoded examples; see `scores.of_tokens`."""
         if not {"token_classifier", "span"} & set(self.parts):

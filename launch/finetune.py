@@ -25,7 +25,7 @@ from ml_collections import ConfigDict
 
 from bert import config_fields, files
 from bert.architectures.bert import BertConfig
-from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError, cannot_write, printable
 from bert.inference import TASKS
 from bert.interop import export, sources

@@ -15,13 +15,13 @@ from absl import logging
 
 from bert.corpus import pool
 from bert.errors import InputError, printable
-from bert.store.prepare import Prepared, PrepareSettings, prepare
+from bert.store.prepare import PreparedFolder, PrepareSettings, prepare
 from launch import flags
 
 SECONDS_BETWEEN_LINES = 10.0  # progress where there is no terminal
 
 
-def run(argv: list[str]) -> Prepared:
+def run(argv: list[str]) -> PreparedFolder:
     config, options = flags.parse(
         argv,
         doc=__doc__ or "",

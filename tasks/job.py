@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from ml_collections import ConfigDict
 
 from bert.architectures.bert import BertConfig
-from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
 from bert.prediction.scores import Devices
 from bert.tokenizer.tokenizer import Tokenizer

@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from bert.architectures.bert import BertConfig
-from bert.data.examples import Encoded
+from bert.data.encoded_examples import EncodedExamples
 from bert.data.passages import Passages
 from bert.errors import InputError
 from bert.model import losses
@@ -66,7 +66,7 @@ class TokenLabels:
         return {"token": batch["target_weights"].sum(), "example": batch["example_share"].sum()}
 
 
-def windows_with_targets(passages: Passages, target_KC: np.ndarray, weight_K: np.ndarray) -> Encoded:
+def windows_with_targets(passages: Passages, target_KC: np.ndarray, weight_K: np.ndarray) -> EncodedExamples:
     """The windows of passages with targets a token, and each window's share of its example, by tokens that count.
 
     Args:

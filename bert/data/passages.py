@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bert.data import windows
-from bert.data.examples import Encoded, join
+from bert.data.encoded_examples import EncodedExamples, join
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Passages:
       place_K: int64 [K], where each piece stands in ``encoded.token_ids``, in the window in which it counts.
     """
 
-    encoded: Encoded
+    encoded: EncodedExamples
     text_W: np.ndarray
     bounds_W2: np.ndarray
     places_W: np.ndarray
@@ -37,7 +37,7 @@ class Passages:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def with_targets(self, target_KC: np.ndarray, weight_K: np.ndarray) -> Encoded:
+    def with_targets(self, target_KC: np.ndarray, weight_K: np.ndarray) -> EncodedExamples:
         """The windows with ``targets`` and ``target_weights`` a token; weight 0 where no piece counts."""
         tokens = len(self.encoded.token_ids)
         targets = np.zeros((tokens, target_KC.shape[1]), np.float32)

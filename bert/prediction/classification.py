@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from bert.architectures.bert import BertConfig
-from bert.data import examples
-from bert.data.examples import Encoded
+from bert.data import encoded_examples
+from bert.data.encoded_examples import EncodedExamples
 from bert.errors import InputError
 from bert.prediction import scores
 from bert.target_kinds import Kind
@@ -94,9 +94,9 @@ def texts_of(rows: Sequence[Any], columns: Sequence[str]) -> list[tuple[str, ...
 
 def encode(
     texts: Sequence[tuple[str, ...]], tokenizer: Tokenizer, max_length: int, **of_example: np.ndarray
-) -> Encoded:
+) -> EncodedExamples:
     """[CLS] A [SEP] or [CLS] A [SEP] B [SEP] for each; one warning says how many were longer and cut."""
-    return examples.join(sequences.texts(texts, tokenizer, max_length), **of_example)
+    return encoded_examples.join(sequences.texts(texts, tokenizer, max_length), **of_example)
 
 
 def predictions(logits_NC: np.ndarray, kind: Kind) -> np.ndarray:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from bert.architectures.bert import BertConfig
-from bert.data import examples
-from bert.data.examples import Encoded, ExampleSettings
+from bert.data import encoded_examples
+from bert.data.encoded_examples import EncodedExamples, ExampleSettings
 from bert.model import forward
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import HostBatch
@@ -40,12 +40,12 @@ class Reader(Protocol):
     def vocabulary(self) -> Tokenizer: ...
 
     def token_scores(
-        self, encoded: Encoded, *, max_length: int, batch_size: int = 32, packed: bool = True
+        self, encoded: EncodedExamples, *, max_length: int, batch_size: int = 32, packed: bool = True
     ) -> np.ndarray: ...
 
 
 def of_examples(
-    params: Any, config: BertConfig, encoded: Encoded, settings: ExampleSettings, devices: Devices = HERE
+    params: Any, config: BertConfig, encoded: EncodedExamples, settings: ExampleSettings, devices: Devices = HERE
 ) -> np.ndarray:
     """float32 [N, C]: the classifier's scores of each example.
 
@@ -61,7 +61,7 @@ def of_examples(
 
 
 def of_tokens(
-    params: Any, config: BertConfig, encoded: Encoded, settings: ExampleSettings, devices: Devices = HERE
+    params: Any, config: BertConfig, encoded: EncodedExamples, settings: ExampleSettings, devices: Devices = HERE
 ) -> np.ndarray:
     """float32 [K, C]: the scores of each token of each example, special tokens included.
 
@@ -92,7 +92,7 @@ def softmax(logits_KC: np.ndarray) -> np.ndarray:
 def _outputs(
     params: Any,
     config: BertConfig,
-    encoded: Encoded,
+    encoded: EncodedExamples,
     settings: ExampleSettings,
     devices: Devices,
     wanted: tuple[str, ...],
@@ -100,7 +100,7 @@ def _outputs(
     """For each batch the wanted outputs on the host, int64 [B, E]: which example each slot holds, and the batch."""
     bare = dataclasses.replace(encoded, of_example={}, of_token={})
     params, waiting = forward.by_layer(params, config), None
-    for batch, index_BE in examples.prediction_batches(bare, settings):
+    for batch, index_BE in encoded_examples.prediction_batches(bare, settings):
         found = forward.outputs(params, devices.place(batch), config=config, wanted=wanted)
         if waiting is not None:  # read one late: the device is busy with the next batch meanwhile
             yield _fetched(devices, *waiting)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from bert.corpus import pool
 from bert.corpus.corpus import Corpus
 from bert.errors import InputError
-from bert.store.prepare_report import Report, group_sources, remarks_on_lines
+from bert.store.prepare_report import PrepareReport, group_sources, remarks_on_lines
 from bert.store.prepare_settings import PrepareSettings
 from bert.store.prepared_folder import is_finished, learnt_tokenizer, replacing, report_of, settle
 from bert.store.reader import SPLITS
@@ -30,12 +30,12 @@ from bert.tokenizer.tokenizer import Tokenizer
 TASK_BYTES = 1 << 19  # text handed to a worker at once
 
 
-class Prepared(NamedTuple):
+class PreparedFolder(NamedTuple):
     """What `prepare` leaves: the folder, its tokenizer and report, and whether it was finished before this call."""
 
     directory: pathlib.Path
     tokenizer: Tokenizer
-    report: Report
+    report: PrepareReport
     was_finished: bool
 
 
@@ -50,7 +50,7 @@ def prepare(
     workers: int = 1,
     overwrite: bool = False,
     progress: Progress = lambda step, done: None,
-) -> Prepared:
+) -> PreparedFolder:
     """Writes a prepared folder, or finds it finished already; one whose files are damaged is written again.
 
     Everything is written into a folder beside OUT, which becomes OUT when it is complete (prepared_folder.py).
@@ -73,12 +73,12 @@ def prepare(
     noted = _writable(dataclasses.asdict(settings) | {"texts": corpus.signature()})
     settle(folder)
     if is_finished(folder, noted, given, overwrite):
-        return Prepared(pathlib.Path(out), load_tokenizer(folder), report_of(folder), True)
+        return PreparedFolder(pathlib.Path(out), load_tokenizer(folder), report_of(folder), True)
     given = given or learnt_tokenizer(folder, noted)  # the ids of a damaged folder stay what they were
     with replacing(folder, noted, given) as (new, done):
         if not done:
             _write(new, corpus, given, settings, noted, workers, progress)
-    return Prepared(pathlib.Path(out), load_tokenizer(folder), report_of(folder), done)
+    return PreparedFolder(pathlib.Path(out), load_tokenizer(folder), report_of(folder), done)
 
 
 def _write(
@@ -91,7 +91,7 @@ def _write(
     progress: Progress,
 ) -> None:
     """Fills an empty folder; `noted` goes into its manifest."""
-    report = Report()
+    report = PrepareReport()
     tokenizer = given or _train_tokenizer(corpus, settings, report, progress)
     writers = _write_shards(folder, corpus, tokenizer, settings, workers, report, progress)
     _count_kept(report, writers)
@@ -138,7 +138,7 @@ class _VocabularyTexts:
             yield text
 
 
-def _train_tokenizer(corpus: Corpus, settings: PrepareSettings, report: Report, progress: Progress) -> Tokenizer:
+def _train_tokenizer(corpus: Corpus, settings: PrepareSettings, report: PrepareReport, progress: Progress) -> Tokenizer:
     texts = _VocabularyTexts(corpus, settings, progress)
     tokenizer = train_tokenizer(
         texts,
@@ -179,7 +179,7 @@ class _Task(NamedTuple):
     bytes: int
 
 
-def _tasks(corpus: Corpus, settings: PrepareSettings, report: Report) -> Iterator[_Task]:
+def _tasks(corpus: Corpus, settings: PrepareSettings, report: PrepareReport) -> Iterator[_Task]:
     """Sections worth tokenizing, in tasks of about TASK_BYTES.
 
     A long document that loses a section (a duplicate, or one held out) is two documents from then on: text that was
@@ -224,7 +224,7 @@ def _write_shards(
     tokenizer: Tokenizer,
     settings: PrepareSettings,
     workers: int,
-    report: Report,
+    report: PrepareReport,
     progress: Progress,
 ) -> dict[str, StoreWriter]:
     """Writers of both splits with every section in them; counts go into the report."""
@@ -262,7 +262,7 @@ def _write_shards(
     return writers
 
 
-def _count_kept(report: Report, writers: dict[str, StoreWriter]) -> None:
+def _count_kept(report: PrepareReport, writers: dict[str, StoreWriter]) -> None:
     report.kept = sum(writer.num_documents for writer in writers.values())
     report.one_sentence = sum(writer.num_one_sentence for writer in writers.values())
     report.sentences = sum(writer.num_sentences for writer in writers.values())

@@ -9,7 +9,7 @@ from typing import Any
 from bert.corpus.corpus import SURROGATES
 from bert.errors import printable
 from bert.store.prepare_settings import PrepareSettings
-from bert.store.tokenize_sections import Lost
+from bert.store.tokenize_sections import LostText
 
 FEW_NAMES = 3  # files named in each line of the table
 # Share of the lines that end inside sentences from which on somebody should look; of sentences on lines 0 to 0.2 do.
@@ -18,7 +18,7 @@ LONG_WORD = 1000  # characters; the time to look a word up grows with the square
 
 
 @dataclasses.dataclass
-class Report:
+class PrepareReport:
     """Counts of one run; all are the same for any number of workers.
 
     read: documents in the corpus. Of these `empty` hold no token and `duplicates` are word for word an earlier one (of
@@ -63,7 +63,7 @@ class Report:
     def unknown_character_share(self) -> float:
         return self.unknown_characters / self.characters if self.characters else 0.0
 
-    def add_lost(self, lost: Lost) -> None:
+    def add_lost(self, lost: LostText) -> None:
         self.characters += lost.characters
         self.unknown_tokens += lost.tokens
         self.unknown_characters += lost.in_words
@@ -160,7 +160,7 @@ class Report:
         return text
 
 
-def _longer(report: Report, settings: PrepareSettings) -> str:
+def _longer(report: PrepareReport, settings: PrepareSettings) -> str:
     """The way out for words that are too long."""
     if report.longest_word > LONG_WORD:
         return f"the longest has {report.longest_word:,} characters: put blanks into such words, or take them out"

@@ -12,7 +12,7 @@ from absl import logging
 from bert import files
 from bert.errors import InputError
 from bert.store.manifest import MANIFEST, check_files, read_manifest
-from bert.store.prepare_report import Report
+from bert.store.prepare_report import PrepareReport
 from bert.store.reader import Store
 from bert.tokenizer import tokenizer_files
 from bert.tokenizer.backends import load_tokenizer
@@ -72,15 +72,17 @@ def learnt_tokenizer(folder: pathlib.Path, noted: dict[str, Any]) -> Tokenizer |
     return found if same and found.fingerprint == manifest["tokenizer"] else None
 
 
-def report_of(folder: pathlib.Path) -> Report:
+def report_of(folder: pathlib.Path) -> PrepareReport:
     """What the manifest says was kept and dropped.
 
     Raises:
       InputError: it is damaged.
     """
     stored = read_manifest(folder)["report"]
-    there = [field.name for field in dataclasses.fields(Report) if field.name in stored]  # older folders lack some
-    report, empty = Report(**{name: stored[name] for name in there}), Report()
+    there = [
+        field.name for field in dataclasses.fields(PrepareReport) if field.name in stored
+    ]  # older folders lack some
+    report, empty = PrepareReport(**{name: stored[name] for name in there}), PrepareReport()
     try:
         report.table()
         lists = [name for name in there if isinstance(getattr(empty, name), list)]

@@ -15,7 +15,7 @@ MAX_KNOWN = 1 << 18  # words remembered, about 40 MB
 MAX_WORD = 32  # characters; longer ones (all text in scripts without blanks) hardly ever come again
 
 
-class Piece(NamedTuple):
+class TokenizedSection(NamedTuple):
     """Tokens of one section; no sentence is empty."""
 
     tokens: np.ndarray  # [tokens], the store's type
@@ -23,7 +23,7 @@ class Piece(NamedTuple):
     continues: np.ndarray | None  # bool [tokens]
 
 
-class Lost(NamedTuple):
+class LostText(NamedTuple):
     """What became unknown tokens. Characters are those of the text, without white space."""
 
     characters: int = 0  # of all text, lost or not
@@ -34,22 +34,22 @@ class Lost(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Pieces:
+class TokenizedSections:
     """Tokens of several sections, one after the other: few arrays travel faster between processes than many."""
 
     tokens: np.ndarray
     sentence_lengths: np.ndarray
     sentence_counts: np.ndarray  # int64 [sections]
     continues: np.ndarray | None
-    lost: Lost
+    lost: LostText
 
-    def sections(self) -> Iterator[Piece]:
+    def sections(self) -> Iterator[TokenizedSection]:
         token = sentence = 0
         for count in self.sentence_counts:
             lengths = self.sentence_lengths[sentence : sentence + count]
             end = token + int(lengths.sum())
             words = None if self.continues is None else self.continues[token:end]
-            yield Piece(self.tokens[token:end], lengths, words)
+            yield TokenizedSection(self.tokens[token:end], lengths, words)
             token, sentence = end, sentence + count
 
 
@@ -143,7 +143,7 @@ def start_tokenizing(tokenizer: Tokenizer, language: str, special_in_text: bool,
     _worker = _Worker(WordCache(tokenizer, special_in_text), tokenizer, language, word_boundaries)
 
 
-def tokenize_sections(sections: Sequence[tuple[str, str]]) -> Pieces:
+def tokenize_sections(sections: Sequence[tuple[str, str]]) -> TokenizedSections:
     """Tokens of (text, layout) pairs, by the tokenizer that `start_tokenizing` gave to this process."""
     assert _worker is not None
     dtype = token_dtype(_worker.tokenizer.vocab_size)
@@ -160,14 +160,14 @@ def tokenize_sections(sections: Sequence[tuple[str, str]]) -> Pieces:
         _continues(itertools.chain.from_iterable(parts), dtype, len(tokens)) if _worker.word_boundaries else None
     )
     in_words, in_long_words, longest = zip(*losses, strict=True) if losses else ((), (), ())
-    lost = Lost(
+    lost = LostText(
         characters=sum(len(sentence) - sentence.count(" ") for sentence in sentences),
         tokens=int((tokens == _worker.tokenizer.unk_id).sum()),
         in_words=sum(in_words),
         in_long_words=sum(in_long_words),
         longest_word=max(longest, default=0),
     )
-    return Pieces(tokens, lengths[lengths > 0], counts, continues, lost)
+    return TokenizedSections(tokens, lengths[lengths > 0], counts, continues, lost)
 
 
 def _continues(words: Iterable[bytes], dtype: np.dtype, num_tokens: int) -> np.ndarray:

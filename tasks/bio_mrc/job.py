@@ -15,7 +15,7 @@ from absl import logging
 from ml_collections import ConfigDict
 
 from bert.architectures.bert import BertConfig
-from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.prediction import bio_mrc, questions, scores
 from bert.prediction.bio_mrc import TAGS, BioMrcOptions
 from bert.prediction.scores import Devices

@@ -14,7 +14,7 @@ from jax import Array
 from ml_collections import ConfigDict
 
 from bert.architectures.bert import BertConfig
-from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
 from bert.extras import check_installed
 from bert.model import losses

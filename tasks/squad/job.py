@@ -19,8 +19,8 @@ from jax import Array
 from ml_collections import ConfigDict
 
 from bert.architectures.bert import BertConfig
-from bert.data import examples
-from bert.data.examples import Encoded, ExampleSettings, TrainingBatches
+from bert.data import encoded_examples
+from bert.data.encoded_examples import EncodedExamples, ExampleSettings, TrainingBatches
 from bert.data.passages import Passages
 from bert.errors import InputError
 from bert.model import losses
@@ -128,7 +128,9 @@ class Job:
         return {}
 
 
-def windows_with_answers(cut: Passages, rows: Sequence[Question], pieces_N: Sequence[Pieces], without: str) -> Encoded:
+def windows_with_answers(
+    cut: Passages, rows: Sequence[Question], pieces_N: Sequence[Pieces], without: str
+) -> EncodedExamples:
     """The windows with ``start`` and ``end`` int32 [W], counted from [CLS], and ``target_weights``.
 
     A window that does not hold the whole answer has both at [CLS] ("null"), or is left out ("drop"); those of questions
@@ -152,7 +154,7 @@ def windows_with_answers(cut: Passages, rows: Sequence[Question], pieces_N: Sequ
         raise InputError("no window holds an answer; raise config.max_length, or set windows_without_answer to null")
     ones = np.ones(len(start_W), np.float32)
     targets = {"start": start_W, "end": end_W, "target_weights": ones}
-    return examples.take(dataclasses.replace(cut.encoded, of_example=targets), trained)
+    return encoded_examples.take(dataclasses.replace(cut.encoded, of_example=targets), trained)
 
 
 def _targets(

@@ -14,7 +14,7 @@ from ml_collections import ConfigDict
 
 from bert import bio_tags
 from bert.architectures.bert import BertConfig
-from bert.data.examples import Encoded, ExampleSettings, TrainingBatches
+from bert.data.encoded_examples import EncodedExamples, ExampleSettings, TrainingBatches
 from bert.errors import InputError
 from bert.prediction import scores, tagging
 from bert.prediction.scores import Devices
@@ -98,7 +98,7 @@ class Job:
 
 def with_targets(
     sentences: Sentences, target_KC: np.ndarray, voted_K: np.ndarray, labels: Sequence[str], all_pieces: bool
-) -> Encoded:
+) -> EncodedExamples:
     """The windows with each word's target at its first piece, or at all of its pieces, where B-X goes on as I-X.
 
     Args:

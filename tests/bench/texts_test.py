@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bench.texts import COUNTS, LONGEST, Texts
-from bert.data import examples
-from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.data import encoded_examples
+from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -25,7 +25,7 @@ def test_the_lengths_are_those_of_the_data(name):
 def test_an_epoch_takes_the_examples_of_our_pipeline():
     """Packed or padded, an epoch has the same number of steps and uses each example once."""
     texts = Texts("finetune", "tiny", "sst2", 70, batch=16)
-    encoded = examples.join([(ids.tolist(), len(ids)) for ids in texts.token_ids])
+    encoded = encoded_examples.join([(ids.tolist(), len(ids)) for ids in texts.token_ids])
     batches = TrainingBatches(encoded, ExampleSettings(texts.batch, LONGEST))
     assert batches.steps_per_epoch == texts.steps
     epoch = [batches(step) for step in range(texts.steps)]

@@ -25,7 +25,7 @@ import sklearn.metrics
 
 import bert
 from bert import inference
-from bert.data.examples import ExampleSettings
+from bert.data.encoded_examples import ExampleSettings
 from bert.prediction import scores
 from bert.prediction.bio_mrc import BioMrcOptions
 from bert.prediction.classification import ClassificationOptions

@@ -10,9 +10,9 @@ import numpy as np
 import optax
 import pytest
 
-from bert.data import examples
+from bert.data import encoded_examples
 from bert.data.batches import Batches, BatchSettings
-from bert.data.examples import Encoded, ExampleSettings, TrainingBatches
+from bert.data.encoded_examples import EncodedExamples, ExampleSettings, TrainingBatches
 from bert.model.heads import Model
 from bert.store.reader import Store
 from bert.tokenizer.wordpiece import WordPiece
@@ -82,10 +82,12 @@ def test_pretraining_is_the_same_in_packed_rows(store):
     assert_trains_alike(Pretraining(), packed, alone)
 
 
-def encoded(of_example: dict[str, np.ndarray], of_token: dict[str, np.ndarray], length_N: np.ndarray) -> Encoded:
+def encoded(
+    of_example: dict[str, np.ndarray], of_token: dict[str, np.ndarray], length_N: np.ndarray
+) -> EncodedExamples:
     rng = np.random.default_rng(1)
     sequences = [([2, *rng.integers(5, tiny.VOCAB, n - 2), 3], int(rng.integers(2, n + 1))) for n in length_N]
-    return dataclasses.replace(examples.join(sequences, **of_example), of_token=of_token)
+    return dataclasses.replace(encoded_examples.join(sequences, **of_example), of_token=of_token)
 
 
 def classes(rng, length_N):

@@ -13,7 +13,7 @@ import pytest
 
 from bert.architectures.bert import BertConfig
 from bert.data import passages
-from bert.data.examples import ExampleSettings, TrainingBatches
+from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
 from bert.training.task import with_counts
 from tasks.token_labels import TokenLabels, windows_with_targets

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from bert.data.examples import ExampleSettings, TrainingBatches, epoch_order
+from bert.data.encoded_examples import ExampleSettings, TrainingBatches, epoch_order
 from bert.interop import export, sources
 from bert.model.heads import Model
 from bert.prediction import classification

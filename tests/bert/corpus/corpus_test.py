@@ -8,7 +8,7 @@ from bert.corpus import corpus_files, installed_docs, text_files
 from bert.corpus.corpus import Corpus, CorpusSettings
 from bert.corpus.layout import split_sentences
 from bert.errors import InputError
-from bert.store.prepare_report import Report, group_sources
+from bert.store.prepare_report import PrepareReport, group_sources
 
 
 def read(spec, **settings):
@@ -131,7 +131,7 @@ def test_unpaired_surrogates_of_json_are_replaced_and_counted(write):
     list(corpus.sections())
     (group,) = group_sources(corpus.notes)
     assert group["half characters"] == 1
-    assert "unpaired surrogates replaced by U+FFFD, texts: 1" in Report(sources=[group]).table()
+    assert "unpaired surrogates replaced by U+FFFD, texts: 1" in PrepareReport(sources=[group]).table()
 
 
 @pytest.mark.parametrize("encoding", ["base64", "rot13", "hex", "undefined", "utf-9"])

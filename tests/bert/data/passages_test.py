@@ -55,7 +55,7 @@ def test_windows_say_what_they_hold(texts, before):
     for w, (text, (first, stop), place) in enumerate(zip(found.text_W, found.bounds_W2, found.places_W, strict=True)):
         at = slice(found.encoded.starts[w], found.encoded.starts[w + 1])
         assert found.encoded.token_ids[at].tolist() == [*before[text], *texts[text][first:stop], SEP]
-        assert place == at.start + len(before[text]) == at.start + found.encoded.first_N[w]
+        assert place == at.start + len(before[text]) == at.start + found.encoded.a_length_N[w]
         assert at.stop - at.start <= 24
 
 
@@ -77,7 +77,7 @@ def test_targets_lie_on_the_pieces_and_nowhere_else(texts, before):
 def test_single_texts_are_one_segment(texts):
     """Without a question the pieces are of segment A, up to the [SEP]."""
     found = cut(texts, [[CLS]] * 10, pair=False)
-    np.testing.assert_array_equal(found.encoded.first_N, found.encoded.length_N)
+    np.testing.assert_array_equal(found.encoded.a_length_N, found.encoded.length_N)
 
 
 def test_texts_that_fit_have_one_window(texts, before):

@@ -8,7 +8,7 @@ import pytest
 
 import bert
 from bert import inference
-from bert.data import examples, passages
+from bert.data import encoded_examples, passages
 from bert.errors import InputError
 from bert.prediction import bio_mrc, questions, tag_decoding
 from bert.prediction.bio_mrc import BioMrcOptions
@@ -204,7 +204,7 @@ def test_scores_do_not_depend_on_the_order_of_windows(model, rows):
     assert len(cut.encoded) > 2 * len(rows), "most passages have several windows"
     order = np.random.default_rng(5).permutation(len(cut.encoded))
     want = model.token_scores(cut.encoded, max_length=32, batch_size=8)
-    shuffled = model.token_scores(examples.take(cut.encoded, order), max_length=32, batch_size=8)
+    shuffled = model.token_scores(encoded_examples.take(cut.encoded, order), max_length=32, batch_size=8)
     parts = passages.parts(shuffled, np.concatenate([[0], np.cumsum(cut.encoded.length_N[order])]))
     for place, window in enumerate(order):
         np.testing.assert_allclose(

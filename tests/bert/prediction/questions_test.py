@@ -38,7 +38,7 @@ def test_a_window_is_the_question_and_a_part_of_the_passage(tokenizer):
         f"[CLS] who ? [SEP] {' '.join(WORDS[5:15])} [SEP]",
         "[CLS] [SEP] [SEP]",
     ]
-    assert cut.encoded.first_N.tolist() == [4, 4, 2]
+    assert cut.encoded.a_length_N.tolist() == [4, 4, 2]
     assert [len(one) for one in pieces] == [15, 0]
     assert pieces[0].span_of(3, 5) == (12, 18), "characters of the passage alone"
 
@@ -68,7 +68,7 @@ def test_special_tokens_in_texts_are_text(tokenizer):
 def test_long_questions_are_cut_with_one_warning(tokenizer, caplog):
     asked = [Query("who", text(3), "a"), Query(text(6), text(3), "q7"), Query(text(9), text(3), "q8")]
     cut, _ = windows_of(asked, tokenizer, settings())
-    assert cut.encoded.first_N.tolist() == [3, 6, 6]
+    assert cut.encoded.a_length_N.tolist() == [3, 6, 6]
     assert caplog.messages == ["2 of 3 questions are longer than max_question, 4 tokens, and were cut (first q7)"]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from bert.corpus.layout import SENTENCES
 from bert.store import tokenize_sections as module
-from bert.store.tokenize_sections import Lost, start_tokenizing, tokenize_sections
+from bert.store.tokenize_sections import LostText, start_tokenizing, tokenize_sections
 from bert.tokenizer.added_words import AddedWord
 from bert.tokenizer.wordpiece import WordPiece
 
@@ -85,7 +85,7 @@ def test_sections_keep_their_own_sentences(entries):
         ([], [], []),
         ([25, 14, 15, 16, 9, 5], [6], [False, False, True, True, True, False]),
     ]
-    assert pieces.lost == Lost(characters=38)
+    assert pieces.lost == LostText(characters=38)
     assert pieces.tokens.dtype == np.uint16
 
 
@@ -94,7 +94,7 @@ def test_lost_characters_are_counted_by_cause(entries):
     tokenizer = WordPiece.from_vocab(entries, lower_case=True, max_word_chars=7)
     start_tokenizing(tokenizer, "en", False, False)
     lost = tokenize_sections([("hello xyz, worldly hellohello\none \u00e9\u00e9 hello world", SENTENCES)]).lost
-    assert lost == Lost(characters=41, tokens=4, in_words=3 + 7 + 10 + 2, in_long_words=10, longest_word=10)
+    assert lost == LostText(characters=41, tokens=4, in_words=3 + 7 + 10 + 2, in_long_words=10, longest_word=10)
     tokenizer = WordPiece.from_vocab(entries, lower_case=True, max_word_chars=2)
     start_tokenizing(tokenizer, "en", False, False)
     lost = tokenize_sections([("\u00e9\u00e9 \uac01 [UNK]", SENTENCES)]).lost  # a Hangul syllable of three letters

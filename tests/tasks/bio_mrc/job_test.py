@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import bert
-from bert.data import examples
-from bert.data.examples import ExampleSettings
+from bert.data import encoded_examples
+from bert.data.encoded_examples import ExampleSettings
 from bert.errors import InputError
 from bert.model import forward
 from bert.prediction import bio_mrc as prediction_bio_mrc
@@ -177,7 +177,7 @@ def test_the_trained_loss_is_the_loss_that_is_reported(read, model):
     encoded = windows_with_targets(cut, target_KC, voted_K.astype(np.float32))
     task = TokenLabels(3)
     totals = {"loss": 0.0, "labelled_tokens": 0.0, "labelled_examples": 0.0, "loss_count": 0.0}
-    for batch, _ in examples.prediction_batches(encoded, ExampleSettings(8, 32)):
+    for batch, _ in encoded_examples.prediction_batches(encoded, ExampleSettings(8, 32)):
         seen = {name: batch[name] for name in batch if not name.startswith(("target", "example_share"))}
         logits = forward.outputs(model.params, seen, config=model.config, wanted=("token_logits",))
         sums = task.sums({"token_logits": jnp.array(logits["token_logits"])}, batch)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bert.data.examples import ExampleSettings
+from bert.data.encoded_examples import ExampleSettings
 from bert.errors import InputError
 from bert.interop.hugging_face import load_model_directory
 from bert.prediction.classification import ClassificationOptions

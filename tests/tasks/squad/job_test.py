@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bert
-from bert.data.examples import ExampleSettings
+from bert.data.encoded_examples import ExampleSettings
 from bert.errors import InputError
 from bert.model.heads import Model
 from bert.prediction import scores

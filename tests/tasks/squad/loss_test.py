@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bert.data import examples
+from bert.data import encoded_examples
 from bert.errors import InputError
 from bert.prediction import questions
 from bert.prediction.questions import Query
@@ -174,7 +174,7 @@ def test_packed_windows_have_the_loss_of_each_window_alone():
         alone.append(-(log_p[found.of_example["start"][i], 0] + log_p[found.of_example["end"][i], 1]) / 2)
     everything = np.arange(len(found))
     for length, slots, members in ((64, 4, np.array_split(everything, 4)), (24, 1, np.array_split(everything, 7))):
-        batch = examples.assemble(found, members, length, 10, slots)
+        batch = encoded_examples.assemble(found, members, length, 10, slots)
         for noise in (0.0, 30.0):
             padding = batch["example_ids"] == 0
             logits_BT2 = batch["score"] + noise * padding[..., None]

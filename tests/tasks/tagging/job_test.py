@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bert
-from bert.data.examples import ExampleSettings
+from bert.data.encoded_examples import ExampleSettings
 from bert.errors import InputError
 from bert.prediction import scores, tagging
 from bert.prediction.tagging import TaggingOptions

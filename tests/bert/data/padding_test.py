@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bert.data import rows
+from bert.data import padding
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 8, 20, 32])
@@ -11,7 +11,7 @@ from bert.data import rows
 def test_every_row_is_planned_once_in_one_shape_a_bucket(count, batch_size):
     """Each length bucket has one shape, wide enough for its rows and not above the limits that were given."""
     tokens_N = np.random.default_rng(count).integers(2, 101, count).tolist()
-    plan = rows.plan(tokens_N, 100, batch_size)
+    plan = padding.plan(tokens_N, 100, batch_size)
     assert sorted(i for chosen, _, _ in plan for i in chosen) == list(range(count))
     shapes = {}
     for chosen, length, size in plan:
@@ -22,6 +22,6 @@ def test_every_row_is_planned_once_in_one_shape_a_bucket(count, batch_size):
 
 
 def test_lengths_come_from_a_short_list_that_ends_at_the_positions():
-    assert [rows.bucket_length(n, 100) for n in (1, 16, 17, 96, 97, 100)] == [16, 16, 32, 96, 100, 100]
-    assert rows.bucket_length(3, 8) == 8
-    assert [rows.power_of_two(n) for n in (1, 2, 3, 4, 5)] == [1, 2, 4, 4, 8]
+    assert [padding.bucket_length(n, 100) for n in (1, 16, 17, 96, 97, 100)] == [16, 16, 32, 96, 100, 100]
+    assert padding.bucket_length(3, 8) == 8
+    assert [padding.power_of_two(n) for n in (1, 2, 3, 4, 5)] == [1, 2, 4, 4, 8]

@@ -1,4 +1,4 @@
-"""Encoded examples for fine-tuning, and batches of them by the contract of batches.py. NumPy only.
+"""EncodedExamples examples for fine-tuning, and batches of them by the contract of batches.py. NumPy only.
 
 Batch i of training is a pure function of (examples, settings, i). A batch of training always holds the same number of
 examples, however many rows they take: several short ones share a row where that is allowed, so that packing changes
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from bert.data import packing, rows
+from bert.data import packing, padding
 from bert.errors import check_range
 from bert.types import HostBatch
 
@@ -22,20 +22,20 @@ _LOOKED_AT = 64  # batches whose rows are counted
 
 
 @dataclasses.dataclass(frozen=True)
-class Encoded:
+class EncodedExamples:
     """N encoded texts or pairs, one after the other.
 
     Attributes:
       token_ids: int32 [sum of lengths], special tokens included.
       starts: int64 [N + 1], where each begins and the last ends.
-      first_N: int32 [N], tokens of segment A with its [CLS] and [SEP]; those behind are of segment B.
+      a_length_N: int32 [N], tokens of segment A with its [CLS] and [SEP]; those behind are of segment B.
       of_example: name -> array [N, ...], such as ``targets`` and ``target_weights``.
       of_token: name -> array [sum of lengths, ...].
     """
 
     token_ids: np.ndarray
     starts: np.ndarray
-    first_N: np.ndarray
+    a_length_N: np.ndarray
     of_example: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     of_token: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
@@ -47,15 +47,15 @@ class Encoded:
         return np.diff(self.starts)
 
 
-def join(sequences: Sequence[tuple[Sequence[int], int]], **of_example: np.ndarray) -> Encoded:
+def join(sequences: Sequence[tuple[Sequence[int], int]], **of_example: np.ndarray) -> EncodedExamples:
     """Examples given as (token ids, tokens of segment A)."""
     length_N = [len(ids) for ids, _ in sequences]
     flat = np.fromiter((i for ids, _ in sequences for i in ids), np.int32, sum(length_N))
-    first_N = np.array([first for _, first in sequences], np.int32)
-    return Encoded(flat, np.concatenate([[0], np.cumsum(length_N)]).astype(np.int64), first_N, of_example)
+    a_length_N = np.array([first for _, first in sequences], np.int32)
+    return EncodedExamples(flat, np.concatenate([[0], np.cumsum(length_N)]).astype(np.int64), a_length_N, of_example)
 
 
-def take(examples: Encoded, chosen: Sequence[int]) -> Encoded:
+def take(examples: EncodedExamples, chosen: Sequence[int]) -> EncodedExamples:
     """The chosen examples, in that order."""
     parts = [slice(examples.starts[i], examples.starts[i + 1]) for i in chosen]
     length_N = [part.stop - part.start for part in parts]
@@ -63,10 +63,10 @@ def take(examples: Encoded, chosen: Sequence[int]) -> Encoded:
     def flat(values: np.ndarray) -> np.ndarray:
         return np.concatenate([values[:0], *(values[part] for part in parts)])
 
-    return Encoded(
+    return EncodedExamples(
         flat(examples.token_ids),
         np.concatenate([[0], np.cumsum(length_N)]).astype(np.int64),
-        examples.first_N[list(chosen)],
+        examples.a_length_N[list(chosen)],
         {name: values[list(chosen)] for name, values in examples.of_example.items()},
         {name: flat(values) for name, values in examples.of_token.items()},
     )
@@ -116,7 +116,7 @@ class TrainingBatches:
     the most rows that one of the first batches needs. A rare batch that needs more has a row for each example.
     """
 
-    def __init__(self, examples: Encoded, settings: ExampleSettings):
+    def __init__(self, examples: EncodedExamples, settings: ExampleSettings):
         self.examples, self.settings = examples, settings
         self.steps_per_epoch = -(-len(examples) // settings.batch_size)
         self._order_of = functools.lru_cache(maxsize=1)(
@@ -139,9 +139,9 @@ class TrainingBatches:
         chosen = self._order_of(epoch)[place * size : (place + 1) * size]
         length_N = self.examples.length_N
         if not settings.packed:
-            length = rows.bucket_length(int(length_N[chosen].max()), settings.max_length)
+            length = padding.bucket_length(int(length_N[chosen].max()), settings.max_length)
             return [chosen[i : i + 1] for i in range(len(chosen))], length
-        length = rows.bucket_length(int(length_N.max()), settings.max_length)
+        length = padding.bucket_length(int(length_N.max()), settings.max_length)
         packed = packing.pack(
             length_N[chosen], capacity=length, max_examples=settings.examples_in_row, seed=(settings.seed, epoch, place)
         )
@@ -149,19 +149,19 @@ class TrainingBatches:
         return [chosen[packed.order[a:b]] for a, b in bounds], length
 
 
-def prediction_batches(examples: Encoded, settings: ExampleSettings) -> Iterator[tuple[HostBatch, np.ndarray]]:
+def prediction_batches(examples: EncodedExamples, settings: ExampleSettings) -> Iterator[tuple[HostBatch, np.ndarray]]:
     """(batch, int64 [B, E]: which example each slot holds, -1 for none), until every example was there once."""
     length_N = examples.length_N
     size = _multiple(settings.batch_size, settings.row_unit)
     if not len(examples):
         return
     if settings.packed:
-        length = rows.bucket_length(int(length_N.max()), settings.max_length)
+        length = padding.bucket_length(int(length_N.max()), settings.max_length)
         packed = packing.pack(length_N, capacity=length, max_examples=settings.examples_in_row, seed=0)
         bounds = list(zip(packed.row_starts, packed.row_starts[1:], strict=False))
         groups = [([packed.order[a:b] for a, b in bounds[i : i + size]], length) for i in range(0, len(bounds), size)]
     else:
-        plan = rows.plan(length_N.tolist(), settings.max_length, size)
+        plan = padding.plan(length_N.tolist(), settings.max_length, size)
         groups = [([np.array([i]) for i in chosen], length) for chosen, length, _ in plan]
     for members, length in groups:
         index_BE = np.full((size, settings.examples_in_row), -1, np.int64)
@@ -170,7 +170,7 @@ def prediction_batches(examples: Encoded, settings: ExampleSettings) -> Iterator
         yield assemble(examples, members, length, size, settings.examples_in_row), index_BE
 
 
-def assemble(examples: Encoded, members: Sequence[np.ndarray], length: int, size: int, slots: int) -> HostBatch:
+def assemble(examples: EncodedExamples, members: Sequence[np.ndarray], length: int, size: int, slots: int) -> HostBatch:
     """The batch [size, length] whose row b holds the examples ``members[b]`` one after the other.
 
     Keys are those of batches.py, and each name of the examples' own arrays: [B, E, ...] or [B, T, ...]; 0 where there
@@ -191,7 +191,7 @@ def assemble(examples: Encoded, members: Sequence[np.ndarray], length: int, size
             count = int(source.stop - source.start)
             at = slice(start, start + count)
             batch["token_ids"][row, at] = examples.token_ids[source]
-            batch["type_ids"][row, start + examples.first_N[i] : start + count] = 1
+            batch["type_ids"][row, start + examples.a_length_N[i] : start + count] = 1
             batch["position_ids"][row, at] = np.arange(count)
             batch["example_ids"][row, at] = slot + 1
             batch["cls_positions"][row, slot] = start

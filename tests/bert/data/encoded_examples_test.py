@@ -3,18 +3,20 @@
 import numpy as np
 import pytest
 
-from bert.data import examples
-from bert.data.examples import Encoded, ExampleSettings, TrainingBatches, prediction_batches
+from bert.data import encoded_examples
+from bert.data.encoded_examples import EncodedExamples, ExampleSettings, TrainingBatches, prediction_batches
 from bert.errors import InputError
 
 
 @pytest.fixture(scope="module")
-def encoded() -> Encoded:
+def encoded() -> EncodedExamples:
     """53 examples of 3 to 40 tokens; each token id tells its example, each target, too."""
     rng = np.random.default_rng(0)
     length_N = rng.integers(3, 41, 53)
     sequences = [([100 + i] * n, int(rng.integers(1, n + 1))) for i, n in enumerate(length_N)]
-    return examples.join(sequences, targets=np.arange(53, dtype=np.float32)[:, None], target_weights=np.ones(53))
+    return encoded_examples.join(
+        sequences, targets=np.arange(53, dtype=np.float32)[:, None], target_weights=np.ones(53)
+    )
 
 
 def settings(**changes) -> ExampleSettings:
@@ -29,7 +31,7 @@ def members(batch, encoded) -> list[int]:
         for slot in range(ids.max()):
             at = np.flatnonzero(ids == slot + 1)
             i = int(batch["token_ids"][row, at[0]]) - 100
-            n, first = int(encoded.length_N[i]), int(encoded.first_N[i])
+            n, first = int(encoded.length_N[i]), int(encoded.a_length_N[i])
             np.testing.assert_array_equal(at, np.arange(at[0], at[0] + n))
             np.testing.assert_array_equal(batch["token_ids"][row, at], 100 + i)
             np.testing.assert_array_equal(batch["type_ids"][row, at], np.arange(n) >= first)
@@ -79,8 +81,8 @@ def test_a_batch_is_a_function_of_its_number(encoded):
     assert members(TrainingBatches(encoded, settings(seed=1))(9), encoded) != members(first, encoded)
 
 
-def of_lengths(length_N) -> Encoded:
-    return examples.join([([100 + i] * n, n) for i, n in enumerate(length_N)])
+def of_lengths(length_N) -> EncodedExamples:
+    return encoded_examples.join([([100 + i] * n, n) for i, n in enumerate(length_N)])
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ def test_a_batch_that_needs_more_rows_than_the_first_ones_has_a_row_for_each_exa
 def test_a_batch_has_an_example_of_each_part_of_the_lengths(count, batch_size):
     """The shortest sixth gives one, the next sixth one, and so on; the last, smaller batch is spread as widely."""
     length_N = np.random.default_rng(0).permutation(count)
-    order_N = examples.epoch_order(length_N, batch_size, 0)
+    order_N = encoded_examples.epoch_order(length_N, batch_size, 0)
     np.testing.assert_array_equal(np.sort(order_N), np.arange(count))
     full = count // batch_size
     rest = np.sort(length_N[order_N[full * batch_size :]])
@@ -127,7 +129,7 @@ def test_a_batch_has_an_example_of_each_part_of_the_lengths(count, batch_size):
 def test_the_longest_example_is_where_the_others_are_short():
     """So the tokens of batches differ less than one example of each part would make them."""
     length_N = np.random.default_rng(0).gamma(1.2, 9, 3200).astype(int)
-    tokens = length_N[examples.epoch_order(length_N, 32, 0)].reshape(-1, 32)
+    tokens = length_N[encoded_examples.epoch_order(length_N, 32, 0)].reshape(-1, 32)
     longest = tokens.max(1)
     assert tokens.sum(1).std() < 0.8 * longest.std()
     assert np.corrcoef(longest, tokens.sum(1) - longest)[0, 1] < -0.8
@@ -137,7 +139,7 @@ def test_any_batch_may_hold_any_example():
     """Over many seeds, each example is in each batch and meets each of another part but the last equally often."""
     held, together = np.zeros((4, 24)), np.zeros((24, 24))
     for seed in range(1000):
-        for batch, chosen in enumerate(examples.epoch_order(np.arange(24), 6, seed).reshape(4, 6)):
+        for batch, chosen in enumerate(encoded_examples.epoch_order(np.arange(24), 6, seed).reshape(4, 6)):
             held[batch, chosen] += 1
             together[np.ix_(chosen, chosen)] += 1
     assert np.abs(held / 1000 - 1 / 4).max() < 0.06
@@ -160,14 +162,14 @@ def test_predictions_are_asked_for_once_for_each_example(encoded, batch_size, pa
 
 
 def test_nothing_to_predict_is_no_batch():
-    assert list(prediction_batches(examples.join([]), settings())) == []
+    assert list(prediction_batches(encoded_examples.join([]), settings())) == []
 
 
 def test_arrays_of_tokens_lie_beside_their_tokens(encoded):
     """What is given for each token, such as its tag, moves with it."""
     tags = np.arange(len(encoded.token_ids), dtype=np.float32)
     batch = TrainingBatches(
-        Encoded(encoded.token_ids, encoded.starts, encoded.first_N, {}, {"tags": tags}), settings()
+        EncodedExamples(encoded.token_ids, encoded.starts, encoded.a_length_N, {}, {"tags": tags}), settings()
     )(0)
     for row, position in np.argwhere(batch["example_ids"] > 0):
         i = int(batch["token_ids"][row, position]) - 100
@@ -184,8 +186,10 @@ def test_sizes_below_one_are_refused():
 def test_chosen_examples_keep_all_that_is_theirs(encoded, chosen):
     """Tokens, segments and arrays, in the order asked for."""
     tags_K2 = np.arange(2 * len(encoded.token_ids)).reshape(-1, 2)
-    whole = Encoded(encoded.token_ids, encoded.starts, encoded.first_N, encoded.of_example, {"tags": tags_K2})
-    found = examples.take(whole, chosen)
+    whole = EncodedExamples(
+        encoded.token_ids, encoded.starts, encoded.a_length_N, encoded.of_example, {"tags": tags_K2}
+    )
+    found = encoded_examples.take(whole, chosen)
     assert len(found) == len(chosen)
     assert found.token_ids.dtype == encoded.token_ids.dtype
     np.testing.assert_array_equal(found.of_example["targets"][:, 0], chosen)
@@ -193,4 +197,4 @@ def test_chosen_examples_keep_all_that_is_theirs(encoded, chosen):
         at, there = slice(*found.starts[i : i + 2]), slice(*encoded.starts[source : source + 2])
         np.testing.assert_array_equal(found.token_ids[at], encoded.token_ids[there])
         np.testing.assert_array_equal(found.of_token["tags"][at], tags_K2[there])
-        assert found.first_N[i] == encoded.first_N[source]
+        assert found.a_length_N[i] == encoded.a_length_N[source]
