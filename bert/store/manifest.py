@@ -1,6 +1,6 @@
 """The manifest of a prepared folder: read, checked field by field, and compared with the files that it lists.
 
-What is in it is listed at `finish` in writer.py; what the files hold is in reader.py.
+`finish` in writer.py lists its fields.
 """
 
 import concurrent.futures
@@ -20,11 +20,15 @@ _LIMIT = 1 << 28  # bytes; some 250 for each file of a shard of 67 million token
 _AGAIN = "prepare the text again into another folder, or with overwrite=True"
 
 
+def damaged(what: str) -> InputError:
+    """The error of a prepared folder whose bytes cannot be what `prepare` wrote; ``what`` begins with the place."""
+    return InputError(f"{what}; the file is damaged, prepare the text again")
+
+
 def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
     """The manifest of a finished folder; every field has its type.
 
-    Raises:
-      InputError: no such folder, not finished, written by another version, or damaged: naming file and field.
+    Raises InputError where it is missing, unfinished, of another version, or damaged, naming file and field.
     """
     path = folder / MANIFEST
     if not folder.is_dir():
@@ -88,20 +92,20 @@ def check_files(folder: pathlib.Path, manifest: Mapping[str, Any], *, checksums:
             state = "missing" if size is None else f"{size:,} bytes long"
             raise InputError(f"{path}: {state}, the manifest says {noted['bytes']:,} bytes; prepare the text again")
         if checksums and sha256(path) != noted["sha256"]:
-            raise InputError(f"{path}: its checksum differs from the manifest's; it is damaged, prepare the text again")
+            raise damaged(f"{path}: its checksum differs from the manifest's")
 
 
 def check_checksums_beside(folder: pathlib.Path, manifest: Mapping[str, Any]) -> concurrent.futures.Future[None]:
-    """`check_files` with checksums in a thread of its own; ``result()`` waits for it, and raises what it raises.
+    """`check_files` with checksums in another thread (about 2 GB a second); ``result()`` waits, and raises its error.
 
-    The process may end before it does: it reads about 2 GB a second.
+    The thread does not keep the process from ending.
     """
     future: concurrent.futures.Future[None] = concurrent.futures.Future()
 
     def check() -> None:
         try:
             check_files(folder, manifest, checksums=True)
-        except BaseException as error:  # whoever waits is told
+        except BaseException as error:
             future.set_exception(error)
         else:
             future.set_result(None)

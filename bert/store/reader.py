@@ -7,9 +7,7 @@
     SPLIT-00000.documents            int64 [documents]; end of each document; each is the end of a sentence, too
     SPLIT-00000.words                uint8 [tokens]; 1 = continues the word before it (only with word boundaries)
 
-SPLIT is "train" or "validation". No document crosses shards. A folder without a manifest is not finished. Here is the
-format of the shards and their reader; that of the manifest is manifest.py. The writer is writer.py, what goes
-into it is prepare.py.
+SPLIT is "train" or "validation". No document crosses shards. A folder without a manifest is not finished.
 """
 
 import functools
@@ -21,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bert.errors import InputError
-from bert.store.manifest import MANIFEST, check_files, read_manifest
+from bert.store.manifest import MANIFEST, check_files, damaged, read_manifest
 from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
 
@@ -67,15 +65,10 @@ class Store:
 
     @classmethod
     def open(cls, directory: str | pathlib.Path, split: str = "train", *, verify: bool = False) -> "Store":
-        """The tokens of a split.
+        """The tokens of a split; a validation part without documents has no shards.
 
-        Args:
-          directory: what `prepare` wrote.
-          split: "train" or "validation"; a validation part without documents opens with no shards.
-          verify: read every byte and compare checksums, ids and boundaries; else only the files' sizes are compared.
-
-        Raises:
-          InputError: not a finished folder, another format, other labels, or a damaged file, by name.
+        verify: read every byte and compare checksums, ids and boundaries; else only the files' sizes are compared.
+        Raises InputError for an unfinished folder, another format, other labels, or a damaged file, by name.
         """
         folder = pathlib.Path(directory)
         manifest = read_manifest(folder)
@@ -86,33 +79,28 @@ class Store:
                 f"{folder / MANIFEST}: labels {manifest['labels']} differ from {LABELS}; prepare the text again"
             )
         check_files(folder, manifest, checksums=verify)
-        shards, start = [], 0
+        shards: list[Shard] = []
         for name in manifest["splits"][split]["shards"]:
-            shard = _open_shard(folder, name, manifest, start)
-            _check_ends(shard)
-            shards.append(shard)
-            start += len(shard.tokens)
+            start = shards[-1].token_start + len(shards[-1].tokens) if shards else 0
+            shards.append(_open_shard(folder, name, manifest, start))
+            _check_ends(shards[-1])
         store = cls(folder, split, manifest, shards)
         counts = {"documents": store.num_documents, "sentences": store.num_sentences, "tokens": store.num_tokens}
         for name, count in counts.items():
-            if manifest["splits"][split][name] != count:
-                noted = manifest["splits"][split][name]
-                raise InputError(
-                    f"{folder / MANIFEST}: says {noted:,} {name} in {split}, its files hold {count:,}; the manifest is "
-                    "damaged, prepare the text again"
-                )
+            if (noted := manifest["splits"][split][name]) != count:
+                raise damaged(f"{folder / MANIFEST}: says {noted:,} {name} in {split}, its files hold {count:,}")
         if verify:
             store._check_ids()
         return store
 
     @functools.cached_property
     def tokenizer(self) -> Tokenizer:
-        found = load_tokenizer(self.directory)
-        if found.fingerprint != self.manifest["tokenizer"] or found.vocab_size != self.vocab_size:
+        tokenizer = load_tokenizer(self.directory)
+        if tokenizer.fingerprint != self.manifest["tokenizer"] or tokenizer.vocab_size != self.vocab_size:
             raise InputError(
                 f"{self.directory}: the tokenizer was changed after the text was prepared with it; prepare it again"
             )
-        return found
+        return tokenizer
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -125,16 +113,15 @@ class Store:
 
     @property
     def has_word_boundaries(self) -> bool:
-        """Whether words were given with the text; else a word is a piece with the ## pieces after it."""
+        """Whether blanks in the text bound the words; else a word is a piece with those after it that continue it."""
         return bool(self.manifest["word_boundaries"])
 
     def read(self, starts_N: np.ndarray, lengths_N: np.ndarray) -> np.ndarray:
         """int32 [sum of lengths]; the tokens of N ranges, one after the other. A range lies within one shard.
 
-        Raises:
-          InputError: an id that the vocabulary does not have, by file, document and token.
+        Raises InputError for an id that the vocabulary does not have, by file, document and token.
         """
-        tokens = self._gather(starts_N, lengths_N, lambda shard: shard.tokens, np.int32)
+        tokens = self._gather(starts_N, lengths_N, "tokens", np.int32)
         if len(tokens) and int(tokens.max()) >= self.vocab_size:
             positions = range_positions(np.asarray(starts_N, np.int64), np.asarray(lengths_N, np.int64))
             raise self._bad_id(int(positions[tokens >= self.vocab_size][0]))
@@ -143,39 +130,36 @@ class Store:
     def read_continues(self, starts_N: np.ndarray, lengths_N: np.ndarray) -> np.ndarray:
         """bool [sum of lengths]; True where a token continues the word before it."""
         if self.has_word_boundaries:
-            return self._gather(starts_N, lengths_N, lambda shard: shard.continues, bool)
-        return self.tokenizer.continues_word_V[self.read(starts_N, lengths_N)]
+            return self._gather(starts_N, lengths_N, "continues", bool)
+        return self.tokenizer.continues_word_V.take(self.read(starts_N, lengths_N))
 
-    def _gather(self, starts_N, lengths_N, field, dtype) -> np.ndarray:
+    def _gather(self, starts_N: np.ndarray, lengths_N: np.ndarray, array: str, dtype: type) -> np.ndarray:
         starts_N, lengths_N = np.asarray(starts_N, np.int64), np.asarray(lengths_N, np.int64)
         if len(self.shards) == 1:  # six times as fast as placing the tokens
-            return field(self.shards[0])[range_positions(starts_N, lengths_N)].astype(dtype)
-        out = np.empty(int(lengths_N.sum()), dtype)
+            return np.asarray(getattr(self.shards[0], array)[range_positions(starts_N, lengths_N)], dtype)
+        out: np.ndarray = np.empty(int(lengths_N.sum()), dtype)
         place_N = np.cumsum(lengths_N) - lengths_N
         shard_N = np.searchsorted(self._token_starts, starts_N, side="right") - 1
         for index in np.unique(shard_N[lengths_N > 0]):
             here_N = shard_N == index
             local = range_positions(starts_N[here_N] - self._token_starts[index], lengths_N[here_N])
-            out[range_positions(place_N[here_N], lengths_N[here_N])] = field(self.shards[index])[local]
+            out[range_positions(place_N[here_N], lengths_N[here_N])] = getattr(self.shards[index], array)[local]
         return out
 
     def _check_ids(self) -> None:
-        block = 1 << 22  # tokens looked at together; bounds memory
+        block = 1 << 22  # tokens compared together; bounds memory
         for shard in self.shards:
             for begin in range(0, len(shard.tokens), block):
-                wrong = np.flatnonzero(shard.tokens[begin : begin + block] >= self.vocab_size)
-                if len(wrong):
-                    raise self._bad_id(shard.token_start + begin + int(wrong[0]))
+                for place in np.flatnonzero(shard.tokens[begin : begin + block] >= self.vocab_size)[:1]:
+                    raise self._bad_id(shard.token_start + begin + int(place))
 
     def _bad_id(self, position: int) -> InputError:
         index = int(np.searchsorted(self._token_starts, position, side="right")) - 1
         shard = self.shards[index]
         local = position - shard.token_start
         document = int(np.searchsorted(shard.document_ends, local, side="right"))
-        return InputError(
-            f"{shard.name}.tokens, document {document}, token {local}: id {int(shard.tokens[local])} is not below the "
-            f"vocabulary's size {self.vocab_size}; the file is damaged, prepare the text again"
-        )
+        where = f"{shard.name}.tokens, document {document}, token {local}"
+        return damaged(f"{where}: id {shard.tokens[local]} is not below the vocabulary's size {self.vocab_size}")
 
 
 def _map(path: pathlib.Path, dtype: np.dtype | type) -> np.ndarray:
@@ -191,34 +175,22 @@ def _open_shard(folder: pathlib.Path, name: str, manifest: Mapping[str, Any], st
     for ending, dtype in kinds.items():
         noted = manifest["files"].get(f"{name}.{ending}")
         if noted is None or noted["bytes"] % dtype.itemsize:  # the files that are listed were compared with it
-            raise InputError(
-                f"{folder / MANIFEST}: lists no file {name}.{ending} of whole records of {dtype.itemsize} bytes; the "
-                "manifest is damaged, prepare the text again"
-            )
+            what = f"lists no file {name}.{ending} of whole records of {dtype.itemsize} bytes"
+            raise damaged(f"{folder / MANIFEST}: {what}")
         arrays[ending] = _map(folder / f"{name}.{ending}", dtype)
     path = str(folder / name)
     return Shard(path, arrays["tokens"], arrays["sentences"], arrays["documents"], arrays.get("words"), start)
 
 
 def _check_ends(shard: Shard) -> None:
-    """Raises InputError where sentence or document ends cannot be true."""
+    """Raises InputError where the ends of sentences or documents are impossible."""
     for kind, ends in (("sentences", shard.sentence_ends), ("documents", shard.document_ends)):
         last = int(ends[-1]) if len(ends) else 0
         if last != len(shard.tokens):
-            raise InputError(
-                f"{shard.name}.{kind}, record {len(ends)}: ends at token {last} of {len(shard.tokens)}; "
-                "the file is damaged, prepare the text again"
-            )
-        wrong = np.flatnonzero(np.diff(ends, prepend=0) <= 0)
-        if len(wrong):
-            raise InputError(
-                f"{shard.name}.{kind}, record {int(wrong[0])}: ends at token {int(ends[wrong[0]])}, not after the "
-                "record before it; the file is damaged, prepare the text again"
-            )
+            raise damaged(f"{shard.name}.{kind}, record {len(ends)}: ends at token {last} of {len(shard.tokens)}")
+        for record in np.flatnonzero(np.diff(ends, prepend=0) <= 0)[:1]:
+            what = f"ends at token {ends[record]}, not after the record before it"
+            raise damaged(f"{shard.name}.{kind}, record {record}: {what}")
     at = np.searchsorted(shard.sentence_ends, shard.document_ends)
-    wrong = np.flatnonzero(shard.sentence_ends[at] != shard.document_ends)
-    if len(wrong):
-        raise InputError(
-            f"{shard.name}.documents, record {int(wrong[0])}: ends inside a sentence; the file is damaged, "
-            "prepare the text again"
-        )
+    for record in np.flatnonzero(shard.sentence_ends[at] != shard.document_ends)[:1]:
+        raise damaged(f"{shard.name}.documents, record {record}: ends inside a sentence")

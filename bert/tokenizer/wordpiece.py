@@ -25,7 +25,7 @@ from bert.tokenizer import tokenizer_files, wordpiece_model, wordpiece_training
 from bert.tokenizer.added_words import AddedWord, split_protected
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.tokenizer.vocab_file import SPECIAL_TOKENS, check_vocab, read_vocab_file, upper_case_entries
-from bert.tokenizer.wordpiece_model import MAX_WORD_CHARS, PREFIX, WordPieceSettings
+from bert.tokenizer.wordpiece_model import MAX_WORD_CHARS, WordPieceSettings
 
 
 class WordPiece(Tokenizer):
@@ -59,15 +59,12 @@ class WordPiece(Tokenizer):
         *,
         lower_case: bool | None = None,
         strip_accents: bool | None = None,
-        split_chinese: bool = True,
         max_word_chars: int = MAX_WORD_CHARS,
         model_max_length: int = 512,
         special_tokens: Mapping[str, str] | None = None,
         added: Sequence[AddedWord] = (),
         source: str = "",
-        clean_text: bool = True,
-        prefix: str = PREFIX,
-        components: Sequence[tuple[str, str]] = (),
+        **rules: Any,
     ) -> "WordPiece":
         """Tokenizer of a vocabulary file, or of entries in the order of their ids.
 
@@ -75,30 +72,22 @@ class WordPiece(Tokenizer):
           vocab: path of a file with one entry a line, or the entries.
           lower_case: None = no if the vocabulary has upper-case entries, else yes.
           strip_accents: None = as lower_case (the rule of the released models).
-          split_chinese: each CJK ideograph is a word of its own.
-          max_word_chars: longer words become one unknown token.
-          model_max_length: tokens, [CLS] and [SEP] included; only noted for others.
           special_tokens: "pad", "unk", "cls", "sep", "mask" -> entry, where they are not [PAD], [UNK], ...
           added: words that are found before texts are cut into words; those that are no entries get the next ids.
           source: what messages call the vocabulary.
-          clean_text: control characters are removed, white space becomes blanks.
-          prefix: what entries that continue a word begin with.
-          components: (field of tokenizer.json, its JSON) for a normalizer, pre_tokenizer or decoder that is not BERT's.
+          rules: other fields of `WordPieceSettings`: split_chinese, clean_text, prefix, components.
 
-        Raises:
-          InputError: a duplicate, an empty line, or a missing special token, by file and line.
+        Raises InputError for a duplicate, an empty line, or a missing special token, by file and line.
         """
         try:
             entries = read_vocab_file(vocab) if isinstance(vocab, str | pathlib.Path) else list(vocab)
         except FileNotFoundError:
-            raise InputError(
-                f"{vocab}: cannot be read as a vocabulary: no such file; name one with an entry a line"
-            ) from None
+            raise InputError(f"{vocab}: no such file; name a vocabulary with an entry a line") from None
         source = source or (str(vocab) if isinstance(vocab, str | pathlib.Path) else "vocabulary")
         special = {**SPECIAL_TOKENS, **(special_tokens or {})}
         words = {word.content: word for word in added}
-        known = set(entries)
-        vocab_size, new = len(entries), [content for content in words if content not in known]
+        known, vocab_size = set(entries), len(entries)
+        new = [content for content in words if content not in known]
         entries += new
         ids = check_vocab(entries, special, source)
         upper = upper_case_entries([entry for entry in entries if entry not in words])
@@ -110,15 +99,18 @@ class WordPiece(Tokenizer):
                 "lower_case=False",
                 *(source, len(upper), len(entries), ", ".join(map(short_repr, upper[:3]))),
             )
-        accents = lower_case if strip_accents is None else strip_accents
-        protected, unusual = split_protected(
-            sorted(words.values(), key=lambda word: ids[word.content]), special.values()
-        )
-        # The unknown token must be an entry that words can become.
-        pieces = vocab_size if new and special["unk"] in known else None
+        by_id = sorted(words.values(), key=lambda word: ids[word.content])
+        protected, unusual = split_protected(by_id, special.values())
         settings = WordPieceSettings(
-            *(lower_case, accents, split_chinese, max_word_chars, tuple(special.items()), protected, unusual, pieces),
-            *(clean_text, prefix, tuple(components)),
+            lower_case,
+            lower_case if strip_accents is None else strip_accents,
+            max_word_chars=max_word_chars,
+            special_tokens=tuple(special.items()),
+            protected=protected,
+            added=unusual,
+            # The unknown token must be an entry that words can become.
+            pieces=vocab_size if new and special["unk"] in known else None,
+            **rules,
         )
         wordpiece_model.check_added_words(settings, source)
         return cls(entries, settings, model_max_length)
@@ -131,10 +123,8 @@ class WordPiece(Tokenizer):
         vocab_size: int,
         lower_case: bool = True,
         strip_accents: bool | None = None,
-        split_chinese: bool = True,
-        max_word_chars: int = MAX_WORD_CHARS,
-        model_max_length: int = 512,
         source: str = "trained vocabulary",
+        **rules: Any,
     ) -> "WordPiece":
         """Tokenizer with pieces learnt from texts, which are read twice; little text may give fewer than `vocab_size`.
 
@@ -143,9 +133,8 @@ class WordPiece(Tokenizer):
 
         Raises InputError where there is no room for the special tokens, or no text.
         """
-        accents = lower_case if strip_accents is None else strip_accents
-        settings = WordPieceSettings(lower_case, accents, split_chinese, max_word_chars)
-        return cls(wordpiece_training.learn(texts, settings, vocab_size, source), settings, model_max_length)
+        settings = WordPieceSettings(lower_case, lower_case if strip_accents is None else strip_accents, **rules)
+        return cls(wordpiece_training.learn(texts, settings, vocab_size, source), settings)
 
     @classmethod
     def from_folder(cls, folder: pathlib.Path, content: dict[str, Any] | None) -> "WordPiece":
@@ -163,7 +152,6 @@ class WordPiece(Tokenizer):
         """A tokenizer that keeps these words whole; those not in the vocabulary get the next ids.
 
         The longest match wins. Letter case is treated as in all other text: with lower-casing, "Graft" is "graft".
-
         Raises InputError where two words are one after lower-casing.
         """
         new = {word for word in words if word not in dict(self.settings.special_tokens).values()}
@@ -210,10 +198,10 @@ class WordPiece(Tokenizer):
         return sum(not unicodedata.combining(c) for c in unicodedata.normalize("NFD", word))
 
     def summary(self) -> str:
-        words = {True: "yes", False: "no"}
+        answers = {True: "yes", False: "no"}
         others = "".join(f"; {name} {short_repr(rule)}" for name, rule in self.settings.components)
         return (
-            f"vocabulary of {self.vocab_size:,}; lower-case: {words[self.lower_case]}; accents removed: "
-            f"{words[self.settings.strip_accents]}; words longer than {self.max_word_chars} characters are "
+            f"vocabulary of {self.vocab_size:,}; lower-case: {answers[self.lower_case]}; accents removed: "
+            f"{answers[self.settings.strip_accents]}; words longer than {self.max_word_chars} characters are "
             f"{short_text(self.vocab[self.unk_id])}{others}"
         )
