@@ -1,4 +1,4 @@
-"""What a person means by a model's path: a model directory, Google's checkpoint, or a run and in it what is newest."""
+"""Resolves a path to a model: Hugging Face directory, TensorFlow 1 checkpoint, or run (newest export or checkpoint)."""
 
 import os
 import pathlib
@@ -21,30 +21,29 @@ from bert.training import checkpoint_meta, run_directory
 def read(
     path: str | os.PathLike[str], *, fresh: Sequence[str] = (), labels: Sequence[str] | None = None, seed: int = 0
 ) -> ModelDirectory:
-    """The model that a path means; a report of its tensors goes to the log.
+    """The model at a path; a report of its tensors goes to the log.
 
     Args:
       path: a model directory in Hugging Face layout, a folder or prefix of Google's TensorFlow 1 checkpoints, or a run
         directory (its newest export ``model/``, else its newest checkpoint).
-      fresh, labels, seed: parts of the head that are made new where they are missing, see `with_fresh`.
+      fresh, labels, seed: parts of the head that are newly initialised where they are missing, see `with_fresh`.
 
-    Raises:
-      InputError: nothing to load there, or a file in it is broken (see `load_model_directory`, `load_checkpoint`) or
-        may not be read; parts that cannot be made new.
+    Raises InputError where nothing can be loaded, a file is broken (see `load_model_directory`, `load_checkpoint`) or
+    may not be read, and for parts that cannot be new.
     """
     check_fresh(fresh)
     try:
-        found = _read(pathlib.Path(path), fresh)
-    except InputError as error:  # names of a file stand in it, with line ends, escape codes and whatever else
+        model = _read(pathlib.Path(path), fresh)
+    except InputError as error:  # it may hold names from a file, with line ends, escape codes and whatever else
         raise InputError(printable(str(error))) from None
     except OSError as error:
         if not error.strerror:
             raise
         where = error.filename or path
         raise InputError(f"{where}: cannot be read ({error.strerror}); check the path and its permissions") from None
-    found = with_fresh(found, fresh, labels, seed)
-    logging.info("%s", found.report)
-    return found
+    model = with_fresh(model, fresh, labels, seed)
+    logging.info("%s", model.report)
+    return model
 
 
 def _read(path: pathlib.Path, fresh: Sequence[str]) -> ModelDirectory:
@@ -66,10 +65,9 @@ def _read(path: pathlib.Path, fresh: Sequence[str]) -> ModelDirectory:
 
 
 def run_encoder(run: pathlib.Path) -> BertConfig:
-    """The encoder of a run directory, compared with what the newest checkpoint that can be read says of its arrays.
+    """The encoder of a run directory, compared with the arrays of the newest checkpoint that can be read.
 
-    Raises:
-      InputError: the settings have none, or that of another model.
+    Raises InputError where the settings have none, or that of another model.
     """
     config, checkpoints = run_directory.read_encoder(run), run / run_directory.CHECKPOINTS
     newest = checkpoint_meta.newest(checkpoints)
@@ -81,39 +79,38 @@ def run_encoder(run: pathlib.Path) -> BertConfig:
 
 
 def _check_tokenizer_files(model: pathlib.Path, run: pathlib.Path) -> None:
-    """Refuses an export of a run that lacks a file of its tokenizer: the others might give another one."""
+    """Refuses an export of a run that lacks a file of its tokenizer: the others might make another one."""
     for name in tokenizer_files.WRITTEN:
         if (run / name).is_file() and not (model / name).is_file():
             raise InputError(f"{model / name}: is missing; copy it from {run}")
 
 
 def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:
-    """That of a run without a finished export.
+    """The newest checkpoint of a run without a finished export.
 
-    Raises:
-      InputError: none can be read, it does not fit the run's settings, or there was an export that is lost.
+    Raises InputError where none can be read, it does not fit the run's settings, or an export was there and is lost.
     """
     from bert.training import checkpoint  # Orbax is slow to import
 
     config, tokenizer = run_encoder(run), run_directory.read_tokenizer(run)
+    checkpoints = run / run_directory.CHECKPOINTS
     pretrained = "pretraining" in run_directory.read_model_keys(run, 0)[1]
-    if not pretrained and (best := checkpoint.best_step(run / run_directory.CHECKPOINTS)) is not None:
+    if not pretrained and (best := checkpoint.best_step(checkpoints)) is not None:
         raise InputError(
             f"{run / run_directory.MODEL}: the model of step {best}, the best evaluation, was there and is lost; the "
             "command that trained it, run again, restores it if that step is still among the checkpoints, and says so"
         )
-    step, params = checkpoint.newest_params(run / run_directory.CHECKPOINTS)
+    step, params = checkpoint.newest_params(checkpoints)
     logging.info("%s: no finished export yet; weights are those of step %d", run, step)
     labels, extra = run_directory.read_model_keys(run, step)
-    source = str(run / run_directory.CHECKPOINTS / str(step))
+    source = str(checkpoints / str(step))
     check_shapes({path: np.shape(value) for path, value in flatten(params)}, config, source)
     classes = class_count(params)
-    if classes is not None and classes != len(labels):
+    if classes not in (None, len(labels)):
         raise InputError(
             f"{run / run_directory.CONFIG}: {len(labels)} labels for the {classes} classes of {source}; the file was "
             "damaged or edited"
         )
-    # One of ours holds what a file has in many tensors, a layer each.
-    report = LoadReport(source, counted="parameters")
-    report.used += [path for path, _ in flatten(params)]
+    # A parameter of ours is many tensors in a file, one for each layer.
+    report = LoadReport(source, counted="parameters", used=[path for path, _ in flatten(params)])
     return ModelDirectory(config, params, ("encoder", *params["head"]), tokenizer, report, labels, extra)

@@ -1,9 +1,8 @@
 """A model as one file of StableHLO, weights included, for any process that has JAX and flatbuffers: bert is not needed.
 
-The file is what `jax.export` serialises: one function of token_ids, type_ids and mask (0: padding), int32 [b, t] each
-with any b and t (t at most the model's positions), that returns a dict of float32 arrays, named as in
-bert/model/forward.py. It is lowered for every platform at once.
-Not here: the arithmetic (bert/model/forward.py), formats for runtimes without JAX (onnx.py).
+The file is what `jax.export` serialises: a function of token_ids, type_ids and mask (0: padding), int32 [b, t] with
+any b and t (t at most the model's positions), that returns a dict of float32 arrays, named as in bert/model/forward.py.
+It is lowered for every platform at once. onnx.py writes for runtimes without JAX.
 
 Source: JAX documentation, "Exporting and serializing staged-out computations" and "Shape polymorphism".
 """
@@ -13,9 +12,11 @@ import dataclasses
 import functools
 import pathlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, export
 
 from bert.architectures.bert import BertConfig
@@ -27,10 +28,10 @@ from bert.types import Params
 def write(
     path: pathlib.Path, config: BertConfig, params: Params, platforms: Sequence[str] = ("cpu", "cuda", "tpu")
 ) -> None:
-    """Writes the model to the file ``path``; InputError, and no file, where the weights are too large.
+    """Writes the model to the file ``path``. Raises InputError, without a file, where the weights are too large.
 
-    Takes several times the weights' size in memory while it runs (docs/weights.md has figures). Whoever loads the file
-    compiles it at the first call of each shape [b, t], and holds a copy of the weights for each.
+    Takes several times the weights' size in memory while it runs (docs/weights.md has figures). A program that loads
+    the file compiles it at the first call of each shape [b, t], and holds a copy of the weights for each.
 
     Args:
       params: float32 arrays (NumPy or JAX); the outputs in the file are those that their heads allow.
@@ -42,10 +43,10 @@ def write(
     config = dataclasses.replace(config, dtype="float32", layer_loop="scan", remat=False)
     wanted = ("sequence_output", *forward.head_outputs(params.get("head", {})))
 
-    # As a function of its own, so that a parameter is one constant of the file however often it is read.
+    # A function of its own, so that a parameter is one constant of the file even if it is used twice.
     outputs = jax.jit(functools.partial(forward.traced_outputs, config=config, wanted=wanted))
 
-    def run(token_ids: Array, type_ids: Array, mask: Array) -> dict[str, Array]:
+    def run(token_ids: Array, type_ids: Array, mask: Array) -> Any:
         batch = {
             "token_ids": token_ids,
             "type_ids": type_ids,
@@ -54,25 +55,26 @@ def write(
         }
         return outputs(params, batch)
 
-    shape = export.symbolic_shape("b, t", constraints=[f"t <= {config.max_position_embeddings}"])
-    ids_BT = jax.ShapeDtypeStruct(shape, jnp.int32)
-    with _settings_of_jax():
-        exported = export.export(jax.jit(run), platforms=list(platforms))(ids_BT, ids_BT, ids_BT)
+    ids_BT, constraints = np.zeros((1, 1), np.int32), [f"t <= {config.max_position_embeddings}"]
+    inputs = export.symbolic_args_specs([ids_BT] * 3, "b, t", constraints=constraints)
+    with _jax_settings():
+        exported = export.export(jax.jit(run), platforms=list(platforms))(*inputs)
     path.write_bytes(exported.serialize())
 
 
 @contextlib.contextmanager
-def _settings_of_jax() -> Iterator[None]:
-    """Within it, JAX notes no lines of source and does not warn of 2 GB of constants.
+def _jax_settings() -> Iterator[None]:
+    """Within it, JAX records no source lines and does not warn of 2 GB of constants.
 
-    So the file does not tell where on this machine its writer was installed, and is the same whoever calls.
+    So the file does not show where its writer was installed, and is the same whoever calls.
     """
-    within = {"jax_traceback_in_locations_limit": 0, "jax_captured_constants_warn_bytes": -1}
-    before = {name: getattr(jax.config, name) for name in within}
+    config: Any = jax.config
+    settings = {"jax_traceback_in_locations_limit": 0, "jax_captured_constants_warn_bytes": -1}
+    before = {name: getattr(config, name) for name in settings}
     try:
-        for name, value in within.items():
-            jax.config.update(name, value)
+        for name, value in settings.items():
+            config.update(name, value)
         yield
     finally:
         for name, value in before.items():
-            jax.config.update(name, value)
+            config.update(name, value)

@@ -1,6 +1,6 @@
 """The sorted table in which a TensorFlow checkpoint keeps its index: keys with values, in blocks with checksums.
 
-It is LevelDB's table, with its own magic number. What the keys and values mean is tensor_bundle.py's business.
+It is LevelDB's table, with its own magic number; tensor_bundle.py knows what the keys and values mean.
 
 Source: TensorFlow's core/lib/io/format.cc and table_format.txt; LevelDB's doc/table_format.md; snappy's
 format_description.txt.
@@ -19,7 +19,7 @@ _MAX_NAMES = 1 << 26  # bytes of all names together: each may repeat the one bef
 
 
 class Fault(Exception):
-    """What is wrong with a table, and the way out; whoever opened the file adds its name."""
+    """A fault of a table and the way out; callers add the file's name."""
 
     def __init__(self, fault: str, way_out: str = COPY_AGAIN):
         super().__init__(f"{fault}; {way_out}")
@@ -52,9 +52,9 @@ def _block(table: np.ndarray, offset: int, size: int) -> bytes:
     end = offset + size
     if end + _TRAILER > len(table) - _FOOTER:
         raise Fault(f"a block of {size} bytes at byte {offset} reaches beyond the table of {len(table)} bytes")
-    stored, found = table[end + 1 : end + _TRAILER].tobytes()[::-1].hex(), f"{masked_crc(table[offset : end + 1]):08x}"
-    if stored != found:
-        raise Fault(f"the block at byte {offset} has the checksum 0x{found}, but 0x{stored} is stored")
+    stored = int.from_bytes(table[end + 1 : end + _TRAILER].tobytes(), "little")
+    if (actual := masked_crc(table[offset : end + 1])) != stored:
+        raise Fault(f"the block at byte {offset} has the checksum {actual:#010x}, but {stored:#010x} is stored")
     content, kind = table[offset:end].tobytes(), int(table[end])
     if kind == 0:
         return content
@@ -66,34 +66,34 @@ def _block(table: np.ndarray, offset: int, size: int) -> bytes:
     if length > _SNAPPY_GAIN * size:
         raise Fault(f"the block at byte {offset} cannot hold {length} bytes in {size}")
     try:
-        return pyarrow.Codec("snappy").decompress(content, length, asbytes=True)
+        return bytes(pyarrow.Codec("snappy").decompress(content, length, asbytes=True))
     except (OSError, pyarrow.ArrowException) as error:
         raise Fault(f"the block at byte {offset} cannot be decompressed ({error})") from None
 
 
 def _rows_of_block(block: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """A block's keys and values; of a key, only what differs from the one before it is stored."""
-    # The end lists the rows that store their whole key, for binary search; whoever reads all rows needs none of it.
+    """A block's keys and values; a key is stored without the beginning that it shares with the one before it."""
+    # The end lists the rows that store their whole key, for binary search.
     end = len(block) - 4 - 4 * int.from_bytes(block[-4:], "little")
     if end < 0:
         raise Fault("a block is shorter than its own list of rows")
     at, key = 0, b""
     while at < end:
-        (shared, own, length), at = varints(block, at, 3)
-        if shared > len(key) or at + own + length > end:
+        (shared, unshared, length), at = varints(block, at, 3)
+        if shared > len(key) or at + unshared + length > end:
             raise Fault(f"the row after {spelled(key)} reaches beyond its block")
-        key = key[:shared] + block[at : at + own]
-        at += own + length
+        key = key[:shared] + block[at : at + unshared]
+        at += unshared + length
         yield key, block[at - length : at]
 
 
 def spelled(key: bytes) -> str:
-    """A key for an error: on one line, and not too long."""
+    """A key for a message: on one line, and not too long."""
     return repr(key[:200].decode("utf-8", "backslashreplace"))
 
 
 def varints(data: bytes, at: int, count: int) -> tuple[list[int], int]:
-    """Numbers from a position on, each 0 to 2^64 - 1 and seven bits a byte; and where reading goes on."""
+    """Numbers from a position on, each 0 to 2^64 - 1 and seven bits a byte; and the position after them."""
     values = []
     for _ in range(count):
         value = shift = 0
@@ -111,5 +111,5 @@ def varints(data: bytes, at: int, count: int) -> tuple[list[int], int]:
 
 def masked_crc(data: np.ndarray) -> int:
     """CRC-32C as it is stored: rotated, plus a constant (LevelDB's util/crc32c.h)."""
-    crc = google_crc32c.value(data)
+    crc: int = google_crc32c.value(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF

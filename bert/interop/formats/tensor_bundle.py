@@ -1,8 +1,7 @@
 """The variables of a TensorFlow checkpoint in its V2 format ("tensor bundle"), read without TensorFlow.
 
-PREFIX.index is a sorted table (sorted_table.py), variable name -> type, shape, place and checksum; the bytes themselves
-are in PREFIX.data-00000-of-00001 and its further shards. Not here: what the names mean, V1 checkpoints, strings,
-variables that were saved in pieces.
+PREFIX.index is a sorted table (sorted_table.py), variable name -> type, shape, place and checksum; the numbers are in
+PREFIX.data-00000-of-00001 and further shards. V1 checkpoints, strings and variables saved in pieces are not read.
 
 Source: TensorFlow's protobuf/tensor_bundle.proto and util/tensor_bundle/ (both under tensorflow/core).
 """
@@ -31,14 +30,14 @@ Message = dict[tuple[int, int], list[Any]]
 
 
 class Entry(NamedTuple):
-    """One variable. `dtype`: TensorFlow's number; `offset`, `size`: bytes; `checksum`: masked CRC-32C of its data."""
+    """A variable of the index."""
 
-    dtype: int
+    dtype: int  # TensorFlow's number
     shape: tuple[int, ...]
-    shard: int
-    offset: int
-    size: int
-    checksum: int
+    shard: int  # number of the data file
+    offset: int  # bytes
+    size: int  # bytes
+    checksum: int  # masked CRC-32C of the data
 
 
 class TensorBundle(LazyTensors[Entry]):
@@ -63,9 +62,9 @@ class TensorBundle(LazyTensors[Entry]):
                 "checkpoint again without it"
             )
         data = data[entry.offset : entry.offset + entry.size]
-        if name not in self._compared and (found := masked_crc(data)) != entry.checksum:
+        if name not in self._compared and (actual := masked_crc(data)) != entry.checksum:
             raise InputError(
-                f"{path}: the data of {name!r} has the checksum {found:#010x}, but the index says "
+                f"{path}: the data of {name!r} has the checksum {actual:#010x}, but the index says "
                 f"{entry.checksum:#010x}; the files are damaged, or of two checkpoints: copy or download them again"
             )
         self._compared.add(name)
@@ -118,9 +117,9 @@ def _no_index(prefix: pathlib.Path, index: pathlib.Path) -> str:
     if is_v1(prefix):
         return f"{prefix}: TensorFlow's old V1 format, which cannot be read; load it there and save with SaverDef.V2"
     folder = prefix if os.path.isdir(prefix) else prefix.parent
-    found = ", ".join(str(path).removesuffix(".index") for path in sorted(folder.glob("*.index"))[:3])
-    such = f", such as {found}" if found else ""
-    return f"{index}: no such file; name a checkpoint by what stands before .index and .data-00000-of-00001{such}"
+    prefixes = ", ".join(str(path).removesuffix(".index") for path in sorted(folder.glob("*.index"))[:3])
+    such = f", such as {prefixes}" if prefixes else ""
+    return f"{index}: no such file; name a checkpoint by the part before .index and .data-00000-of-00001{such}"
 
 
 def _message(data: bytes) -> Message:
@@ -146,7 +145,7 @@ def _message(data: bytes) -> Message:
 
 def _number(message: Message, field: int) -> int:
     """An integer field, 0 where it is absent; negative ones are stored as their 64-bit complement."""
-    value = message.get((field, _VARINT), [0])[-1]
+    value: int = message.get((field, _VARINT), [0])[-1]
     return value - (1 << 64) if value >> 63 else value
 
 

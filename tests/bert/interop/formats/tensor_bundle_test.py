@@ -224,7 +224,7 @@ def test_names_that_would_fill_the_memory_are_complaint(written, monkeypatch):
 
 
 def test_files_that_are_absent_or_no_checkpoint(written, prefix, tmp_path):
-    assert "name a checkpoint by what stands before .index" in complaint(prefix)
+    assert "name a checkpoint by the part before .index" in complaint(prefix)
     (tmp_path / "other.ckpt.index").write_bytes(b"")
     for wrong in (prefix, tmp_path, tmp_path / "other.ckpt.index"):
         assert f"such as {tmp_path}/other.ckpt" in complaint(wrong)
