@@ -2,7 +2,7 @@
 
     --config=configs/pretrain.py:SIZE        SIZE: tiny, mini, small, medium, base (default), large
 
-Values only: what is not here is in configs/training.py and in the dataclasses that are named. Lengths are tokens.
+Values only: what is not here is in configs/every_run.py and in the dataclasses that are named. Lengths are tokens.
 """
 
 from ml_collections import ConfigDict, config_dict
@@ -11,7 +11,7 @@ from bert import config_fields
 from bert.architectures.bert import BertConfig
 from bert.data.settings import BatchSettings
 from bert.training.train import LoopSettings
-from configs import training
+from configs import every_run
 
 
 def get_config(size: str = "base") -> ConfigDict:
@@ -21,7 +21,7 @@ def get_config(size: str = "base") -> ConfigDict:
     config.total_steps = 1_000_000  # optimizer steps; BERT appendix A.2: 1,000,000
     config.batch_size = 256  # rows over all devices; BERT appendix A.2: 256
     config.max_length = 128  # tokens a row, [CLS] and [SEP] among them; BERT trains 90 % of its steps at 128
-    training.add_to(config)
+    every_run.add_to(config)
 
     config.model.size = size  # as released by Google; each of the next four replaces its value, where set
     sizes = ("num_layers", "hidden_size", "num_heads", "intermediate_size")

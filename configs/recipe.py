@@ -8,12 +8,12 @@ from ml_collections import ConfigDict
 
 from bert import config_fields
 from bert.training.optim import OptimizerSettings
-from configs import training
+from configs import every_run
 
 
 def add_to(config: ConfigDict) -> None:
     """Adds them."""
-    training.add_to(config)
+    every_run.add_to(config)
     config.seeds = 1  # runs with seed, seed + 1, ...; their mean, standard deviation and best are printed
     config.epochs = 3.0  # passes over the training rows; BERT appendix A.3: 2 to 4
     config.batch_size = 32  # examples over all devices; BERT appendix A.3: 16 or 32

@@ -1,7 +1,8 @@
-"""What a pretraining run starts from: drawn weights of the sizes that are set, or those of another model."""
+"""What a run starts from: its newest checkpoint, the weights of another model, or random ones of the sizes set."""
 
 import dataclasses
 import pathlib
+from collections.abc import Sequence
 from typing import Any
 
 from ml_collections import ConfigDict
@@ -12,74 +13,125 @@ from bert.interop import sources
 from bert.store.reader import Store
 from bert.tokenizer.differences import differences
 from bert.tokenizer.tokenizer import Tokenizer
-from bert.training.pretraining import Pretraining
-from bert.types import Params
+from bert.training import run_directory
 from launch import runtime
+from launch.runs import Start
 
-_OWN_SIZES = ("num_layers", "hidden_size", "num_heads", "intermediate_size")  # settings that may be unset
+HEAD_PARTS = ("mlm", "pooler", "next_sentence")  # of pretraining
+_SIZES = ("num_layers", "hidden_size", "num_heads", "intermediate_size")  # settings that may be unset
 
 
-def starting_point(config: ConfigDict, store: Store, task: Pretraining) -> tuple[BertConfig, Params | None]:
-    """The encoder's configuration, and the parameters of ``config.init_from`` (None where it is empty)."""
-    fresh = fresh_parts(config)
-    if not config.init_from:
+def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, pairs: bool) -> Start:
+    """The encoder, and the parameters of ``config.init_from`` where it names a model and the run has no checkpoint.
+
+    Settings that the weights decide are set to what they are, with a line that says so.
+
+    Args:
+      pairs: whether the head has a next-sentence part.
+    """
+    if run_directory.has_checkpoints(workdir):  # what the run was started from need not exist any more
+        start = Start(_computed(config, sources.run_encoder(workdir)), store.tokenizer, None)
+    elif config.init_from:
+        start = _from_weights(config, store, HEAD_PARTS if pairs else ("mlm",))
+    else:
+        _fresh_parts(config)
         fields = {name: value for name, value in config.model.items() if name != "size" and value is not None}
         if "hidden_size" in fields:
             fields.setdefault("intermediate_size", 4 * fields["hidden_size"])
-        return BertConfig.of_size(config.model.size, vocab_size=store.vocab_size, **fields), None
+        encoder = BertConfig.of_size(config.model.size, vocab_size=store.vocab_size, **fields)
+        return Start(encoder, store.tokenizer, None)
+    if config.init_from:
+        _adopt(config, start.config)
+    return start
+
+
+def for_finetuning(
+    config: ConfigDict, workdir: pathlib.Path, *, fresh: Sequence[str], labels: Sequence[str], seed: int
+) -> Start:
+    """The model that ``config.init_from`` names with a head for these labels; of a run with a checkpoint its own.
+
+    Args:
+      fresh: parts of the head that are drawn where the model lacks them.
+    """
+    if run_directory.has_checkpoints(workdir):
+        saved = run_directory.read(workdir).get("labels", [])
+        # Other labels than the run's are refused with its other settings.
+        same = tuple(saved) if sorted(saved) == sorted(labels) else tuple(labels)
+        encoder = _computed(config, sources.run_encoder(workdir))
+        return Start(encoder, run_directory.read_tokenizer(workdir), None, same)
+    if not config.init_from:
+        raise InputError("config.init_from is missing; name a model directory, a run, or a Google checkpoint")
+    loaded = sources.read(config.init_from, fresh=fresh, labels=labels, seed=seed)
+    if loaded.tokenizer is None:
+        raise InputError(f"{config.init_from}: has no vocabulary, so it cannot read texts; put its vocab.txt there")
+    check_length(config.max_length, loaded.config, config.init_from)
+    params = {"encoder": loaded.params["encoder"], "head": {part: loaded.params["head"][part] for part in fresh}}
+    return Start(_computed(config, loaded.config), loaded.tokenizer, params, loaded.labels)
+
+
+def check_length(max_length: int, encoder: BertConfig, source: str, hint: str = "") -> None:
+    """Refuses rows that are longer than the encoder takes."""
+    longest = encoder.max_position_embeddings
+    if max_length > longest:
+        raise InputError(f"config.max_length is {max_length}, but {source} has {longest} positions; lower it{hint}")
+
+
+def _from_weights(config: ConfigDict, store: Store, needed: Sequence[str]) -> Start:
+    fresh = _fresh_parts(config)
     # A new next-sentence head without the pooler that it reads is refused below, with the whole list to ask for.
     pooler = ["pooler"] if "next_sentence" in fresh and "pooler" not in fresh else []
-    found = sources.read(config.init_from, fresh=[*pooler, *fresh], seed=config.seed)
-    check_tokenizer(config, found.tokenizer, store.tokenizer)
-    needed = ("mlm", "pooler", "next_sentence") if task.pairs else ("mlm",)
-    unasked = [part for part in found.report.fresh if part not in fresh]
-    missing = [part for part in needed if part not in found.parts or part in unasked]
+    loaded = sources.read(config.init_from, fresh=[*pooler, *fresh], seed=config.seed)
+    _check_tokenizer(config, loaded.tokenizer, store.tokenizer)
+    missing = [
+        part for part in needed if part not in loaded.parts or (part in loaded.report.fresh and part not in fresh)
+    ]
     if missing:
         way_out = f"start with new ones by --config.init_fresh={','.join([*fresh, *missing])}, or choose another model"
         raise InputError(f"{config.init_from}: has no {', '.join(missing)}; {way_out}")
     runtime.say(f"weights and sizes from {config.init_from}")
-    head = {part: found.params["head"][part] for part in needed}
-    changes = computing(config, found.config)
-    return dataclasses.replace(found.config, **changes), {"encoder": found.params["encoder"], "head": head}
+    params = {"encoder": loaded.params["encoder"], "head": {part: loaded.params["head"][part] for part in needed}}
+    return Start(_computed(config, loaded.config), store.tokenizer, params)
 
 
-def check_tokenizer(config: ConfigDict, given: Tokenizer | None, prepared: Tokenizer) -> None:
+def _check_tokenizer(config: ConfigDict, tokenizer: Tokenizer | None, prepared: Tokenizer) -> None:
     """Refuses weights whose token ids are not those of the text."""
     path = pathlib.Path(config.init_from)
     folder = path if path.is_dir() else path.parent  # a checkpoint's prefix is no folder
-    if given is None:
+    if tokenizer is None:
         raise InputError(
-            f"{config.init_from}: has no vocabulary, so nothing says that its token ids are those of {config.data}; "
+            f"{config.init_from}: has no vocabulary, so its token ids may not be those of {config.data}; "
             f"put the tokenizer.json or vocab.txt that it was trained with into {folder}"
         )
-    if found := differences(given, prepared):
+    if differing := differences(tokenizer, prepared):
         raise InputError(
-            f"{config.init_from}: its tokenizer is not that of {config.data}: {', '.join(found)}; prepare the text "
+            f"{config.init_from}: its tokenizer is not that of {config.data}: {', '.join(differing)}; prepare the text "
             f"again with --config.vocab={folder}"
         )
 
 
-def fresh_parts(config: ConfigDict) -> list[str]:
+def _fresh_parts(config: ConfigDict) -> list[str]:
     parts = [part.strip() for part in config.init_fresh.split(",") if part.strip()]
-    if unknown := [part for part in parts if part not in ("mlm", "pooler", "next_sentence")]:
+    if unknown := [part for part in parts if part not in HEAD_PARTS]:
         raise InputError(f"config.init_fresh names {unknown[0]!r}; it may list mlm, pooler and next_sentence")
     if parts and not config.init_from:
         raise InputError("config.init_fresh needs config.init_from, for without weights all is new; leave it out")
     return parts
 
 
-def computing(config: ConfigDict, given: BertConfig) -> dict[str, Any]:
-    """The settings that may differ from a given encoder's: all but its sizes, its activation and how it was drawn."""
-    fixed = ("size", *_OWN_SIZES, "max_position_embeddings", "hidden_act", "initializer_range")
-    return {name: value for name, value in config.model.items() if name not in fixed}
+def _computed(config: ConfigDict, encoder: BertConfig) -> BertConfig:
+    """The encoder with the settings that may differ from weights: all but sizes, activation and how it was drawn."""
+    decided = ("size", *_SIZES, "max_position_embeddings", "hidden_act", "initializer_range")
+    changes: dict[str, Any] = {name: value for name, value in config.model.items() if name not in decided}
+    return dataclasses.replace(encoder, **changes)
 
 
-def adopt(config: ConfigDict, given: BertConfig) -> None:
-    """Sets what the weights of ``config.init_from`` decide, and says where that differs from what was asked for."""
-    shape = (given.num_layers, given.hidden_size, given.num_heads)
+def _adopt(config: ConfigDict, encoder: BertConfig) -> None:
+    """Sets what the weights of ``config.init_from`` decide, and says where that differs from the settings."""
+    shape = (encoder.num_layers, encoder.hidden_size, encoder.num_heads)
     size = next((name for name, sizes in SIZES.items() if sizes == shape), "x".join(map(str, shape)))
-    decided = {"size": size, "hidden_act": given.hidden_act, "max_position_embeddings": given.max_position_embeddings}
-    decided |= {name: getattr(given, name) for name in _OWN_SIZES if config.model[name] is not None}
+    decided = {"size": size, "hidden_act": encoder.hidden_act}
+    decided |= {"max_position_embeddings": encoder.max_position_embeddings}
+    decided |= {name: getattr(encoder, name) for name in _SIZES if config.model[name] is not None}
     for name, value in decided.items():
         if config.model[name] != value:
             runtime.say(f"config.model.{name} is {value}, as the weights of {config.init_from} have it")

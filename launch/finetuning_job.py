@@ -1,0 +1,116 @@
+"""Fine-tuning as a job: the examples of a task, epochs that become steps, an evaluation that chooses the model."""
+
+import functools
+import math
+import pathlib
+from typing import Any
+
+import jax
+from jax.sharding import Mesh
+from ml_collections import ConfigDict
+
+from bert import config_fields
+from bert.data.encoded_examples import ExampleSettings, TrainingBatches
+from bert.errors import InputError
+from bert.model.heads import Model
+from bert.prediction.scores import Devices
+from bert.training import arithmetic, optim, sharding, train
+from bert.training.evaluate import Metrics
+from bert.types import Batch
+from launch import runtime, starting_point
+from launch.runs import Plan, Result, Start, TrainingJob
+from tasks.job import Job
+from tasks.metrics.classification_metrics import title
+
+
+class FinetuningJob(TrainingJob):
+    """The examples of a task, in a run with one seed."""
+
+    may_change = (  # what `kind` decides is compared by itself (targets, labels, "extra")
+        "data", "validation", "kind", "init_from", "log_every", "keep_checkpoints", "stop_after_skips", "allocator",
+        "baseline", "mesh.", "model.layer_loop", "model.remat", "model.attention",
+    )  # fmt: skip
+
+    def __init__(self, config: ConfigDict, examples: Job, seed: int):
+        self.config, self.examples, self.choice, self._seed = config, examples, examples.choice, seed
+
+    @property
+    def seed(self) -> int:
+        return self._seed
+
+    @property
+    def fingerprint(self) -> str:
+        return self.examples.fingerprint
+
+    def start(self, workdir: pathlib.Path) -> Start:
+        examples = self.examples
+        start = starting_point.for_finetuning(
+            self.config, workdir, fresh=examples.fresh, labels=examples.labels, seed=self.seed
+        )
+        self.examples = examples.with_labels(start.labels)
+        return start
+
+    def recorded(self) -> dict[str, Any]:
+        return {"labels": list(self.examples.labels), "extra": self.examples.extra({})}
+
+    def model_keys(self, step: int, scores: Metrics) -> dict[str, Any]:
+        return self.examples.extra(scores) | {"finetuning": {"step": step}}
+
+    def title(self, metric: str) -> str:
+        return title(metric, self.examples.positive)
+
+    def plan(self, start: Start, mesh: Mesh) -> Plan:
+        config, encoder = self.config, start.config
+        unit = mesh.shape["data"] * config.micro_batches
+        settings = ExampleSettings(config.batch_size, config.max_length, config.packed, self.seed, unit)
+        batches = self.examples.batches(start.tokenizer, settings)
+        total = math.ceil(config.epochs * batches.steps_per_epoch)
+        warmup = round(config.warmup_share * total)
+        optimizer = config_fields.build(
+            optim.OptimizerSettings, config.optimizer, total_steps=total, warmup_steps=warmup
+        )
+        if optimizer.frozen_layers > encoder.num_layers:
+            raise InputError(
+                f"config.optimizer.frozen_layers is {optimizer.frozen_layers}, but the model has {encoder.num_layers} "
+                "layers; lower it"
+            )
+        every = max(1, batches.steps_per_epoch // config.evaluations_per_epoch)
+        timing = config_fields.build(
+            train.LoopSettings, config, total_steps=total, evaluate_every=every, save_every=every
+        )
+        runtime.say(f"{batches.steps_per_epoch:,} steps an epoch, {total:,} in all; {_fullness(batches)}")
+        task = self.examples.task(encoder)
+        evaluate = None
+        if self.choice is not None:
+            devices = Devices(lambda batch: sharding.place(_rows_of_this_process(batch), mesh), sharding.on_this_host)
+            evaluate = self.examples.evaluator(start.tokenizer, encoder, settings, devices)
+        flops = arithmetic.training_flops_per_token(encoder, config.max_length, 0)
+        model = Model(encoder, task.head(encoder))
+        return Plan(
+            model, task, optimizer, timing, lambda number: _rows_of_this_process(batches(number)), evaluate, flops
+        )
+
+    def show(self, result: Result) -> None:
+        """Prints what was unusual: skipped steps, an early end, a metric that chose nothing."""
+        state, best = result.outcome.state, result.outcome.best
+        steps = int(state.step)
+        if self.choice and best.stopped and steps < result.run.settings.total_steps:
+            better = f"no better {self.title(self.choice.metric)}, nor a lower {self.choice.loss} at the same"
+            runtime.say(f"stopped early: {better}, in {self.choice.patience} evaluations")
+        if skipped := int(state.skipped):
+            runtime.say(f"{skipped:,} of {steps:,} steps were skipped, for loss or gradient was not finite")
+        if self.choice and best.step >= 0 and best.value is None:
+            undefined = f"{self.title(self.choice.metric)} was undefined in every evaluation"
+            runtime.say(f"{undefined}; model/ is of step {best.step}, the first with the lowest {self.choice.loss}")
+
+
+def _rows_of_this_process(batch: Batch) -> Batch:
+    return {name: value[sharding.host_rows(len(value))] for name, value in batch.items()}
+
+
+def _fullness(batches: TrainingBatches) -> str:
+    """How full the rows of the first batch are, in words."""
+    batch = batches(0)
+    tokens = int((batch["example_ids"] > 0).sum())
+    B, T = batch["example_ids"].shape
+    return f"the first batch has {tokens:,} tokens in {B} rows of {T} ({tokens / (B * T):.0%} full)"

@@ -1,0 +1,128 @@
+"""Pretraining as a job: prepared text, steps that are counted, probes that are answered before and after."""
+
+import functools
+import pathlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+from ml_collections import ConfigDict
+
+from bert import config_fields, inference
+from bert.data import masking
+from bert.data.batches import Batches, EvaluationBatches
+from bert.data.settings import BatchSettings
+from bert.errors import InputError, printable
+from bert.types import Params
+from bert.model.heads import Model
+from bert.store.manifest import check_checksums_beside
+from bert.store.reader import Store
+from bert.training import arithmetic, evaluate, optim, sharding, train
+from bert.training.evaluate import Metrics
+from bert.training.pretraining import Pretraining, baselines
+from bert.training.step import draw_params
+from launch import runtime, starting_point
+from launch.runs import Plan, Result, Start, TrainingJob
+
+
+class PretrainingJob(TrainingJob):
+    """Masked words, and next sentence where the settings ask for it. Raises InputError for data and probes."""
+
+    may_change = (  # total_steps moves the schedule
+        "data", "total_steps", "log_every", "evaluate_every", "save_every", "keep_checkpoints", "stop_after_skips",
+        "probes", "allocator", "mesh.", "model.layer_loop", "model.remat", "model.attention",
+    )  # fmt: skip
+
+    def __init__(self, config: ConfigDict):
+        if not config.data:
+            raise InputError("config.data is missing; name the folder that launch.prepare wrote")
+        self.config = config
+        self.store, self.held_out = Store.open(config.data, "train"), Store.open(config.data, "validation")
+        tokenizer = self.store.tokenizer
+        for text in config.probes:
+            if tokenizer.mask_id not in tokenizer.encode(text, special_in_text=True).ids:
+                raise InputError(f"config.probes: {text!r} has no {tokenizer.vocab[tokenizer.mask_id]}")
+        self.task = Pretraining(pairs=config.examples.objective != "none")
+        self.answers_before: list[str] = []
+
+    @property
+    def fingerprint(self) -> str:
+        return self.store.fingerprint
+
+    def start(self, workdir: pathlib.Path) -> Start:
+        self.data_check = check_checksums_beside(self.store.directory, self.store.manifest)
+        return starting_point.for_pretraining(self.config, self.store, workdir, pairs=self.task.pairs)
+
+    def plan(self, start: Start, mesh: Mesh) -> Plan:
+        config = self.config
+        hint = "" if config.init_from else ", or raise config.model.max_position_embeddings"
+        starting_point.check_length(config.max_length, start.config, "the model", hint)
+        sharding.check_batch_size(config.batch_size, mesh, config.micro_batches)
+        of_all = {name: config[name] for name in ("batch_size", "max_length", "seed")}
+        settings = config_fields.build(BatchSettings, config.examples, **of_all)
+        optimizer = config_fields.build(optim.OptimizerSettings, config.optimizer, total_steps=config.total_steps)
+        timing = config_fields.build(train.LoopSettings, config)
+        if settings.whole_words and masking.share_of_split_words(self.store) == 0:
+            runtime.say(
+                "notice: no word has two pieces, so whole words are single tokens; prepare the text with "
+                "word_boundaries"
+            )
+        batches, rows = Batches(self.store, settings), sharding.host_rows(config.batch_size)
+        self.held_batches = EvaluationBatches(self.held_out, settings) if self.held_out.num_documents else None
+        runtime.say(f"training: {batches.report}; {batches.steps_per_epoch:,.0f} steps an epoch")
+        if self.held_batches:
+            runtime.say(f"held out: {self.held_batches.report}")
+        for name, part in (("training", batches), ("held out", self.held_batches)):
+            if part and part.report.pairs.notice:
+                runtime.say(f"notice: {name}: {part.report.pairs.notice}")
+        model = Model(start.config, self.task.head(start.config))
+        held = functools.partial(self._held, rows)
+        scores = evaluate.on_batches(model, self.task, mesh, held) if self.held_batches else None
+        flops = arithmetic.training_flops_per_token(start.config, config.max_length, settings.masks_in_row)
+        return Plan(model, self.task, optimizer, timing, functools.partial(batches, rows=rows), scores, flops)
+
+    def _held(self, rows: slice = slice(None)) -> Iterator[dict[str, np.ndarray]]:
+        assert self.held_batches is not None
+        return (self.held_batches(number, rows) for number in range(len(self.held_batches)))
+
+    def before(self, run: train.Run, start: Start, *, resumes: bool) -> None:
+        if self.config.probes and not resumes and jax.process_count() == 1:
+            setup, batch = run.setup, run.train_batch(0)
+            params = start.params or jax.device_get(jax.jit(lambda: draw_params(setup, batch))())
+            self.answers_before = self._answers(start, params)
+
+    def _answers(self, start: Start, params: Params) -> list[str]:
+        """For each probe, the five likeliest words of its first mask."""
+        model = inference.from_params(start.config, params, start.tokenizer)
+        ranked = (model.fill_mask(text)[0] for text in self.config.probes)
+        return [printable(", ".join(f"{token} {p:.2f}" for token, p in candidates)) for candidates in ranked]
+
+    def model_keys(self, step: int, scores: Metrics) -> dict[str, Any]:
+        return {"pretraining": {"step": step, "objective": self.config.examples.objective}}
+
+    def show(self, result: Result) -> None:
+        """Prints the answers to the probes, and the scores of the held-out part beside those of constant answers."""
+        if self.config.probes:
+            params = sharding.on_this_host(result.outcome.state.params)
+            if jax.process_index() == 0:
+                show_answers(self.config.probes, self.answers_before, self._answers(result.start, params))
+        if self.held_batches and jax.process_index() == 0:
+            show_scores(result.outcome.metrics, baselines(self._held()))
+
+
+def show_answers(probes: Sequence[str], before: Sequence[str], after: Sequence[str]) -> None:
+    for i, (text, answer) in enumerate(zip(probes, after, strict=False)):
+        print(f"\n{text}")
+        if before:
+            print(f"  before  {before[i]}")
+        print(f"  after   {answer}")
+
+
+def show_scores(metrics: Metrics, baseline: Mapping[str, float]) -> None:
+    print(f"\n{'held out':<16}{'model':>10}{'baseline':>10}")
+    for name, value in metrics.items():
+        shown = "undefined" if value is None else f"{value:.4f}"
+        print(f"{name:<16}{shown:>10}{f'{baseline[name]:.4f}' if name in baseline else '':>10}")
+    print("baseline: the most frequent masked token, the more frequent next-sentence class\n")
