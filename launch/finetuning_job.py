@@ -5,8 +5,6 @@ import math
 import pathlib
 from typing import Any
 
-import jax
-from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
 from bert import config_fields
@@ -16,9 +14,10 @@ from bert.model.heads import Model
 from bert.prediction.scores import Devices
 from bert.training import arithmetic, optim, sharding, train
 from bert.training.evaluate import Metrics
-from bert.types import Batch
+from bert.training.step import Setup
+from bert.types import HostBatch
 from launch import runtime, starting_point
-from launch.runs import Plan, Result, Start, TrainingJob
+from launch.runs import Result, Start, TrainingJob
 from tasks.job import Job
 from tasks.metrics.classification_metrics import title
 
@@ -32,15 +31,7 @@ class FinetuningJob(TrainingJob):
     )  # fmt: skip
 
     def __init__(self, config: ConfigDict, examples: Job, seed: int):
-        self.config, self.examples, self.choice, self._seed = config, examples, examples.choice, seed
-
-    @property
-    def seed(self) -> int:
-        return self._seed
-
-    @property
-    def fingerprint(self) -> str:
-        return self.examples.fingerprint
+        self.config, self.examples, self.choice, self.seed = config, examples, examples.choice, seed
 
     def start(self, workdir: pathlib.Path) -> Start:
         examples = self.examples
@@ -48,6 +39,7 @@ class FinetuningJob(TrainingJob):
             self.config, workdir, fresh=examples.fresh, labels=examples.labels, seed=self.seed
         )
         self.examples = examples.with_labels(start.labels)
+        self.fingerprint = self.examples.fingerprint
         return start
 
     def recorded(self) -> dict[str, Any]:
@@ -56,11 +48,9 @@ class FinetuningJob(TrainingJob):
     def model_keys(self, step: int, scores: Metrics) -> dict[str, Any]:
         return self.examples.extra(scores) | {"finetuning": {"step": step}}
 
-    def title(self, metric: str) -> str:
-        return title(metric, self.examples.positive)
-
-    def plan(self, start: Start, mesh: Mesh) -> Plan:
+    def run(self, start: Start, workdir: pathlib.Path) -> train.Run:
         config, encoder = self.config, start.config
+        mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices)
         unit = mesh.shape["data"] * config.micro_batches
         settings = ExampleSettings(config.batch_size, config.max_length, config.packed, self.seed, unit)
         batches = self.examples.batches(start.tokenizer, settings)
@@ -86,25 +76,26 @@ class FinetuningJob(TrainingJob):
             evaluate = self.examples.evaluator(start.tokenizer, encoder, settings, devices)
         flops = arithmetic.training_flops_per_token(encoder, config.max_length, 0)
         model = Model(encoder, task.head(encoder))
-        return Plan(
-            model, task, optimizer, timing, lambda number: _rows_of_this_process(batches(number)), evaluate, flops
-        )
+        setup = Setup(model, task, optimizer, mesh, config.mesh.mode, config.micro_batches, self.seed)
+        shown = functools.partial(title, positive=self.examples.positive)
+        rows = lambda number: _rows_of_this_process(batches(number))  # noqa: E731
+        return train.Run(setup, timing, workdir, rows, evaluate, flops, title=shown)
 
     def show(self, result: Result) -> None:
         """Prints what was unusual: skipped steps, an early end, a metric that chose nothing."""
-        state, best = result.outcome.state, result.outcome.best
+        state, best, shown = result.outcome.state, result.outcome.best, result.run.title
         steps = int(state.step)
         if self.choice and best.stopped and steps < result.run.settings.total_steps:
-            better = f"no better {self.title(self.choice.metric)}, nor a lower {self.choice.loss} at the same"
+            better = f"no better {shown(self.choice.metric)}, nor a lower {self.choice.loss} at the same"
             runtime.say(f"stopped early: {better}, in {self.choice.patience} evaluations")
         if skipped := int(state.skipped):
             runtime.say(f"{skipped:,} of {steps:,} steps were skipped, for loss or gradient was not finite")
         if self.choice and best.step >= 0 and best.value is None:
-            undefined = f"{self.title(self.choice.metric)} was undefined in every evaluation"
+            undefined = f"{shown(self.choice.metric)} was undefined in every evaluation"
             runtime.say(f"{undefined}; model/ is of step {best.step}, the first with the lowest {self.choice.loss}")
 
 
-def _rows_of_this_process(batch: Batch) -> Batch:
+def _rows_of_this_process(batch: HostBatch) -> HostBatch:
     return {name: value[sharding.host_rows(len(value))] for name, value in batch.items()}
 
 

@@ -7,7 +7,7 @@ import pathlib
 
 import bert
 from bert.errors import InputError, printable
-from launch import console, evaluate, flags
+from launch import console, file_options, flags
 
 OPTIONS = {
     "model": "model directory or run directory",
@@ -26,7 +26,7 @@ def run(argv: list[str]) -> None:
         argv,
         doc=__doc__ or "",
         config_file="",
-        options=OPTIONS | evaluate.FILE_OPTIONS,
+        options=OPTIONS | file_options.OPTIONS,
         required=("model", "input", "output"),
     )
     size, output = flags.whole_number(options, "batch_size", 32), pathlib.Path(options.output)
@@ -40,12 +40,11 @@ def run(argv: list[str]) -> None:
     for source in filter(None, (options.input, options.documents)):
         evaluation.check_other_file("--output", options.output, source)
     model = bert.load(options.model)
-    task = evaluate.task_of(model)
+    task = file_options.task_of(model)
     evaluation.check_format(format, task.FORMATS)
     if details and format != "jsonl":
         raise InputError(f"--details=yes needs --format=jsonl, for {format} has no place for them")
-    settings = task.settings_of(model, {name: options[name] for name in evaluate.FILE_OPTIONS})
-    evaluate.check_split(options.split, settings)
+    settings = file_options.settings_of(model, options)
     examples = task.read_examples(model, settings, options.input, options.split or "test", "no")
     print(examples.report, file=console.beside(options.output))
     written = task.write_predictions(output, model, examples, settings, format, size, details)

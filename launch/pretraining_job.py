@@ -7,7 +7,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
 from bert import config_fields, inference
@@ -15,16 +14,16 @@ from bert.data import masking
 from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
 from bert.errors import InputError, printable
-from bert.types import Params
 from bert.model.heads import Model
 from bert.store.manifest import check_checksums_beside
 from bert.store.reader import Store
 from bert.training import arithmetic, evaluate, optim, sharding, train
 from bert.training.evaluate import Metrics
 from bert.training.pretraining import Pretraining, baselines
-from bert.training.step import draw_params
+from bert.training.step import Setup, draw_params
+from bert.types import Params
 from launch import runtime, starting_point
-from launch.runs import Plan, Result, Start, TrainingJob
+from launch.runs import Result, Start, TrainingJob
 
 
 class PretrainingJob(TrainingJob):
@@ -38,25 +37,22 @@ class PretrainingJob(TrainingJob):
     def __init__(self, config: ConfigDict):
         if not config.data:
             raise InputError("config.data is missing; name the folder that launch.prepare wrote")
-        self.config = config
+        self.config, self.seed = config, config.seed
         self.store, self.held_out = Store.open(config.data, "train"), Store.open(config.data, "validation")
         tokenizer = self.store.tokenizer
         for text in config.probes:
             if tokenizer.mask_id not in tokenizer.encode(text, special_in_text=True).ids:
                 raise InputError(f"config.probes: {text!r} has no {tokenizer.vocab[tokenizer.mask_id]}")
         self.task = Pretraining(pairs=config.examples.objective != "none")
-        self.answers_before: list[str] = []
-
-    @property
-    def fingerprint(self) -> str:
-        return self.store.fingerprint
+        self.fingerprint, self.answers_before = self.store.fingerprint, list[str]()
 
     def start(self, workdir: pathlib.Path) -> Start:
         self.data_check = check_checksums_beside(self.store.directory, self.store.manifest)
         return starting_point.for_pretraining(self.config, self.store, workdir, pairs=self.task.pairs)
 
-    def plan(self, start: Start, mesh: Mesh) -> Plan:
+    def run(self, start: Start, workdir: pathlib.Path) -> train.Run:
         config = self.config
+        mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices)
         hint = "" if config.init_from else ", or raise config.model.max_position_embeddings"
         starting_point.check_length(config.max_length, start.config, "the model", hint)
         sharding.check_batch_size(config.batch_size, mesh, config.micro_batches)
@@ -78,10 +74,12 @@ class PretrainingJob(TrainingJob):
             if part and part.report.pairs.notice:
                 runtime.say(f"notice: {name}: {part.report.pairs.notice}")
         model = Model(start.config, self.task.head(start.config))
+        setup = Setup(model, self.task, optimizer, mesh, config.mesh.mode, config.micro_batches, self.seed)
         held = functools.partial(self._held, rows)
         scores = evaluate.on_batches(model, self.task, mesh, held) if self.held_batches else None
         flops = arithmetic.training_flops_per_token(start.config, config.max_length, settings.masks_in_row)
-        return Plan(model, self.task, optimizer, timing, functools.partial(batches, rows=rows), scores, flops)
+        train_batch = functools.partial(batches, rows=rows)
+        return train.Run(setup, timing, workdir, train_batch, scores, flops, data_check=self.data_check)
 
     def _held(self, rows: slice = slice(None)) -> Iterator[dict[str, np.ndarray]]:
         assert self.held_batches is not None

@@ -1,29 +1,23 @@
 """One training run, from its settings to its model. Pretraining and fine-tuning differ in their jobs only."""
 
 import abc
-import concurrent.futures
+import dataclasses
 import pathlib
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
-from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
 from bert import config_fields
 from bert.architectures.bert import BertConfig
 from bert.interop import export
-from bert.types import Params
-from bert.model.heads import Model
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training import run_directory, sharding, train
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
-from bert.training.optim import OptimizerSettings
-from bert.training.step import Setup
-from bert.training.task import Task
+from bert.types import Params
 from launch import best_model, runtime
 
 
@@ -36,18 +30,6 @@ class Start(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-class Plan(NamedTuple):
-    """What is trained on which batches, how long and how; see `train.Run`."""
-
-    model: Model
-    task: Task
-    optimizer: OptimizerSettings
-    timing: train.LoopSettings
-    train_batch: Callable[[int], dict[str, np.ndarray]]
-    evaluate: Callable[[Params], Metrics] | None
-    flops_per_token: float
-
-
 class Result(NamedTuple):
     start: Start
     run: train.Run
@@ -55,29 +37,27 @@ class Result(NamedTuple):
 
 
 class TrainingJob(abc.ABC):
-    """What a command trains: its data, its settings, and what it prints and writes beside the model."""
+    """What a command trains: its data, its settings, and what it prints and writes beside the model.
+
+    Attributes:
+      may_change: settings, or sections with a dot behind them, that do not change what is trained.
+      fingerprint: checksum of the data.
+      choice: which evaluation is the model; None: the last state is.
+    """
 
     config: ConfigDict
-    may_change: tuple[str, ...]  # settings, or sections with a dot behind them, that do not change what is trained
-    choice: Choice | None = None  # which evaluation is the model; None: the last state is
-    data_check: concurrent.futures.Future[None] | None = None
-
-    @property
-    def seed(self) -> int:
-        return self.config.seed
-
-    @property
-    @abc.abstractmethod
-    def fingerprint(self) -> str:
-        """Checksum of the data."""
+    may_change: tuple[str, ...]
+    seed: int
+    fingerprint: str
+    choice: Choice | None = None
 
     @abc.abstractmethod
     def start(self, workdir: pathlib.Path) -> Start:
         """The model that the settings name, or that of the run in ``workdir``."""
 
     @abc.abstractmethod
-    def plan(self, start: Start, mesh: Mesh) -> Plan:
-        """Batches, optimizer, number of steps."""
+    def run(self, start: Start, workdir: pathlib.Path) -> train.Run:
+        """The run that the settings describe, but for how its best evaluation is kept."""
 
     @abc.abstractmethod
     def model_keys(self, step: int, scores: Metrics) -> dict[str, Any]:
@@ -87,11 +67,7 @@ class TrainingJob(abc.ABC):
         """What the run's config.json holds beside the settings, the encoder and the checksum of the data."""
         return {}
 
-    def title(self, metric: str) -> str:
-        """How the progress shows a metric."""
-        return metric
-
-    def before(self, run: train.Run, start: Start, *, resumes: bool) -> None:
+    def before(self, run: train.Run, start: Start, *, resumes: bool) -> None:  # noqa: B027  (most do nothing)
         """Called when all is checked and before anything is trained."""
 
 
@@ -118,16 +94,19 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
         resumes = run_directory.check(workdir, settings, may_change=job.may_change)
         report()
 
-        def write_model(step: int, params: Params, scores: Metrics) -> None:
-            params = sharding.on_this_host(params)
+        def write_model(step: int, params: Params, scores: Metrics) -> None:  # parameters that are on this host
             if jax.process_index() == 0:
-                keys = job.model_keys(step, scores)
-                labels = start.labels
+                extra = job.model_keys(step, scores)
                 export.save_model_directory(
-                    model_directory, start.config, params, start.tokenizer, labels=labels, extra=keys
+                    model_directory, start.config, params, start.tokenizer, labels=start.labels, extra=extra
                 )
 
-        run = _wired(job, start, workdir, write_model)
+        def gather_and_write(step: int, params: Params, scores: Metrics) -> None:
+            write_model(step, sharding.on_this_host(params), scores)
+
+        run = job.run(start, workdir)
+        if job.choice:
+            run = dataclasses.replace(run, choose=job.choice, on_best=gather_and_write)
         total = run.settings.total_steps
         train.refuse_beyond(run_directory.newest_step(workdir), total)
         run_directory.write(workdir, settings, start.tokenizer)
@@ -140,26 +119,5 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
             runtime.say(f"stopped at step {step} of {total}; run the same command again to resume")
             sys.exit(128 + outcome.stopped_by)
         if not job.choice:
-            write_model(step, outcome.state.params, {})
+            gather_and_write(step, outcome.state.params, {})
         return Result(start, run, outcome)
-
-
-def _wired(
-    job: TrainingJob, start: Start, workdir: pathlib.Path, write_model: Callable[[int, Params, Metrics], None]
-) -> train.Run:
-    settings = job.config
-    mesh = sharding.make_mesh(settings.mesh.mode, settings.mesh.model_devices)
-    plan = job.plan(start, mesh)
-    setup = Setup(plan.model, plan.task, plan.optimizer, mesh, settings.mesh.mode, settings.micro_batches, job.seed)
-    return train.Run(
-        setup,
-        plan.timing,
-        workdir,
-        plan.train_batch,
-        plan.evaluate,
-        plan.flops_per_token,
-        job.choice,
-        write_model if job.choice else None,
-        job.title,
-        job.data_check,
-    )

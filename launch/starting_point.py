@@ -129,9 +129,8 @@ def _adopt(config: ConfigDict, encoder: BertConfig) -> None:
     """Sets what the weights of ``config.init_from`` decide, and says where that differs from the settings."""
     shape = (encoder.num_layers, encoder.hidden_size, encoder.num_heads)
     size = next((name for name, sizes in SIZES.items() if sizes == shape), "x".join(map(str, shape)))
-    decided = {"size": size, "hidden_act": encoder.hidden_act}
-    decided |= {"max_position_embeddings": encoder.max_position_embeddings}
-    decided |= {name: getattr(encoder, name) for name in _SIZES if config.model[name] is not None}
+    names = ["hidden_act", "max_position_embeddings", *(name for name in _SIZES if config.model[name] is not None)]
+    decided = {"size": size} | {name: getattr(encoder, name) for name in names}
     for name, value in decided.items():
         if config.model[name] != value:
             runtime.say(f"config.model.{name} is {value}, as the weights of {config.init_from} have it")

@@ -1,4 +1,6 @@
 import importlib
+import os
+import signal
 import subprocess
 import sys
 
@@ -212,3 +214,14 @@ def test_a_pipe_whose_reader_has_ended_ends_a_command_without_a_traceback():
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(60) == 1
+
+
+def test_the_keyboard_stops_a_command_that_is_still_importing(tmp_path):
+    """With one line and no traceback; importing `launch` otherwise leaves the interpreter's hook alone."""
+    (tmp_path / "jax.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n")
+    command = [sys.executable, "-m", "launch.finetune", "--help"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "error: stopped by the keyboard\n")
+    program = "import sys, launch; assert sys.excepthook is sys.__excepthook__"
+    subprocess.run([sys.executable, "-c", program], check=True)

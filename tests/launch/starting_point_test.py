@@ -10,9 +10,8 @@ import bert
 from bert.errors import InputError
 from bert.store.prepare import PrepareSettings, prepare
 from bert.store.reader import Store
-from bert.training.pretraining import Pretraining
 from configs import pretrain as settings
-from launch.starting_point import starting_point
+from launch import starting_point
 
 
 def write_text(folder: pathlib.Path) -> str:
@@ -33,7 +32,8 @@ def prepared(tmp_path):
 def start(data, source, fresh="", pairs=True):
     config = settings.get_config("tiny")
     config.data, config.init_from, config.init_fresh = str(data), str(source), fresh
-    return starting_point(config, Store.open(data, "train"), Pretraining(pairs=pairs))
+    begun = starting_point.for_pretraining(config, Store.open(data, "train"), data, pairs=pairs)
+    return begun.config, begun.params
 
 
 def refused(*arguments, **options) -> str:
@@ -78,8 +78,9 @@ def test_a_model_without_a_vocabulary_is_told_as_that(google, prepared):
     (google / "vocab.txt").unlink()
     for source in (google, google / "bert_model.ckpt"):
         said = refused(one, source)
-        assert said.startswith(f"{source}: has no vocabulary, so nothing says that its token ids are those of {one}; ")
-        assert said.endswith(f"vocab.txt that it was trained with into {google}")
+        assert said.startswith(f"{source}: has no vocabulary")
+        assert str(one) in said
+        assert said.endswith(f" {google}")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,47 @@
+"""What evaluate and predict share: how a file is read that is not read as in training, and the model's task."""
+
+import importlib
+from collections.abc import Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from bert.errors import InputError
+
+if TYPE_CHECKING:  # JAX is slow to import, and --help needs none
+    from bert import LoadedModel
+
+# Which of these a model takes depends on its task.
+OPTIONS = {
+    "text": "of a table: text column, or two with a comma",
+    "label": "of a table: label column",
+    "documents": "of questions: folder with the documents (pico)",
+    "annotators": "of questions and tags: names with commas to keep, or -name,-name for all but these",
+    "words": "of tags: column with the word",
+    "tags": "of tags: column with the tag, 1- for a column a worker",
+    "scheme": "of tags: iob1, iob2 or plain",
+    "question": "of questions: the question where the file has none",
+    "delimiter": "of tables and tags: between the columns",
+    "columns": "of a table without a header, or with another one: the names of its columns, with commas",
+    "quoting": "of a table: yes, no or auto",
+    "ragged": "of a table: drop, for rows of another width",
+    "separator": "of a table: between the labels in a cell",
+    "votes": "of a table: yes where a cell holds a label of each annotator",
+    "normalize": "of a table: yes to scale shares that do not sum to 1",
+    "encoding": "of the file, such as latin-1",
+}
+
+
+def task_of(model: "LoadedModel") -> ModuleType:
+    """The evaluate.py of the task that the model was trained on."""
+    return importlib.import_module(f"tasks.{model.task}.evaluate")
+
+
+def settings_of(model: "LoadedModel", options: Mapping[str, Any]) -> dict[str, Any]:
+    """How the model's files are read, with the changes that the options make.
+
+    Raises InputError where an option does not belong to the model's task, or ``split`` to its data.
+    """
+    settings: dict[str, Any] = task_of(model).settings_of(model, {name: options[name] for name in OPTIONS})
+    if options["split"] and not settings.get("glue"):
+        raise InputError(f"--split={options['split']} is for the folder of a GLUE task; name the file itself")
+    return settings
