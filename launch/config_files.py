@@ -4,7 +4,8 @@ import contextlib
 import pathlib
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 from absl import flags as absl_flags
 from ml_collections import ConfigDict, config_flags
@@ -41,7 +42,7 @@ def settings_of(argv: Sequence[str], default: str | None) -> ConfigDict:
     """The settings of the config file, without the changes that the command line makes."""
     config_fields.declared.clear()
     only_files = [argv[0], *(word for word in argv[1:] if re.match(r"--?config=", word))]
-    values = absl_flags.FlagValues()
+    values = cast(Any, absl_flags.FlagValues)()
     try:
         with quiet_loader():
             config_flags.DEFINE_config_file("config", default, flag_values=values, sys_argv=only_files)
@@ -58,7 +59,7 @@ def settings_of(argv: Sequence[str], default: str | None) -> ConfigDict:
 
 
 @contextlib.contextmanager
-def quiet_loader():
+def quiet_loader() -> Iterator[None]:
     """Hides a warning of newer Pythons about how ml_collections loads config files."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the load_module", DeprecationWarning)

@@ -21,6 +21,7 @@ import re
 import select
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 from absl import flags as absl_flags
 from ml_collections import ConfigDict, config_flags
@@ -33,10 +34,10 @@ from launch import config_files, console
 _spellings: dict[str, str] = {}
 
 
-class Options(dict):
+class Options(dict[str, Any]):
     """The named options of a command, readable as attributes; None where an option was not given."""
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         try:
             return self[name]
         except KeyError:
@@ -138,7 +139,7 @@ def yes_or_no(options: Options, name: str) -> bool:
     value = options[name]
     if value not in (None, "yes", "no"):
         raise InputError(f"--{name}={value}: must be yes or no")
-    return value == "yes"
+    return bool(value == "yes")
 
 
 def _config_first(words: Sequence[str]) -> list[str]:
@@ -146,7 +147,9 @@ def _config_first(words: Sequence[str]) -> list[str]:
 
     ``--config.NAME VALUE`` is joined to ``--config.NAME=VALUE``, so a true/false setting takes this form as well.
     """
-    first, rest, i = [], [], 0
+    first: list[str] = []
+    rest: list[str] = []
+    i = 0
     while i < len(words):
         word, following = words[i], words[i + 1] if i + 1 < len(words) else "--"
         bare = re.fullmatch(r"--?config(\.[\w.]+)?", word) is not None
@@ -157,11 +160,11 @@ def _config_first(words: Sequence[str]) -> list[str]:
     return first + rest
 
 
-def _read(argv: list[str], config_file: str | None, options: Mapping[str, str]):
+def _read(argv: list[str], config_file: str | None, options: Mapping[str, str]) -> tuple[Any, list[str]]:
     """(flag values, leftover words); errors of absl and ml_collections become InputError."""
     if config_file != "":
         _check_settings(argv, config_files.settings_of(argv, config_file))
-    values = absl_flags.FlagValues()
+    values = cast(Any, absl_flags.FlagValues)()
     for name, text in options.items():
         absl_flags.DEFINE_string(name, None, text, flag_values=values)
     try:

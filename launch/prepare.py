@@ -15,7 +15,8 @@ from absl import logging
 
 from bert.corpus import pool
 from bert.errors import InputError, printable
-from bert.store.prepare import PreparedFolder, PrepareSettings, prepare
+from bert.store.prepare import PreparedFolder, prepare
+from bert.store.prepare_settings import PrepareSettings
 from launch import flags
 
 SECONDS_BETWEEN_LINES = 10.0  # progress where there is no terminal

@@ -4,6 +4,8 @@ import ctypes
 import os
 import pathlib
 import platform
+from collections.abc import Mapping
+from typing import Any
 
 import jax
 
@@ -19,7 +21,7 @@ PROCESS_OPTIONS = {
 _M_MMAP_MAX, _M_TRIM_THRESHOLD, _M_ARENA_MAX = -4, -1, -8  # malloc.h of glibc
 
 
-def start(*, allocator: str, cache: pathlib.Path, options: dict) -> None:
+def start(*, allocator: str, cache: pathlib.Path, options: Mapping[str, Any]) -> None:
     """Prepares this process for training.
 
     Args:
@@ -34,11 +36,12 @@ def start(*, allocator: str, cache: pathlib.Path, options: dict) -> None:
         raise InputError(f"config.allocator is {allocator!r}; it must be keep or system")
     if allocator == "keep" and platform.system() == "Linux" and platform.libc_ver()[0] == "glibc":
         keep_freed_memory()
-    if not jax.config.jax_compilation_cache_dir:
-        jax.config.update("jax_compilation_cache_dir", str(cache.absolute()))
+    jax_config: Any = jax.config  # untyped
+    if not jax_config.jax_compilation_cache_dir:
+        jax_config.update("jax_compilation_cache_dir", str(cache.absolute()))
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         # The dozen small programs of a start, too: JAX keeps only those that took a second.
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+        jax_config.update("jax_persistent_cache_min_compile_time_secs", 0)
     _join_processes(options)
 
 
@@ -54,7 +57,7 @@ def keep_freed_memory() -> None:
     libc.mallopt(_M_TRIM_THRESHOLD, -1)
 
 
-def _join_processes(options: dict) -> None:
+def _join_processes(options: Mapping[str, Any]) -> None:
     named = {name: options[name] for name in PROCESS_OPTIONS if options.get(name)}
     if named == {"coordinator": "auto"}:
         _let_jax_find_the_others()
