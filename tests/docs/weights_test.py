@@ -15,7 +15,7 @@ from bert.interop import export, hugging_face
 from bert.interop.formats.tensor_bundle import open_bundle
 from bert.interop.load_report import LoadReport
 from bert.model import forward
-from tests.bert.interop.bundle_writer import write_checkpoint
+from tests.bert.interop.formats.bundle_writer import write_checkpoint
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 TINY = CHECKOUT / "tests" / "golden" / "tiny_bert"

@@ -7,8 +7,8 @@ import numpy as np
 import safetensors.numpy
 
 from bert.interop.hugging_face import load_model_directory
-from tests.bert.interop import torch_writer
-from tests.bert.interop.bundle_writer import variables_of, write_checkpoint
+from tests.bert.interop.formats import torch_writer
+from tests.bert.interop.formats.bundle_writer import variables_of, write_checkpoint
 
 TABLE = "bert.embeddings.word_embeddings.weight"
 KEY = "bert.encoder.layer.1.attention.self.key.weight"

@@ -12,7 +12,8 @@ import safetensors.numpy
 
 from bert.interop.hugging_face import load_model_directory
 from bert.interop.model_directory import ModelDirectory
-from tests.bert.interop import every_head, torch_writer
+from tests.bert.interop import every_head
+from tests.bert.interop.formats import torch_writer
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
 

@@ -13,7 +13,7 @@ from bert.architectures.bert import BertConfig
 from bert.interop import parameters, sources
 from bert.interop.export import save_model_directory
 from bert.interop.names.bert import GOOGLE, HUGGING_FACE
-from tests.bert.interop.bundle_writer import write_checkpoint
+from tests.bert.interop.formats.bundle_writer import write_checkpoint
 
 pytestmark = pytest.mark.alone
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]

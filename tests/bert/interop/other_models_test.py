@@ -8,8 +8,8 @@ import pytest
 from bert.errors import InputError
 from bert.interop import sources
 from bert.interop.hugging_face import load_model_directory
-from tests.bert.interop.bundle_writer import variables_of, write_checkpoint
 from tests.bert.interop.every_head import assert_same_params
+from tests.bert.interop.formats.bundle_writer import variables_of, write_checkpoint
 from tests.bert.refusals import refused
 
 QUERY = "bert.encoder.layer.0.attention.self.query"

@@ -15,8 +15,8 @@ import safetensors.numpy
 from bert.errors import InputError
 from bert.interop import sources
 from bert.interop.hugging_face import load_model_directory
-from tests.bert.interop import torch_writer
-from tests.bert.interop.bundle_writer import variables_of, write_checkpoint
+from tests.bert.interop.formats import torch_writer
+from tests.bert.interop.formats.bundle_writer import variables_of, write_checkpoint
 from tests.bert.mutations import bytes_changed, json_changed
 
 GIGABYTE = 1 << 30

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bert.interop.formats.sorted_table import Fault, rows_of_table, varints
-from tests.bert.interop.bundle_writer import table_of, varint
+from tests.bert.interop.formats.bundle_writer import table_of, varint
 
 ROWS = [(f"name{i:02d}".encode(), bytes([i]) * i) for i in range(12)]
 

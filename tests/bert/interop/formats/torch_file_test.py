@@ -1,10 +1,14 @@
-"""PyTorch files without PyTorch: both containers give the same tensors, and tensors that cannot be are refused.
+"""PyTorch files without PyTorch: both containers give the same tensors, and what torch.save never writes is refused.
 
-The files are written here, opcode by opcode, so that they can say what torch.save never would.
+The files are written here, opcode by opcode; torch_pickle_test.py tests what their pickles may do.
 """
 
+import collections
 import pathlib
+import pickle
+import struct
 import tracemalloc
+import zipfile
 
 import ml_dtypes
 import numpy as np
@@ -13,21 +17,25 @@ import pytest
 from bert.errors import InputError
 from bert.interop.formats import torch_pickle
 from bert.interop.formats.torch_file import open_torch
-from tests.bert.interop.torch_writer import (
+from tests.bert.interop.formats.torch_writer import (
     CONTAINERS,
+    MAGIC,
     NUMBERS,
     ORDERED,
     REBUILD,
+    STORAGES,
     Raw,
     assert_equal,
     assert_refused,
     call,
     named,
     opcodes,
+    pickled,
     stored,
     tensor,
     with_state,
-)
+)  # fmt: skip
+from tests.bert.refusals import refused
 
 
 @pytest.mark.parametrize("file", ["pytorch_model.bin", "legacy.bin"])
@@ -163,27 +171,149 @@ def test_damage_of_any_byte_is_refused_or_harmless(write_torch, container):
     """Whatever one byte becomes: refused, or tensors that can be read to their last element."""
     path = write_torch(container, {"w": tensor((3, 2), (1, 3), container=container)})
     whole = path.read_bytes()
-    refused = 0
+    refusals = 0
     for position in range(len(whole)):
         for value in (0xFF, whole[position] ^ 1):
             path.write_bytes(whole[:position] + bytes([value]) + whole[position + 1 :])
             try:
                 tensors = open_torch(path)
             except InputError:
-                refused += 1
+                refusals += 1
             else:
                 assert all(len(array.tobytes()) == array.nbytes for array in tensors.values())
-    assert refused > len(whole)
+    assert refusals > len(whole)
 
 
-def test_what_the_system_refuses_is_told_once(write_torch, monkeypatch):
-    """The line of whoever opened the file, not an exception of some kind inside another line."""
+def test_what_the_system_refuses_has_one_message(write_torch, monkeypatch):
+    """That of the file's reader, not an exception inside another line."""
     path = write_torch("archive", {"w": tensor()})
 
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(pathlib.Path, "open", refuse)
-    with pytest.raises(InputError) as caught:
+    with refused(f"{path}: cannot be read (Permission denied); check the path and its permissions"):
         open_torch(path)
-    assert str(caught.value) == f"{path}: cannot be read (Permission denied); check the path and its permissions"
+
+
+def without(name):
+    return lambda entries: [(key, data) for key, data in entries if key != name]
+
+
+@pytest.fixture
+def changed(write_torch, tmp_path):
+    """changed(change, compression): an archive with other entries than torch.save writes."""
+
+    def write(change, compression=zipfile.ZIP_STORED):
+        path = tmp_path / "changed.bin"
+        with (
+            zipfile.ZipFile(write_torch("archive", {"w": tensor()})) as old,
+            zipfile.ZipFile(path, "w", compression) as new,
+        ):
+            for name, data in change([(entry.filename, old.read(entry)) for entry in old.infolist()]):
+                new.writestr(name, data)
+        return path
+
+    return write
+
+
+ARCHIVES = {
+    "no pickle": (without("archive/data.pkl"), 0, "0 entries */data.pkl"),
+    "no storage": (without("archive/data/0"), 0, "no entry for storage 0"),
+    "two pickles": (lambda entries: [*entries, ("b/data.pkl", dict(entries)["archive/data.pkl"])], 0, "2 entries"),
+    "compressed": (list, zipfile.ZIP_DEFLATED, "archive/byteorder is compressed"),
+    "a name twice": (lambda entries: [*entries, ("archive/data/0", bytes(24))], 0, "two entries of one name"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("fault", ARCHIVES)
+def test_archives_that_torch_does_not_write(changed, fault):
+    change, compression, words = ARCHIVES[fault]
+    assert_refused(changed(change, compression), words)
+
+
+def test_archives_of_other_versions_of_torch(write_torch, changed):
+    """Without the order of bytes, and under another prefix."""
+    for path in (changed(without("archive/byteorder")), write_torch("archive", {"w": tensor()}, prefix="model.1")):
+        assert_equal(open_torch(path)["w"], NUMBERS.reshape(2, 3))
+
+
+def test_an_archive_whose_directory_lies(write_torch):
+    """Offsets and sizes in the directory that do not lead to the entry."""
+    path = write_torch("archive", {"w": tensor()})
+    whole = path.read_bytes()
+    entry = whole.rindex(b"PK\1\2")  # that of archive/data/0, the last one
+    for at, value, words in [
+        (42, 0, "archive/data/0 is not where"),
+        (42, 1, "archive/data/0 is not where"),
+        (42, len(whole) - 9, "unpack"),
+        (42, 0x7FFFFFFF, "error"),
+        (24, 0x7FFFFFFF, "archive/data/0 is not where"),
+        (24, 20, "has 20 bytes for it"),
+        (8, 1, "encrypted"),
+    ]:
+        field = struct.pack("<H" if at == 8 else "<I", value)
+        path.write_bytes(whole[: entry + at] + field + whole[entry + at + len(field) :])
+        assert_refused(path, words)
+    path.write_bytes(whole.replace(b"PK\3\4", b"PK\3\5").replace(b"PK\3\5", b"PK\3\4", 2))
+    assert_refused(path, "archive/data/0 is not where")
+    # Offsets count from where the directory says that it is: this puts the last entry before the file's first byte.
+    shifted = bytearray(whole)
+    places = [at + 42 for at in range(len(whole)) if whole[at : at + 4] == b"PK\1\2" and at != entry]
+    for at in [*places, len(whole) - 6]:
+        shifted[at : at + 4] = struct.pack("<I", int.from_bytes(whole[at : at + 4], "little") + len(whole))
+    path.write_bytes(shifted)
+    assert_refused(path, "cannot be read")
+
+
+HELD = {"w": tensor(container="stream")}
+TWICE = {**HELD, "v": tensor(container="stream", kind="IntStorage")}
+STREAMS = {
+    "fewer elements": (HELD, {"0": (5, NUMBERS.tobytes())}, "storage 0 has 6 elements, and 5"),
+    "more bytes": (HELD, {"0": (6, bytes(25))}, "1 bytes after its last storage"),
+    "another storage": (HELD, {"1": (6, bytes(24))}, "other storages"),
+    "a storage too many": (HELD, STORAGES | {"1": (0, b"")}, "other storages"),
+    "enormous": (
+        {"w": tensor(container="stream", count=1 << 62)},
+        {"0": (1 << 62, NUMBERS.tobytes())},
+        f"ends before the {1 << 62} elements",
+    ),
+    "a storage of two types": (TWICE, STORAGES, "storage 0 in two ways"),
+}
+
+
+@pytest.mark.parametrize("fault", STREAMS)
+def test_streams_that_torch_does_not_write(write_torch, fault):
+    held, storages, words = STREAMS[fault]
+    assert_refused(write_torch("stream", held, storages), words)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_numbers_of_a_big_endian_machine_are_refused(write_torch, container):
+    assert_refused(write_torch(container, {"w": tensor(container=container)}, little=False), "big-endian")
+
+
+FILES = {
+    "empty": (b"", "is empty"),
+    "pointer": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "is a Git LFS pointer"),
+    "one byte": (b"\x80", "cannot be read"),
+    "four bytes": (b"PK\3\4", "cannot be read"),
+    "tar": (bytes(257) + b"ustar" + bytes(300), "tar archive"),
+    "pickle": (pickle.dumps(collections.OrderedDict(w=1)), "no file of torch.save"),
+    "magic number": (pickled(MAGIC + 1) + pickled(1001), "no file of torch.save"),
+    "protocol": (pickled(MAGIC) + pickled(1002), "no file of torch.save"),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_files_that_are_none(tmp_path, kind):
+    path = tmp_path / "pytorch_model.bin"
+    content, words = FILES[kind]
+    path.write_bytes(content)
+    assert_refused(path, words)
+
+
+def test_no_file(tmp_path):
+    for path in (tmp_path / "pytorch_model.bin", tmp_path):
+        assert_refused(path, "no such file")
