@@ -22,9 +22,8 @@ def tracked() -> list[str]:
 
 def missing(text: str) -> list[str]:
     """Named paths and modules that do not exist."""
-    paths = [path for path in PATH.findall(text) if not EXAMPLES.search(path)]
-    modules = [f"{module.replace('.', '/')}.py" for module in MODULE.findall(text)]
-    return [path for path in paths + modules if not (CHECKOUT / path).exists()]
+    paths = PATH.findall(text) + [f"{module.replace('.', '/')}.py" for module in MODULE.findall(text)]
+    return [path for path in paths if not EXAMPLES.search(path) and not (CHECKOUT / path).exists()]
 
 
 def test_named_paths_exist():
