@@ -3,14 +3,13 @@
 import collections
 import contextlib
 import json
-import time
 
 import numpy as np
 import pytest
 
 from bert.errors import InputError
 from tasks.files.printed import is_half_open, is_interval, is_name_in_brackets, looks_printed, structure
-from tests.tasks.one_line import message_of, says_so
+from tests.tasks.one_line import message_of, says
 
 
 @pytest.mark.parametrize(
@@ -136,16 +135,15 @@ def test_a_name_in_brackets_may_be_a_list_of_one():
     ],
 )
 def test_what_cannot_be_read_is_refused(text, word):
-    assert says_so(f"^here: .*{word}", message_of(structure, text, "here"))
+    assert says(message_of(structure, text, "here"), f"here: ... {word}")
 
 
 @pytest.mark.parametrize(
     "piece", ["<a>", "[1 1", "<1", "(1, ", "{a=1 ", "x=>", "[(", "\\'", '"a', "x:", "a =", ",'", " ", "1 ", "{a="]
 )
-def test_hostile_text_takes_no_time(piece):
-    began = time.monotonic()
+def test_hostile_text(piece):
+    """Of which a pattern that tries again and again would take minutes."""
     for end in ("", "]"):
         with contextlib.suppress(InputError):
             structure("[" + piece * 30_000 + end, "here")
         looks_printed("[" + piece * 30_000 + end)
-    assert time.monotonic() - began < 2

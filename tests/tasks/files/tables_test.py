@@ -2,7 +2,6 @@ import csv
 import gzip
 import json
 import re
-import time
 
 import datasets
 import pyarrow
@@ -10,10 +9,10 @@ import pyarrow.parquet
 import pytest
 
 from bert.corpus import text_files
-from bert.errors import InputError
 from tasks.files import text_lines
 from tasks.files.records import TableSettings
 from tasks.files.tables import read_table
+from tests.tasks.one_line import message_of, says
 
 ROWS = [{"text": "One, two", "label": "a"}, {"text": 'She said "hi"', "label": "b"}]
 
@@ -171,8 +170,7 @@ def test_reading_stops_at_a_line_that_is_too_long(write, monkeypatch):
 
     monkeypatch.setattr(text_lines, "LINE_LIMIT", 2_000_000)
     monkeypatch.setattr(text_files, "read_lines", counted)
-    with pytest.raises(InputError, match=r"a\.tsv\.gz:2: the line is longer than 2,000,000 characters"):
-        read_table(path)
+    assert says(message_of(read_table, path), "a.tsv.gz:2: ... 2,000,000")
     assert sum(unpacked) < 2_000_000 + 2 * text_files.BLOCK
 
 
@@ -186,17 +184,14 @@ def test_long_quoted_fields_are_read_and_the_limit_of_csv_is_left_alone(write):
 @pytest.mark.parametrize("word", ["good", "gr\u00fcn", "\u5f88\u597d"])
 def test_the_way_out_of_two_bytes_a_character_works(write, encoding, word):
     path = write("a.csv", f"text,label\n{word},1\n".encode(encoding))
-    with pytest.raises(InputError, match=r"a\.csv.*ncoding to .*utf-\d\d") as caught:
-        read_table(path)
-    named = re.search(r"utf-\d\d(-[lb]e)?", str(caught.value))[0]
+    named = re.search(r"ncoding to .*(utf-\d\d(-[lb]e)?)", message_of(read_table, path))[1]
     assert read_table(path, TableSettings(encoding=named)).rows == [{"text": word, "label": "1"}]
     marked = write("b.csv", f"\ufefftext,label\n{word},1\n".encode("utf-16-le"))
     assert read_table(marked, TableSettings(encoding="utf-16-le")).columns == ("text", "label")
 
 
-def test_headers_of_many_columns_take_no_time(write):
-    began = time.monotonic()
+def test_headers_of_many_columns(write):
+    """Steps that grow with the square of the columns would take minutes."""
     names = [f"c{i}" for i in range(30_000)]
     for header in (names, [""] * 30_000):
         assert len(read_table(write("a.csv", f"{','.join(header)}\n{','.join(names)}\n")).columns) == 30_000
-    assert time.monotonic() - began < 5

@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from tasks.questions.questions import for_training, split
-from tests.tasks.one_line import says_so
+from tests.tasks.one_line import says
 from tests.tasks.questions.read_questions import fault, notes_of, read, texts
 
 CONTEXT = "Ann 🤗 and Bo.\r\n  Zoë!"
@@ -85,12 +85,12 @@ def test_lines_may_leave_out_id_annotations_and_document(write):
     assert [row.group for row in questions.rows] == ["1", "1", "7", "5"]  # the same passage is one document
     assert notes_of(questions) == {"field 'note', which is not read": 1, "no annotation, but kept": 4}
     assert notes_of(read(path, "no")) == {"field 'note', which is not read": 1}
-    assert says_so(r"none of 4 questions can be used \(no annotation: 4\)", fault(path))
+    assert says(fault(path), "none of 4 ... no annotation: 4")
     for seed in range(4):
         parts = split(questions, 0.5, seed)
         assert sorted(len({"1", "2"} & {row.id for row in part.rows}) for part in parts) == [0, 2]
     path = write("b.jsonl", line(id="2") + "\n" + line(id=None))
-    assert says_so(r"b\.jsonl:2: the id '2' is also that of .*b\.jsonl:1; make ids unique", fault(path))
+    assert says(fault(path), "b.jsonl:2: the id '2' ... b.jsonl:1")
 
 
 def test_one_line_alone_and_line_separators_inside_a_text(write):
@@ -104,25 +104,25 @@ def test_one_line_alone_and_line_separators_inside_a_text(write):
 
 
 LINE_FAULTS = [
-    ([marked("a", (0, 3, "Ann"))], {}, r"annotator a: span: \[0, 3, 'Ann'\] must be \[start, end\], two whole numbers"),
-    ([marked("a", (0, 3.0))], {}, r"annotator a: span: \[0, 3\.0\] must be \[start, end\]"),
-    ([marked("a", (False, True))], {}, r"annotator a: span: \[False, True\] must be"),
-    ([{"annotator": "a", "spans": [3]}], {}, r"annotator a: span: 3 must be \[start, end\]"),
-    ([{"annotator": "a"}], {}, r"annotator a: spans is missing; it must be a list of \[start, end\]"),
-    ([marked("a"), marked(" a ")], {}, r"annotator a: stands twice; put his spans together"),
-    ([marked(1.5)], {}, r"annotation 1: annotator: 1\.5 must be text or a whole number"),
-    (["a"], {}, r"annotation 1: 'a' is no object; it must be like \{'annotator'"),
-    ({}, {}, r"annotations: \{\} is no list; it must be a list of objects like"),
-    ([], {"context": 3}, r"context: 3 is no text"),
-    ([], {"question": ["Who"]}, r"question: \['Who'\] is no text"),
-    ([], {"id": [1]}, r"id: \[1\] must be text or a whole number"),
+    ([marked("a", (0, 3, "Ann"))], {}, "annotator a: span: [0, 3, 'Ann'] ... two whole numbers"),
+    ([marked("a", (0, 3.0))], {}, "annotator a: span: [0, 3.0] ... two"),
+    ([marked("a", (False, True))], {}, "annotator a: span: [False, True] ... two"),
+    ([{"annotator": "a", "spans": [3]}], {}, "annotator a: span: 3 ... [start, end]"),
+    ([{"annotator": "a"}], {}, "annotator a: spans is missing"),
+    ([marked("a"), marked(" a ")], {}, "annotator a: stands twice"),
+    ([marked(1.5)], {}, "annotation 1: annotator: 1.5 ... whole number"),
+    (["a"], {}, "annotation 1: 'a' is no object"),
+    ({}, {}, "annotations: {} is no list"),
+    ([], {"context": 3}, "context: 3 is no text"),
+    ([], {"question": ["Who"]}, "question: ['Who'] is no text"),
+    ([], {"id": [1]}, "id: [1] ... whole number"),
 ]
 
 
-@pytest.mark.parametrize(("annotations", "fields", "says"), LINE_FAULTS)
-def test_a_fault_in_our_lines_is_told_in_one_line(write, annotations, fields, says):
+@pytest.mark.parametrize(("annotations", "fields", "pieces"), LINE_FAULTS)
+def test_a_fault_in_our_lines_has_one_line(write, annotations, fields, pieces):
     path = write("a.jsonl", line(annotations, **fields))
-    assert says_so(rf"a\.jsonl:1: {says}", fault(path, format="lines"))
+    assert says(fault(path, format="lines"), f"a.jsonl:1: {pieces}")
 
 
 # MultiSpanQA
@@ -157,17 +157,17 @@ def test_all_o_is_a_vote_and_no_label_is_none(write):
 
 
 WORD_FAULTS = [
-    (words("a_b", "B"), "1 tags in label but 2 words in context; each word needs one"),
-    (words("a_b", "B b"), "label 2: 'b' must be B, I or O"),
+    (words("a_b", "B"), "1 tags ... 2 words"),
+    (words("a_b", "B b"), "label 2: 'b' ... B, I or O"),
     (words("a_b", "B O", context=["a", 2]), "context: word 2: 2 is no text"),
-    (words("a_b", "B O", context="a b"), "context: 'a b' is no list; it must be a list of words"),
+    (words("a_b", "B O", context="a b"), "context: 'a b' is no list"),
     (words("a_b", "B O", id=None), "id is missing"),
 ]
 
 
-@pytest.mark.parametrize(("row", "says"), WORD_FAULTS)
-def test_a_fault_in_multispanqa_is_told_in_one_line(write, row, says):
-    assert says_so(rf"a\.json: row 1: {says}", fault(write("a.json", json.dumps([row])), format="multispanqa"))
+@pytest.mark.parametrize(("row", "pieces"), WORD_FAULTS)
+def test_a_fault_in_multispanqa_has_one_line(write, row, pieces):
+    assert says(fault(write("a.json", json.dumps([row])), format="multispanqa"), f"a.json: row 1: {pieces}")
 
 
 # PICO
@@ -213,7 +213,7 @@ def test_documents_are_read_as_they_are_for_offsets_count_line_ends_and_marks(wr
     assert [texts(row) for row in questions.rows] == [[("men\r\nand", "é women")], [(), ("é",)], [("Two",)]]
     mark = "documents with a byte order mark, which counts as their first character"
     assert notes_of(questions) == {"field 'split', which is not read": 1, mark: 1}
-    assert says_so(r"has the keys Men, Women; leave question empty", fault(path, documents=documents, question="Who?"))
+    assert says(fault(path, documents=documents, question="Who?"), "has the keys Men, Women; leave question empty")
 
 
 def test_what_has_no_document_or_no_annotation_is_dropped_and_counted(write, documents):
@@ -237,29 +237,29 @@ def test_a_document_without_a_key_is_asked_for_those_of_the_others_or_for_the_qu
     path = write("b.json", pico({"docid": "1"}, {"docid": "2"}))
     rows = read(path, "no", documents=documents, question="Who?").rows
     assert [(row.id, row.question) for row in rows] == [("1", "Who?"), ("2", "Who?")]
-    assert says_so(r"b\.json:1: has no key such as Participants; set question", fault(path, "no", documents=documents))
+    assert says(fault(path, "no", documents=documents), "b.json:1: has no key ... question")
 
 
 def test_faults_in_pico_files_and_their_documents(write, tmp_path):
     right = write("a.json", pico(men("1", (0, 3))))
-    assert says_so(r"a\.json: pico files need their texts; set documents", fault(right))
-    assert says_so(r"none: no such folder or archive; set", fault(right, documents=str(tmp_path / "none")))
+    assert says(fault(right), "a.json: ... set documents")
+    assert says(fault(right, documents=str(tmp_path / "none")), "none: no such folder or archive; set")
     cut = write("cut.tar.gz", archive({"1": os.urandom(50_000)})[:20_000])
     for wrong in (right, cut):
-        assert says_so(f"{wrong}: cannot be read as a .tar.gz .*; name the folder", fault(right, documents=wrong))
+        assert says(fault(right, documents=wrong), f"{wrong}: ... .tar.gz")
     write("docs/1.txt", b"caf\n\xe9")
     folder = str(tmp_path / "docs")
-    assert says_so(r"1\.txt, byte 4 \(line 2\): 0xE9 is not UTF-8; set encoding", fault(right, documents=folder))
+    assert says(fault(right, documents=folder), "1.txt, byte 4 (line 2): 0xE9 ... encoding")
     assert read(right, documents=folder, encoding="1.txt=cp1252").rows[0].context == "caf\né"
     write("docs/more/1.txt", b"another")
-    assert says_so(r"1\.txt: there is also .*1\.txt; name", fault(right, documents=folder, encoding="1.txt=cp1252"))
+    assert says(fault(right, documents=folder, encoding="1.txt=cp1252"), "1.txt: there is also ... 1.txt; name")
     write("docs/2.txt", b"Two cats")
-    for row, says in [
-        ({"docid": "2", "Men": [[0, 3]]}, r"c\.json: row 1: Men is a list; it must be like \{WORKER"),
-        ({"docid": "2", "Men": {"w": {"0": 3}}}, r"c\.json: row 1: Men: annotator w: spans: \{'0': 3\} is no list"),
-        (men(None), r"c\.json: row 1: docid is missing"),
+    for row, pieces in [
+        ({"docid": "2", "Men": [[0, 3]]}, "c.json: row 1: Men is a list"),
+        ({"docid": "2", "Men": {"w": {"0": 3}}}, "c.json: row 1: Men: annotator w: spans: {'0': 3} is no list"),
+        (men(None), "c.json: row 1: docid is missing"),
     ]:
-        assert says_so(says, fault(write("c.json", pico(row)), documents=folder, format="pico"))
+        assert says(fault(write("c.json", pico(row)), documents=folder, format="pico"), pieces)
 
 
 # Real files, as the README beside the data counts them

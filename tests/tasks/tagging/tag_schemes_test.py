@@ -12,7 +12,7 @@ from tasks.tagging.tag_schemes import (
     detect_scheme,
     to_iob2,
 )
-from tests.tasks.one_line import message_of, says_so
+from tests.tasks.one_line import message_of, says
 
 
 def row(*annotations, place="a.txt:1"):
@@ -100,35 +100,35 @@ def test_tags(tag):
 )
 def test_other_texts_are_no_tags(tag):
     said = message_of(check_tags, ["O", tag], "iob1", lambda i: f"a.txt:{i}")
-    assert says_so(r"^a\.txt:1: .* is no tag; write O, B, I, B-TYPE and I-TYPE, .*scheme to plain", said)
+    assert says(said, "a.txt:1: ... is no tag ... plain")
     check_tags([tag], "plain", str)
 
 
 def test_a_tag_with_half_a_character_is_refused():
     """No file in UTF-8 could hold the names of such a model's classes."""
     said = message_of(check_tags, ["O", "x\ud800"], "plain", lambda i: f"a.txt:{i}")
-    assert says_so(r"^a\.txt:1: .*surrogate", said)
+    assert says(said, "a.txt:1: ... surrogate")
 
 
 def test_an_empty_tag_is_none_in_any_scheme():
     for scheme in ("plain", "auto"):
-        assert says_so("^0: a tag is empty; ", message_of(check_tags, [""], scheme, str))
+        assert says(message_of(check_tags, [""], scheme, str), "0: a tag is empty;")
 
 
 def test_types():
     for rows in ([row("O O"), row("B-X I-X")], [row("O O"), row("B I")], []):
         check_types(rows)
     mixed = [row("B O"), row("O", "I-X", place="a.txt:9")]
-    assert says_so(r"a\.txt:9: I-X has a type and B has none", message_of(check_types, mixed))
+    assert says(message_of(check_types, mixed), "a.txt:9: I-X has a type and B has none")
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"),
+    ("settings", "pieces"),
     [
-        ({"format": "csv"}, "format is 'csv'; .* auto, columns, lines, workers"),
-        ({"scheme": "bio"}, "scheme is 'bio'; .* auto, iob1, iob2, plain"),
-        ({"delimiter": "[:"}, "is no regular expression"),
+        ({"format": "csv"}, "format is 'csv' ... columns"),
+        ({"scheme": "bio"}, "scheme is 'bio' ... iob1"),
+        ({"delimiter": "[:"}, "'[:' ... regular expression"),
     ],
 )
-def test_settings_that_make_no_sense(settings, says):
-    assert says_so(says, message_of(lambda: TagSettings(**settings)))
+def test_settings_that_make_no_sense(settings, pieces):
+    assert says(message_of(lambda: TagSettings(**settings)), pieces)
