@@ -1,8 +1,8 @@
 """Column names of a table in text: from its first line, with repairs of common faults.
 
 A column without a name is left out if it is empty, else called by its place ("column 3"). A first column without a name
-is called "index", for pandas writes row numbers there. If each row has one empty field more than the header (a comma
-at the end of lines), that field is left out.
+is called "index", for pandas writes row numbers there. If each row has empty fields more than the header (a comma at
+the end of lines), these are left out.
 """
 
 import re
@@ -30,14 +30,12 @@ def split_header(path: str, records: list[Record], notes: list[str]) -> tuple[tu
                 "; name each column once, or set columns if the first line is no header"
             )
     named = max((i for i, name in enumerate(names, 1) if name), default=0)
-    if rows and 1 < named == len(names) and all(len(row) > named for _, row in rows):
-        names = [*names, ""]
-    if rows and 0 < named < len(names) and all(_is_empty(row[named:]) for _, row in rows):
+    shortest = min((len(row) for _, row in rows), default=0)
+    ends = rows and named and (named < len(names) or 1 < named < shortest)
+    if ends and all(_is_empty(row[named:]) for _, row in rows):
         notes.append(f"{path}: the header or the rows end in a delimiter; the empty columns behind it are left out")
         names = names[:named]
         rows = [(line, row[:named]) for line, row in rows]
-    elif len(names) > len(fields):
-        names = names[:named]  # rows with fields too many, which are refused by their line
     if names[:1] == [""] and len(names) > 1 and "index" not in names:
         names[0] = "index"
         notes.append(f"{path}: the first column has no name; it was taken for row numbers and called index")
@@ -71,9 +69,9 @@ def check_no_header(path: str, columns: Sequence[str], records: list[Record], no
             f"{path}:{number}: the first line holds the column names; leave columns empty (--columns= of evaluate "
             "and predict)"
         )
-    if all(re.fullmatch(r"[\w .-]{1,40}", field) for field in first) and any(
-        _is_new(fields[i], [row[i] for _, row in records[1:] if len(row) == len(fields)]) for i in range(len(fields))
-    ):
+    below = [row for _, row in records[1:] if len(row) == len(fields)]
+    looks_so = all(re.fullmatch(r"[\w .-]{1,40}", field) for field in fields)
+    if looks_so and any(_is_new(field, [row[i] for row in below]) for i, field in enumerate(fields)):
         notes.append(
             f"{path}:{number}: the first line looks like a header ({listed(map(short, fields), 5)}) and is read as a "
             "row; leave columns empty if it is one"

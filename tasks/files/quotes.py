@@ -10,7 +10,6 @@ Blanks before a quote belong to the delimiter if the file can be read that way (
 
 import contextlib
 import csv
-import itertools
 import re
 from collections.abc import Iterator
 
@@ -66,39 +65,30 @@ def quoted_records(path: str, lines: list[str], ends: list[str], character: str,
     spaced = re.compile(rf'(?:^|{re.escape(character)}) +"')
     if not any(spaced.search(line) for line in lines):
         return list(_records(path, lines, ends, character, False))
-    skipping = _records_or_error(path, lines, ends, character, True)
-    plain = _records_or_error(path, lines, ends, character, False)
-    if isinstance(plain, InputError):
-        if isinstance(skipping, InputError):
-            raise plain
-    elif isinstance(skipping, InputError) or (
-        # Two lone quotes would make one record of rows that are whole without them.
-        len(skipping) != len(plain) and len({len(fields) for _, fields in plain if fields}) == 1
-    ):
+    skipping = None  # the records without blanks before quotes, if it can be read so
+    with contextlib.suppress(InputError):
+        skipping = list(_records(path, lines, ends, character, True))
+    try:
+        plain = list(_records(path, lines, ends, character, False))
+    except InputError:
+        if skipping is None:
+            raise
+        plain = []
+    widths = {len(fields) for _, fields in plain if fields}
+    # Two lone quotes would make one record of rows that are whole without them.
+    if skipping is None or (len(skipping) != len(plain) and len(widths) == 1):
         for number, fields in plain:
-            spaced_fields = [field for field in fields if field[:1] == " " and field in lines[number - 1]]
-            whole = next((field for field in spaced_fields if _WHOLE.fullmatch(field.strip(" "))), "")
-            if whole:
-                raise TableCell(f"{path}:{number}", whole).error(
-                    "has a blank before its quote, but other quotes after blanks are text; take the blanks away"
-                )
+            for field in fields:
+                if field[:1] == " " and field in lines[number - 1] and _WHOLE.fullmatch(field.strip(" ")):
+                    raise TableCell(f"{path}:{number}", field).error(
+                        "has a blank before its quote, but other quotes after blanks are text; take the blanks away"
+                    )
         return plain
-    if isinstance(plain, InputError) or any(
-        [field.lstrip(" ") for field in a] != [field.lstrip(" ") for field in b]
-        for (_, a), (_, b) in itertools.zip_longest(plain, skipping, fillvalue=(0, []))
-    ):
+    without_blanks = [[field.lstrip(" ") for field in fields] for _, fields in plain]
+    if without_blanks != [[field.lstrip(" ") for field in fields] for _, fields in skipping]:
         notes.append(f"{path}: blanks before fields are left out, for quotes follow some of them")
         return skipping
     return plain
-
-
-def _records_or_error(
-    path: str, lines: list[str], ends: list[str], character: str, skip_blanks: bool
-) -> list[Record] | InputError:
-    try:
-        return list(_records(path, lines, ends, character, skip_blanks))
-    except InputError as error:
-        return error
 
 
 def _records(path: str, lines: list[str], ends: list[str], character: str, skip_blanks: bool) -> Iterator[Record]:

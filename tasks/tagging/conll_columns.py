@@ -5,6 +5,8 @@ LF, CRLF or CR, and in nothing else (U+0085 and U+2028 belong to the word). Line
 line is a comment: # is a word like any other.
 """
 
+import bisect
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -14,7 +16,7 @@ from bert.errors import InputError
 from tasks.files.cells import TableCell, short
 from tasks.files.records import TableSettings
 from tasks.files.text_lines import read_lines
-from tasks.tagging.tag_schemes import TagFile, TaggedSentence, TagSettings, check_tags
+from tasks.tagging.tag_schemes import TagFile, TaggedSentence, TagSettings, read_tags
 
 DOCUMENT_START = "-DOCSTART-"
 BLANKS = re.compile(r"[ \t]+")
@@ -48,7 +50,7 @@ def read_columns(path: str, settings: TagSettings, labelled: str) -> TagFile:
             notes.append(f"{path}: lines have {width} columns, none of them with tags (tags {settings.tags})")
     elif width > 1:
         notes.append(f"{path}: column {word} of {width} (the first is 0) is read as the words; set words for another")
-    rows = [_tagged(path, sentence, word, columns, settings, number) for number, sentence in enumerate(sentences, 1)]
+    rows = [_tagged(path, sentence, word, columns, settings) for sentence in sentences]
     if not documents:
         rows = [row._replace(document=str(number)) for number, row in enumerate(rows, 1)]
     return TagFile(rows, notes, tuple(map(str, columns)) if len(columns) > 1 else ())
@@ -66,35 +68,27 @@ def splitter(delimiter: str) -> Callable[[str], list[str]]:
 def _sentences(path: str, settings: TagSettings) -> tuple[list[_Sentence], int]:
     """(all sentences, the number of -DOCSTART- lines)."""
     split = splitter(settings.delimiter)
-    sentences: list[_Sentence] = []
-    lines: list[int] = []
-    rows: list[list[str]] = []
-    documents, first = 0, (0, 0)  # first: number and fields of the first line
-
-    def close() -> None:
-        if rows:
-            sentences.append(_Sentence(lines.copy(), documents, list(zip(*rows, strict=True))))
-            lines.clear()
-            rows.clear()
-
+    lines: list[tuple[int, list[str]]] = []  # number and fields; no fields between sentences
+    documents: list[int] = []  # the lines with -DOCSTART-
+    first = None  # number of the first line, and of its fields
     for number, line in enumerate(read_lines(path, settings.encoding), 1):
-        if not line.strip(" \t"):
-            close()
-            continue
-        fields = split(line)
+        fields = split(line) if line.strip(" \t") else []
         if DOCUMENT_START in fields:
-            close()
-            documents += 1
-            continue
-        if not first[0]:
+            documents.append(number)
+            fields = []
+        if fields and not first:
             _check_kind(path, number, line)
             first = (number, len(fields))
-        if len(fields) != first[1]:
+        if fields and first and len(fields) != first[1]:
             raise _ragged(path, number, line, len(fields), first, settings)
-        lines.append(number)
-        rows.append(fields)
-    close()
-    return sentences, documents
+        lines.append((number, fields))
+    sentences = []
+    for is_filled, group in itertools.groupby(lines, key=lambda line: bool(line[1])):
+        if is_filled:
+            numbers, rows = zip(*group, strict=True)
+            document = bisect.bisect(documents, numbers[0])
+            sentences.append(_Sentence(list(numbers), document, list(zip(*rows, strict=True))))
+    return sentences, len(documents)
 
 
 def _check_kind(path: str, number: int, line: str) -> None:
@@ -159,18 +153,14 @@ def _is_crowd(sentences: Sequence[_Sentence], settings: TagSettings) -> bool:
     return some_empty
 
 
-def _tagged(
-    path: str, sentence: _Sentence, word: int, columns: Sequence[int], settings: TagSettings, number: int
-) -> TaggedSentence:
+def _tagged(path: str, sentence: _Sentence, word: int, columns: Sequence[int], settings: TagSettings) -> TaggedSentence:
     words = sentence.columns[word]
     if "" in words:
         line = sentence.lines[words.index("")]
         raise InputError(f"{path}:{line}: the word (column {word}) is empty; write one, or take the line out")
-    annotations = []
-    for column in columns:
-        cells = sentence.columns[column]
-        tags = tuple(None if cell == settings.empty else cell for cell in cells)
-        if any(tag is not None for tag in tags):
-            check_tags(tags, settings.scheme, lambda i: f"{path}:{sentence.lines[i]}: column {column}")  # noqa: B023
-            annotations.append((str(column), tags))
-    return TaggedSentence(words, tuple(annotations), f"{path}:{sentence.lines[0]}", str(sentence.document))
+
+    def tags(column: int) -> tuple[str | None, ...]:
+        return read_tags(sentence.columns[column], settings, lambda i: f"{path}:{sentence.lines[i]}: column {column}")
+
+    annotations = [(str(column), tags(column)) for column in columns]
+    return TaggedSentence.of(words, annotations, f"{path}:{sentence.lines[0]}", str(sentence.document))

@@ -20,6 +20,9 @@ SCHEMES = ("auto", "iob1", "iob2", "plain")
 FORMS = "O, B, I, B-TYPE and I-TYPE"
 
 
+Annotations = Sequence[tuple[str, tuple[str | None, ...]]]  # (annotator, a tag or None for each word)
+
+
 class TaggedSentence(NamedTuple):
     """A sentence.
 
@@ -36,6 +39,14 @@ class TaggedSentence(NamedTuple):
     place: str
     document: str
     id: str = ""
+
+    @classmethod
+    def of(
+        cls, words: tuple[str, ...], annotations: Annotations, place: str, document: str, id: str = ""
+    ) -> "TaggedSentence":
+        """The sentence without the annotators who gave no tag at all."""
+        with_tags = tuple((name, tags) for name, tags in annotations if any(tag is not None for tag in tags))
+        return cls(words, with_tags, place, document, id)
 
 
 TaggedRows = ReadRows[TaggedSentence]
@@ -70,6 +81,15 @@ class TagSettings:
         check_choice("format", self.format, FORMATS)
         check_choice("scheme", self.scheme, SCHEMES)
         TableSettings(delimiter=self.delimiter)  # refuses what is no delimiter
+
+
+def read_tags(
+    cells: Sequence[str | None], settings: TagSettings, where: Callable[[int], str]
+) -> tuple[str | None, ...]:
+    """The tags in cells, None for empty ones; arguments and errors as of `check_tags`."""
+    tags = tuple(None if cell == settings.empty else cell for cell in cells)
+    check_tags(tags, settings.scheme, where)
+    return tags
 
 
 def check_tags(tags: Iterable[str | None], scheme: str, where: Callable[[int], str]) -> None:

@@ -3,7 +3,7 @@
 Which sentences are kept. Where tags are needed, to train or to score: those with a word and with a tag; the others are
 counted by reason. Else all of them, in their order, for each must get its prediction.
 
-Not here: what a tag is, and the types (tag_schemes.py); the formats (conll_columns.py, tag_files.py).
+Not here: tags and types (tag_schemes.py); the formats (conll_columns.py, tag_lines.py, worker_folders.py).
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,8 +18,9 @@ from tasks.files.reports import ReadReport, check_labelled, kept_rows, none_left
 from tasks.files.splits import check_share
 from tasks.files.tables import check_path, ending_to_read, unreadable
 from tasks.tagging.conll_columns import read_columns
-from tasks.tagging.tag_files import read_tag_lines, read_workers
+from tasks.tagging.tag_lines import read_tag_lines
 from tasks.tagging.tag_schemes import TaggedRows, TaggedSentence, TagSettings, check_types, detect_scheme, to_iob2
+from tasks.tagging.worker_folders import read_workers
 
 _NOT_READ = dict.fromkeys((".parquet", ".arrow"), "write it as jsonl first")
 READERS = {"columns": read_columns, "lines": read_tag_lines, "workers": read_workers}
