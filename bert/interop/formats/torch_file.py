@@ -88,16 +88,16 @@ def _read_archive(file: Bytes, archive: zipfile.ZipFile) -> tuple[dict[str, Pick
     entries = {entry.filename: entry for entry in archive.infolist()}
     if len(entries) != len(archive.infolist()):
         raise Refusal("has two entries of one name")
-    found = [name for name in entries if name.split("/")[1:] == ["data.pkl"]]
-    if len(found) != 1:
-        raise Refusal(f"is a ZIP archive with {len(found)} entries */data.pkl; a file of torch.save has one")
-    prefix = found[0].removesuffix("data.pkl")
+    pickles = [name for name in entries if name.split("/")[1:] == ["data.pkl"]]
+    if len(pickles) != 1:
+        raise Refusal(f"is a ZIP archive with {len(pickles)} entries */data.pkl; a file of torch.save has one")
+    prefix = pickles[0].removesuffix("data.pkl")
     if f"{prefix}byteorder" in entries:
         start, end = _span(file, entries[f"{prefix}byteorder"])
         if end - start != 6 or file[start:end] != b"little":
             raise Refusal("was written on a big-endian machine", "save the model again on a common one")
     storages: Storages = {}
-    start, end = _span(file, entries[found[0]])
+    start, end = _span(file, entries[pickles[0]])
     held, _ = unpickle(file, start, end, storages)
     tensors = tensors_by_name(held)
     starts = {}
