@@ -1,1 +1,1 @@
-"""Weights in and out of other people's formats. One table of names (names/bert.py) serves both directions."""
+"""Weights in and out of files of other programs; names/ has a table for each family, read in both directions."""

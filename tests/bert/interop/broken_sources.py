@@ -64,30 +64,28 @@ def run_of_nothing(folder):
     folder.mkdir()
 
 
+def table_under_another_name(tensors):
+    tensors["roberta\nerror: x.embeddings.word_embeddings.weight"] = tensors.pop(TABLE)
+
+
+# name -> (what breaks the directory, words of the message)
 BROKEN = {
-    "safetensors cut short": (cut, r"model\.safetensors: cannot be read .* damaged or cut short"),
-    "a weight that is not a number": (spoil(np.nan), rf"{KEY} holds nan at \[3, 7\]; a weight must be finite"),
+    "safetensors cut short": (cut, "model.safetensors", "damaged or cut short"),
+    "a weight that is not a number": (spoil(np.nan), KEY, "nan at [3, 7]", "finite"),
     "a config of a width that no memory holds": (
-        lambda folder: change_config(folder, hidden_size=10**12),
-        r"word_embeddings\.weight has shape \[128, 32\], the configuration asks for \[128, 1000000000000\]",
+        lambda folder: change_config(folder, hidden_size=10**12), "word_embeddings.weight", "[128, 32]", f"{10**12}]",
     ),
     "a config of more layers than can be listed": (
-        lambda folder: change_config(folder, num_hidden_layers=10**9),
-        r"missing bert\.encoder\.layer\.2\.attention\.self\.query\.weight",
+        lambda folder: change_config(folder, num_hidden_layers=10**9), "missing bert.encoder.layer.2.attention",
     ),
     "a name with a line end": (
-        lambda folder: change_tensors(
-            folder,
-            lambda tensors: tensors.update({"roberta\nerror: x.embeddings.word_embeddings.weight": tensors.pop(TABLE)}),
-        ),
-        r"under 'roberta\\nerror: x' \(roberta\\nerror: x\.embeddings",
+        lambda folder: change_tensors(folder, table_under_another_name), r"'roberta\nerror: x'", "prefix",
     ),
-    "a config that is no JSON": (lambda folder: (folder / "config.json").write_text("{"), r"config\.json:1: not JSON"),
+    "a config that is no JSON": (lambda folder: (folder / "config.json").write_text("{"), "config.json:1", "JSON"),
     "a shard that is absent": (
-        lambda folder: shards(folder, {KEY: "model-00001-of-00002.safetensors"}),
-        r"model-00001-of-00002\.safetensors: no such file, but .* names it",
+        lambda folder: shards(folder, {KEY: "model-00001-of-00002.safetensors"}), "00001-of-00002", "no such file",
     ),
-    "a pickle that runs a program": (pickle_of_a_command, "names os.system, .* nothing of it was run"),
-    "a checkpoint with a wrong checksum": (checkpoint_with_a_turned_bit, "00001-of-00002: the data of .* the checksum"),
-    "an empty directory": (run_of_nothing, r"config\.json: no such file; a model directory holds config\.json"),
-}
+    "a pickle that runs a program": (pickle_of_a_command, "os.system", "nothing of it was run"),
+    "a checkpoint with a wrong checksum": (checkpoint_with_a_turned_bit, "00001-of-00002", "checksum"),
+    "an empty directory": (run_of_nothing, "config.json: no such file"),
+}  # fmt: skip

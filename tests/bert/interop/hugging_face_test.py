@@ -30,26 +30,41 @@ def test_other_precisions_become_float32(tiny, tiny_tensors, write, dtype):
         np.testing.assert_array_equal(got[path], value, err_msg=path)
 
 
-@pytest.mark.parametrize(("dtype", "value"), [(np.float32, np.nan), (np.float16, np.inf), (np.float64, 1e300)])
-def test_a_weight_that_is_not_finite_is_refused_by_name(tiny_tensors, write, dtype, value):
-    kernel = "bert.encoder.layer.1.attention.self.key.weight"
-    spoilt = tiny_tensors[kernel].astype(dtype)
-    spoilt[3, 7] = value
-    with refused(kernel, "at [3, 7]", "finite"):
-        load_model_directory(write({**tiny_tensors, kernel: spoilt}))
+KERNEL = "bert.encoder.layer.0.intermediate.dense.weight"
 
 
-def test_a_weight_of_another_shape_is_refused_with_both_shapes(tiny_tensors, write):
-    name = "bert.encoder.layer.0.intermediate.dense.weight"
-    with refused(name, "[32, 64]", "[64, 32]"):
-        load_model_directory(write({**tiny_tensors, name: np.ascontiguousarray(tiny_tensors[name].T)}))
-    with refused(name, "int64", "float"):
-        load_model_directory(write({**tiny_tensors, name: tiny_tensors[name].astype(np.int64)}, name="whole"))
+def spoilt(dtype, value):
+    def change(tensor):
+        tensor = tensor.astype(dtype)
+        tensor[3, 7] = value
+        return tensor
+
+    return change
 
 
-def test_a_vocabulary_larger_than_the_model_is_refused_before_any_weight_is_read(tiny_directory, tmp_path):
-    folder = tmp_path / "model"
-    shutil.copytree(tiny_directory, folder)
+FAULTY_WEIGHTS = {
+    "nan": (spoilt(np.float32, np.nan), "nan at [3, 7]", "finite"),
+    "inf of 16 bits": (spoilt(np.float16, np.inf), "inf at [3, 7]", "finite"),
+    "beyond float32": (spoilt(np.float64, 1e300), "inf at [3, 7]", "finite"),
+    "transposed": (lambda tensor: np.ascontiguousarray(tensor.T), "[32, 64]", "[64, 32]"),
+    "integers": (lambda tensor: tensor.astype(np.int64), "int64", "float"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTY_WEIGHTS)
+def test_a_weight_that_does_not_fit_is_refused_by_name(tiny_tensors, write, fault):
+    change, *words = FAULTY_WEIGHTS[fault]
+    with refused(KERNEL, *words):
+        load_model_directory(write({**tiny_tensors, KERNEL: change(tiny_tensors[KERNEL])}))
+
+
+@pytest.fixture
+def folder(tiny_directory, tmp_path):
+    """A copy of the tiny model's directory."""
+    return shutil.copytree(tiny_directory, tmp_path / "model")
+
+
+def test_a_vocabulary_larger_than_the_model_is_refused_before_any_weight_is_read(folder):
     (folder / "model.safetensors").write_bytes(b"never read")
     with (folder / "vocab.txt").open("a") as file:
         file.write("two\nmore\n")
@@ -57,21 +72,17 @@ def test_a_vocabulary_larger_than_the_model_is_refused_before_any_weight_is_read
         load_model_directory(folder)
 
 
-def test_a_vocabulary_smaller_than_the_model_is_noted(tiny_directory, tmp_path):
-    folder = tmp_path / "model"
-    shutil.copytree(tiny_directory, folder)
+def test_a_vocabulary_smaller_than_the_model_is_noted(folder):
     entries = (folder / "vocab.txt").read_text().split("\n")[:126]
     (folder / "vocab.txt").write_text("\n".join(entries))
-    found = load_model_directory(folder)
-    assert found.tokenizer.vocab_size == 126
-    (note,) = found.report.notes
+    model = load_model_directory(folder)
+    assert model.tokenizer.vocab_size == 126
+    (note,) = model.report.notes
     assert "128 rows, the vocabulary 126 entries; the last 2 rows" in note
 
 
-def test_upper_case_entries_and_no_settings_mean_a_cased_model(tiny_directory, tmp_path):
+def test_upper_case_entries_and_no_settings_mean_a_cased_model(folder):
     """Only a vocabulary beside the weights: letter case follows from its entries, not from a default."""
-    folder = tmp_path / "model"
-    shutil.copytree(tiny_directory, folder)
     (folder / "tokenizer_config.json").unlink()
     entries = (folder / "vocab.txt").read_text().replace("paris", "Paris").replace("france", "France")
     (folder / "vocab.txt").write_text(entries)
@@ -80,40 +91,49 @@ def test_upper_case_entries_and_no_settings_mean_a_cased_model(tiny_directory, t
     assert [tokenizer.vocab[i] for i in tokenizer.encode("Paris").ids] == ["Paris"]
 
 
-def test_files_that_are_absent_or_broken(tiny_directory, tmp_path):
-    """Each with its path and what was found instead."""
-    with pytest.raises(InputError, match="nothing: no such directory"):
-        load_model_directory(tmp_path / "nothing")
-    folder = tmp_path / "model"
-    shutil.copytree(tiny_directory, folder)
-    weights = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(weights[:-100])
-    with refused("model.safetensors", "damaged"):
-        load_model_directory(folder)
-    (folder / "model.safetensors").rename(folder / "weights.bin")
-    with refused("model.safetensors", "pytorch_model.bin", "weights.bin"):
-        load_model_directory(folder)
-    (folder / "config.json").write_text("[1]")
-    with refused("config.json", "list"):
-        load_model_directory(folder)
-    (folder / "config.json").unlink()
-    with pytest.raises(InputError, match=r"config\.json: no such file"):
+def rename_weights(folder, name):
+    (folder / "model.safetensors").rename(folder / name)
+
+
+FAULTY_FILES = {
+    "no directory": (shutil.rmtree, "model: no such directory"),
+    "weights cut short": (
+        lambda folder: (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-100]),
+        "model.safetensors",
+        "damaged",
+    ),
+    "other weights": (
+        lambda folder: rename_weights(folder, "weights.bin"), "model.safetensors", "pytorch_model.bin", "weights.bin",
+    ),
+    # It has the same config.json and vocabulary; only its weights cannot be recovered.
+    "StableHLO": (lambda folder: rename_weights(folder, "model.stablehlo"), "model.stablehlo", "export to run"),
+    "ONNX": (lambda folder: rename_weights(folder, "model.onnx"), "model.onnx", "export to run"),
+    "a list": (lambda folder: (folder / "config.json").write_text("[1]"), "config.json", "list"),
+    "no configuration": (lambda folder: (folder / "config.json").unlink(), "config.json: no such file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTY_FILES)
+def test_files_that_are_absent_or_broken(folder, fault):
+    change, *words = FAULTY_FILES[fault]
+    change(folder)
+    with refused(*words):
         load_model_directory(folder)
 
 
 def test_only_one_tensor_is_in_memory_beyond_the_tree(tiny, tiny_tensors):
-    """Tensors are asked for one by one, each once: a checkpoint is never held twice."""
+    """Tensors are read one by one, each once: a checkpoint is never held twice."""
 
     class Counting(dict):
-        asked = []  # noqa: RUF012
+        reads = []  # noqa: RUF012
 
         def __getitem__(self, name):
-            self.asked.append(name)
+            self.reads.append(name)
             return super().__getitem__(name)
 
     counting = Counting(tiny_tensors)
     parameters.to_params(counting, names.table(tiny.config), tiny.config, tiny.parts, LoadReport("file"))
-    assert sorted(counting.asked) == sorted(tiny_tensors)
+    assert sorted(counting.reads) == sorted(tiny_tensors)
 
 
 def test_settings_of_others_in_the_config_are_kept(tiny_tensors, write):
@@ -124,16 +144,6 @@ def test_settings_of_others_in_the_config_are_kept(tiny_tensors, write):
     assert not {"torch_dtype", "dtype", "architectures", "hidden_size", "id2label", "label2id"} & extra.keys()
     assert found.labels == ("no", "yes")
     assert json.dumps(extra)
-
-
-@pytest.mark.parametrize("program", ["model.stablehlo", "model.onnx"])
-def test_an_export_to_run_is_called_so(tiny_directory, tmp_path, program):
-    """It has the same config.json and vocabulary; only its weights cannot be had back."""
-    folder = tmp_path / "out"
-    shutil.copytree(tiny_directory, folder)
-    (folder / "model.safetensors").rename(folder / program)
-    with refused(program, "export to run"):
-        load_model_directory(folder)
 
 
 def test_a_file_that_may_not_be_read(tiny_directory, monkeypatch):
