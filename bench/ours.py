@@ -6,7 +6,6 @@ import pathlib
 import jax
 
 from bench import turns, work
-from bert.model.heads import Model
 from bert.training import optim, sharding
 from bert.training.pretraining import Pretraining
 from bert.training.step import Setup, abstract_state, init_state, make_train_step
@@ -25,7 +24,7 @@ def main() -> None:
     config = dataclasses.replace(workload.config, attention=options.attention, attention_dropout=rate)
     task, mesh = Pretraining(), sharding.make_mesh(devices=jax.devices()[:1])
     optimizer = optim.OptimizerSettings(total_steps=1_000_000, warmup_steps=10_000, learning_rate=1e-4)
-    setup = Setup(Model(config, task.head(config)), task, optimizer, mesh)
+    setup = Setup(task.model(config), task, optimizer, mesh)
     with jax.set_mesh(mesh):
         arrays = workload.arrays()
         target = abstract_state(setup, arrays)

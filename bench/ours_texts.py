@@ -12,8 +12,7 @@ from bench import ours, turns, work
 from bench.texts import LONGEST, Texts
 from bert.data import encoded_examples
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches
-from bert.model import forward
-from bert.model.heads import Model
+from bert.model import stack
 from bert.prediction import scores
 from bert.training import optim, sharding
 from bert.training.step import Setup, abstract_state, draw_params, init_state, make_train_step
@@ -32,14 +31,14 @@ def main() -> None:
     config, task, mesh = workload.config, Classification("class", 2), sharding.make_mesh(devices=jax.devices()[:1])
     optimizer = optim.OptimizerSettings(total_steps=1_000_000, warmup_steps=10_000, learning_rate=1e-4)
     setup, settings = (
-        Setup(Model(config, task.head(config)), task, optimizer, mesh),
+        Setup(task.model(config), task, optimizer, mesh),
         ExampleSettings(workload.batch, LONGEST),
     )
     batches = TrainingBatches(encoded, settings)
     versions = {"name": "ours", "jax": jax.__version__, "device": jax.devices()[0].device_kind}
     with jax.set_mesh(mesh):
         if workload.step == "classify":
-            params = forward.by_layer(draw_params(setup, batches(0)), config)  # as in a loaded model
+            params = stack.by_layer(draw_params(setup, batches(0)), config)  # as in a loaded model
             turns.serve(
                 lambda: scores.of_examples(params, config, encoded, settings), lambda: None, versions, ours.memory
             )

@@ -16,34 +16,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bert.architectures.bert import BertConfig
+    from bert.architectures.bert_encoder import BertEncoder as Encoder
     from bert.errors import InputError
     from bert.inference import LoadedModel, from_params, load, save
     from bert.model import heads, losses
-    from bert.model.encoder import Encoder
 
 __all__ = ["BertConfig", "Encoder", "InputError", "LoadedModel", "from_params", "heads", "load", "losses", "save"]
 
 # Resolved on first use: `import bert` itself imports neither JAX nor anything else that is slow to start.
 _HOMES = {
-    "BertConfig": "bert.architectures.bert",
-    "Encoder": "bert.model.encoder",
-    "InputError": "bert.errors",
-    "LoadedModel": "bert.inference",
-    "from_params": "bert.inference",
-    "heads": "bert.model",
-    "load": "bert.inference",
-    "losses": "bert.model",
-    "save": "bert.inference",
+    "BertConfig": "bert.architectures.bert:BertConfig",
+    "Encoder": "bert.architectures.bert_encoder:BertEncoder",
+    "InputError": "bert.errors:InputError",
+    "LoadedModel": "bert.inference:LoadedModel",
+    "from_params": "bert.inference:from_params",
+    "heads": "bert.model.heads:",
+    "load": "bert.inference:load",
+    "losses": "bert.model.losses:",
+    "save": "bert.inference:save",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'bert' has no attribute {name!r}; it has {', '.join(__all__)}")
-    home = _HOMES[name]
-    if home == "bert.model":
-        return importlib.import_module(f"{home}.{name}")
-    return getattr(importlib.import_module(home), name)
+    module, _, attribute = _HOMES[name].partition(":")
+    home = importlib.import_module(module)
+    return getattr(home, attribute) if attribute else home
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jax import Array
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.data import padding
 from bert.data.encoded_examples import EncodedExamples, ExampleSettings
 from bert.data.padding import bucket_length
@@ -24,7 +24,7 @@ from bert.errors import InputError, printable
 from bert.interop import export, sources
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory
-from bert.model import forward
+from bert.model import forward, stack
 from bert.prediction import bio_mrc, classification, scores, squad, tagging
 from bert.prediction.fill_mask import FilledMasks, find_masks
 from bert.tokenizer import sequences
@@ -56,7 +56,7 @@ def load(path: str | os.PathLike) -> "LoadedModel":
 
 
 def from_params(
-    config: BertConfig,
+    config: ModelConfig,
     params: Params,
     tokenizer: Tokenizer | None,
     *,
@@ -101,7 +101,7 @@ class LoadedModel:
     """
 
     def __init__(self, found: ModelDirectory):
-        self.config: BertConfig = found.config
+        self.config: ModelConfig = found.config
         self.params: Params = found.params  # float32 NumPy arrays, on the host
         self.parts: tuple[str, ...] = found.parts
         self.report = found.report
@@ -280,7 +280,7 @@ class LoadedModel:
     def summary(self) -> str:
         """One line on what was loaded: where from, sizes, heads, vocabulary and letter case."""
         config, tokenizer = self.config, self.tokenizer
-        sizes = f"{config.num_layers} layers of width {config.hidden_size}, {config.max_position_embeddings} positions"
+        sizes = f"{config.num_layers} layers of width {config.hidden_size}, {config.max_length} positions"
         vocabulary = "none"
         if tokenizer is not None:
             vocabulary = f"{tokenizer.vocab_size:,} entries, lower-case: {'yes' if tokenizer.lower_case else 'no'}"
@@ -299,11 +299,11 @@ class LoadedModel:
 
     @property
     def _limit(self) -> int:
-        return self.config.max_position_embeddings
+        return self.config.max_length
 
     @functools.cached_property
     def _on_device(self) -> Params:
-        return jax.device_put(forward.by_layer(self.params, self.config))
+        return jax.device_put(stack.by_layer(self.params, self.config))
 
     def _forward(self, batch: HostBatch, wanted: tuple[str, ...]) -> dict[str, Array]:
         return forward.outputs(self._on_device, batch, config=self.config, wanted=wanted)

@@ -7,10 +7,9 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-from bert import config_fields
+from bert import architectures, config_fields
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
-from bert.model.heads import Model
 from bert.prediction.scores import Devices
 from bert.training import arithmetic, optim, sharding, train
 from bert.training.evaluate import Metrics
@@ -50,6 +49,7 @@ class FinetuningJob(TrainingJob):
 
     def run(self, start: Start, workdir: pathlib.Path) -> train.Run:
         config, encoder = self.config, start.config
+        architectures.check_packing(encoder, config.packed)
         mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices)
         unit = mesh.shape["data"] * config.micro_batches
         settings = ExampleSettings(config.batch_size, config.max_length, config.packed, self.seed, unit)
@@ -75,8 +75,7 @@ class FinetuningJob(TrainingJob):
             devices = Devices(lambda batch: sharding.place(_rows_of_this_process(batch), mesh), sharding.on_this_host)
             evaluate = self.examples.evaluator(start.tokenizer, encoder, settings, devices)
         flops = arithmetic.training_flops_per_token(encoder, config.max_length, 0)
-        model = Model(encoder, task.head(encoder))
-        setup = Setup(model, task, optimizer, mesh, config.mesh.mode, config.micro_batches, self.seed)
+        setup = Setup(task.model(encoder), task, optimizer, mesh, config.mesh.mode, config.micro_batches, self.seed)
         shown = functools.partial(title, positive=self.examples.positive)
         rows = lambda number: _rows_of_this_process(batches(number))  # noqa: E731
         return train.Run(setup, timing, workdir, rows, evaluate, flops, title=shown)

@@ -9,12 +9,11 @@ import jax
 import numpy as np
 from ml_collections import ConfigDict
 
-from bert import config_fields, inference
+from bert import architectures, config_fields, inference
 from bert.data import masking
 from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
 from bert.errors import InputError, printable
-from bert.model.heads import Model
 from bert.store.manifest import check_checksums_beside
 from bert.store.reader import Store
 from bert.training import arithmetic, evaluate, optim, sharding, train
@@ -52,6 +51,7 @@ class PretrainingJob(TrainingJob):
 
     def run(self, start: Start, workdir: pathlib.Path) -> train.Run:
         config = self.config
+        architectures.check_packing(start.config, config.examples.packed)
         mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices)
         hint = "" if config.init_from else ", or raise config.model.max_position_embeddings"
         starting_point.check_length(config.max_length, start.config, "the model", hint)
@@ -73,7 +73,7 @@ class PretrainingJob(TrainingJob):
         for name, part in (("training", batches), ("held out", self.held_batches)):
             if part and part.report.pairs.notice:
                 runtime.say(f"notice: {name}: {part.report.pairs.notice}")
-        model = Model(start.config, self.task.head(start.config))
+        model = self.task.model(start.config)
         setup = Setup(model, self.task, optimizer, mesh, config.mesh.mode, config.micro_batches, self.seed)
         held = functools.partial(self._held, rows)
         scores = evaluate.on_batches(model, self.task, mesh, held) if self.held_batches else None

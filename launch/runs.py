@@ -11,7 +11,7 @@ import jax
 from ml_collections import ConfigDict
 
 from bert import config_fields
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.interop import export
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training import run_directory, sharding, train
@@ -24,7 +24,7 @@ from launch import best_model, runtime
 class Start(NamedTuple):
     """What a run starts from. Without ``params`` they come from its newest checkpoint, else they are drawn."""
 
-    config: BertConfig
+    config: ModelConfig
     tokenizer: Tokenizer
     params: Params | None
     labels: tuple[str, ...] = ()

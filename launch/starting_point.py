@@ -1,12 +1,13 @@
 """What a run starts from: its newest checkpoint, the weights of another model, or random ones of the sizes set."""
 
-import dataclasses
 import pathlib
 from collections.abc import Sequence
 from typing import Any
 
 from ml_collections import ConfigDict
 
+from bert import architectures
+from bert.architectures import ModelConfig
 from bert.architectures.bert import SIZES, BertConfig
 from bert.errors import InputError
 from bert.interop import sources
@@ -40,7 +41,7 @@ def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, 
             fields.setdefault("intermediate_size", 4 * fields["hidden_size"])
         encoder = BertConfig.of_size(config.model.size, vocab_size=store.vocab_size, **fields)
         return Start(encoder, store.tokenizer, None)
-    if config.init_from:
+    if config.init_from and isinstance(start.config, BertConfig):
         _adopt(config, start.config)
     return start
 
@@ -69,9 +70,9 @@ def for_finetuning(
     return Start(_computed(config, loaded.config), loaded.tokenizer, params, loaded.labels)
 
 
-def check_length(max_length: int, encoder: BertConfig, source: str, hint: str = "") -> None:
+def check_length(max_length: int, encoder: ModelConfig, source: str, hint: str = "") -> None:
     """Refuses rows that are longer than the encoder takes."""
-    longest = encoder.max_position_embeddings
+    longest = encoder.max_length
     if max_length > longest:
         raise InputError(f"config.max_length is {max_length}, but {source} has {longest} positions; lower it{hint}")
 
@@ -118,11 +119,11 @@ def _fresh_parts(config: ConfigDict) -> list[str]:
     return parts
 
 
-def _computed(config: ConfigDict, encoder: BertConfig) -> BertConfig:
+def _computed(config: ConfigDict, encoder: ModelConfig) -> ModelConfig:
     """The encoder with the settings that may differ from weights: all but sizes, activation and how it was drawn."""
     decided = ("size", *_SIZES, "max_position_embeddings", "hidden_act", "initializer_range")
     changes: dict[str, Any] = {name: value for name, value in config.model.items() if name not in decided}
-    return dataclasses.replace(encoder, **changes)
+    return architectures.with_settings(encoder, changes)
 
 
 def _adopt(config: ConfigDict, encoder: BertConfig) -> None:

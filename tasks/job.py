@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from ml_collections import ConfigDict
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
 from bert.prediction.scores import Devices
@@ -41,7 +41,7 @@ class Job(Protocol):
         """The same examples, their targets in the order of these labels (the same names)."""
         ...
 
-    def task(self, config: BertConfig) -> Task:
+    def task(self, config: ModelConfig) -> Task:
         """Head and losses."""
         ...
 
@@ -54,7 +54,7 @@ class Job(Protocol):
         ...
 
     def evaluator(
-        self, tokenizer: Tokenizer, config: BertConfig, settings: ExampleSettings, devices: Devices
+        self, tokenizer: Tokenizer, config: ModelConfig, settings: ExampleSettings, devices: Devices
     ) -> Callable[[dict], Metrics]:
         """Parameters -> metrics of the validation part, by name."""
         ...

@@ -11,19 +11,20 @@ from typing import Any
 import numpy as np
 from jax import Array
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.data.encoded_examples import EncodedExamples
 from bert.data.passages import Passages
 from bert.errors import InputError
 from bert.model import losses
-from bert.model.heads import TokenHead
+from bert.model.heads import Model, TokenHead
 from bert.training.evaluate import Metrics
+from bert.training.task import Task
 
 PER = ("token", "example")
 
 
 @dataclasses.dataclass(frozen=True)
-class TokenLabels:
+class TokenLabels(Task):
     """For the training loop.
 
     Attributes:
@@ -39,8 +40,8 @@ class TokenLabels:
         if self.per not in PER:
             raise InputError(f"config.loss_per is {self.per!r}; it must be one of {', '.join(PER)}")
 
-    def head(self, config: BertConfig) -> TokenHead:
-        return TokenHead(config, self.classes, self.rate)
+    def model(self, config: ModelConfig) -> Model:
+        return Model(config, TokenHead(config, self.classes, self.rate))
 
     def counts(self, batch: Mapping[str, Any]) -> dict[str, Array]:
         return {"loss": self._measures(batch)[self.per]}

@@ -1,1 +1,141 @@
-"""What can be trained: one file an architecture."""
+"""What can be trained: a configuration and a Linen module for each architecture, found by ``model_type``.
+
+A new architecture is a file and a line in `REGISTRY`; nothing else knows it by name. Importing this imports none of
+them: a configuration and its module are imported when they are first used, and only the module needs JAX.
+"""
+
+import dataclasses
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from bert.errors import InputError, check_choice
+
+if TYPE_CHECKING:
+    import flax.linen as nn
+    from jax import Array
+
+    from bert.types import Batch
+
+Config = TypeVar("Config")
+
+# model_type in config.json -> the classes of the configuration and of the module, or "module:class" of them.
+REGISTRY: dict[str, tuple[Any, Any]] = {
+    "bert": ("bert.architectures.bert:BertConfig", "bert.architectures.bert_encoder:BertEncoder"),
+}
+
+
+class ModelConfig(Protocol):
+    """What all parts of the library read of an architecture's configuration, a frozen dataclass."""
+
+    @property
+    def model_type(self) -> str: ...  # the key in `REGISTRY` and in config.json
+    @property
+    def vocab_size(self) -> int: ...  # token ids
+    @property
+    def type_vocab_size(self) -> int: ...  # segments
+    @property
+    def max_length(self) -> int: ...  # longest sequence, in tokens
+    @property
+    def hidden_size(self) -> int: ...
+    @property
+    def num_layers(self) -> int: ...
+    @property
+    def hidden_act(self) -> str: ...  # of the masked-word head; one of `blocks.ACTIVATION_FUNCTIONS`
+    @property
+    def hidden_dropout(self) -> float: ...
+    @property
+    def initializer_range(self) -> float: ...
+    @property
+    def layer_norm_eps(self) -> float: ...
+    @property
+    def dtype(self) -> str: ...  # of matrix products: float32 or bfloat16
+
+    def __hash__(self) -> int: ...  # of a static argument of compiled functions
+
+    def check_training(self) -> None:
+        """Raises InputError for a configuration that is for inference only."""
+
+    def matmul_flops_per_token(self, length: int) -> float:
+        """Forward pass of one token in a row of that length, 2 per multiply-add, without heads."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """The encoder's part of config.json, with ``model_type``."""
+        ...
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any], *, source: str = "config.json") -> "ModelConfig":
+        """Raises InputError, naming ``source``, for what it cannot compute."""
+        ...
+
+    @classmethod
+    def json_notes(cls, values: Mapping[str, Any], *, source: str = "config.json") -> list[str]:
+        """One line each for what config.json holds and nothing reads."""
+        ...
+
+
+class Encoder(Protocol):
+    """A Linen module with the attribute ``config``: a batch (bert/data/batches.py) -> hidden states.
+
+    To be looked into, it also has ``states(batch)`` and ``attention(batch, layer)``, as `stack.StackedEncoder`.
+    """
+
+    packing: str  # "exact": a row may hold several examples; "refused": they would change each other
+
+    def __call__(self, batch: "Batch", *, train: bool = False, positions_BP: "Array | None" = None) -> "Array":
+        """Hidden states [B, P, D] in ``config.dtype`` at these positions of each row, int32; None: at all."""
+        ...
+
+    def token_table(self) -> "Array | None":
+        """Token embeddings [V, D], lent to heads; None where there are none of that shape."""
+        ...
+
+    def depth_of(self, path: Sequence[str]) -> int | Sequence[int]:
+        """Depth of a parameter of the encoder: 0 for embeddings, ``num_layers`` for the layer below the head.
+
+        A sequence where the leading axis is of layers: the depth of each.
+        """
+        ...
+
+
+def build(config: ModelConfig) -> "nn.Module":
+    """The encoder of a configuration, an `Encoder` without a parent: the module that it is assigned to adopts it."""
+    return _resolved(REGISTRY[config.model_type][1])(config, parent=None)
+
+
+def config_from_json(values: Mapping[str, Any], *, source: str = "config.json") -> Any:
+    """The configuration that a config.json describes; BERT's where it names no ``model_type``, as Google's files.
+
+    Raises InputError, naming ``source``, for an unknown architecture and as its own `from_json` does.
+    """
+    model_type = values.get("model_type") or "bert"
+    check_choice(f"{source}: model_type", model_type, tuple(REGISTRY))
+    return _resolved(REGISTRY[model_type][0]).from_json(values, source=source)
+
+
+def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
+    """The configuration with the settings that this architecture has; the others do not concern it."""
+    known: Any = config
+    names = {field.name for field in dataclasses.fields(known)}
+    return dataclasses.replace(known, **{name: value for name, value in settings.items() if name in names})
+
+
+def packs(config: ModelConfig) -> bool:
+    """Whether a row may hold several examples."""
+    return bool(build(config).packing != "refused")
+
+
+def check_packing(config: ModelConfig, packed: bool) -> None:
+    """Raises InputError where rows are to hold several examples and the architecture refuses that."""
+    if packed and not packs(config):
+        raise InputError(
+            f"packed is True, but a row of a {config.model_type!r} encoder holds one example only; set packed=False"
+        )
+
+
+def _resolved(place: Any) -> Any:
+    if not isinstance(place, str):
+        return place
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)

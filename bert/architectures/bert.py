@@ -1,8 +1,7 @@
-"""BertConfig: what an encoder is (sizes, activation, dropout) and how it is computed (dtype, loop, remat, attention).
+"""BertConfig: BERT's sizes, activation and dropout, and how it is computed (dtype, loop, remat, attention).
 
-Every check of these values and every spelling of them in other people's ``config.json`` is here.
-Not here: what the other keys of such a file mean (config_keys.py), training settings (configs/), label names and window
-sizes of a task (they travel beside these in ``config.json``), special token ids (bert/tokenizer/tokenizer.py).
+The module is in bert_encoder.py, which needs JAX; this file does not. What the other keys of a ``config.json`` mean is
+in config_keys.py.
 
 Source: Devlin et al. 2018 (base, large); Turc et al. 2019, "Well-Read Students Learn Better" (tiny to medium).
 """
@@ -10,13 +9,12 @@ Source: Devlin et al. 2018 (base, large); Turc et al. 2019, "Well-Read Students 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from bert.architectures import config_keys
-from bert.errors import InputError
+from bert.errors import InputError, check_choice, check_range
 
 # layers, hidden width, heads; the feed-forward width is always four times the hidden width.
 SIZES = {
@@ -31,7 +29,6 @@ SIZES = {
 ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "relu", "silu", "swish", "tanh")
 # Names in transformers for another way of computing the same function.
 _SAME_ACTIVATION = {"gelu_python": "gelu", "gelu_python_tanh": "gelu_pytorch_tanh"}
-_LARGEST = 3e38  # what is above is infinite in float32
 DTYPES = ("float32", "bfloat16")
 LAYER_LOOPS = ("auto", "scan", "unroll")
 ATTENTIONS = ("core", "fused")
@@ -57,6 +54,7 @@ _JSON_NAMES = {
 class BertConfig:
     """An encoder's sizes and its way of computing. Raises InputError for a value out of range."""
 
+    model_type: ClassVar[str] = "bert"
     vocab_size: int  # rows of the token table
     hidden_size: int = 768  # width of the hidden states
     num_layers: int = 12  # blocks
@@ -79,31 +77,27 @@ class BertConfig:
     # core, or fused: cuDNN's kernel on NVIDIA GPUs in bfloat16, for less memory; it needs attention_dropout=0.
     attention: str = "core"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size",
                      "max_position_embeddings", "type_vocab_size"):  # fmt: skip
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise InputError(f"{name} is {value!r:.100}; it must be a whole number of at least 1")
+            check_range(name, getattr(self, name), at_least=1, whole=True)
         if self.hidden_size % self.num_heads:
             raise InputError(
                 f"hidden_size {self.hidden_size} must be a multiple of num_heads {self.num_heads}; "
                 f"the nearest is {max(1, round(self.hidden_size / self.num_heads)) * self.num_heads}"
             )
-        for name in ("hidden_dropout", "attention_dropout", "layer_norm_eps", "initializer_range"):
-            if not isinstance(getattr(self, name), int | float) or isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} is {getattr(self, name)!r:.100}; it must be a number")
         for name in ("hidden_dropout", "attention_dropout"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise InputError(f"{name} is {getattr(self, name)!r:.100}; it must be at least 0 and below 1")
+            check_range(name, getattr(self, name), at_least=0, below=1)
         for name in ("layer_norm_eps", "initializer_range"):
-            if not 0.0 < getattr(self, name) < _LARGEST:
-                raise InputError(f"{name} is {getattr(self, name)!r:.100}; it must be above 0 and finite in float32")
-        if str(self.hidden_act) in _SAME_ACTIVATION:
-            object.__setattr__(self, "hidden_act", _SAME_ACTIVATION[self.hidden_act])
+            check_range(name, getattr(self, name), above=0, below=3e38)  # beyond is infinite in float32
+        object.__setattr__(self, "hidden_act", _SAME_ACTIVATION.get(str(self.hidden_act), self.hidden_act))
         choices = {"hidden_act": ACTIVATIONS, "dtype": DTYPES, "layer_loop": LAYER_LOOPS, "attention": ATTENTIONS}
         for name, allowed in choices.items():
-            _check_choice(name, getattr(self, name), allowed)
+            check_choice(name, getattr(self, name), allowed)
+
+    @property
+    def max_length(self) -> int:
+        return self.max_position_embeddings
 
     def check_training(self) -> None:
         """Raises InputError where an encoder can be run as the configuration says, but not trained."""
@@ -114,27 +108,18 @@ class BertConfig:
             )
 
     @classmethod
-    def of_size(cls, size: str, *, vocab_size: int, **changes) -> BertConfig:
+    def of_size(cls, size: str, *, vocab_size: int, **changes: Any) -> BertConfig:
         """The released model of that size (tiny, mini, small, medium, base, large), with changes by field name."""
-        _check_choice("size", size, tuple(SIZES))
+        check_choice("size", size, tuple(SIZES))
         layers, width, heads = SIZES[size]
-        return cls(
-            **{
-                "vocab_size": vocab_size,
-                "hidden_size": width,
-                "num_layers": layers,
-                "num_heads": heads,
-                "intermediate_size": 4 * width,
-                **changes,
-            }
-        )
+        sizes = {"hidden_size": width, "num_layers": layers, "num_heads": heads, "intermediate_size": 4 * width}
+        return cls(**{"vocab_size": vocab_size, **sizes, **changes})
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any], *, source: str = "config.json") -> BertConfig:
         """The encoder that a Hugging Face ``config.json`` or Google's ``bert_config.json`` describes.
 
-        Keys that say nothing about the encoder's sizes are left alone. Raises InputError, naming ``source``, for
-        another kind of model, a missing size, or a value out of range.
+        Raises InputError, naming ``source``, for another kind of model, a missing size, or a value out of range.
         """
         config_keys.refuse_other_models(values, source)
         needed = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
@@ -147,7 +132,7 @@ class BertConfig:
                 fields["intermediate_size"] = 4 * fields["hidden_size"]
             return cls(**fields)
         except InputError as error:
-            text = re.sub(rf"\b({'|'.join(_JSON_NAMES)})\b", lambda ours: _JSON_NAMES[ours[0]], str(error))
+            text = re.sub("|".join(rf"\b{name}\b" for name in _JSON_NAMES), lambda m: _JSON_NAMES[m[0]], str(error))
             raise InputError(f"{source}: {text}") from None
 
     @classmethod
@@ -157,7 +142,7 @@ class BertConfig:
 
     def to_json(self) -> dict[str, Any]:
         """The encoder's part of a Hugging Face ``config.json``."""
-        return {"model_type": "bert", **{theirs: getattr(self, ours) for ours, theirs in _JSON_NAMES.items()}}
+        return {"model_type": self.model_type, **{theirs: getattr(self, ours) for ours, theirs in _JSON_NAMES.items()}}
 
     def matmul_flops_per_token(self, length: int) -> float:
         """Arithmetic of one token's forward pass in matrix products (2 per multiply-add), heads not counted.
@@ -169,10 +154,3 @@ class BertConfig:
         """
         weights = 4 * self.hidden_size**2 + 2 * self.hidden_size * self.intermediate_size
         return self.num_layers * (2.0 * weights + 4.0 * length * self.hidden_size)
-
-
-def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        near = difflib.get_close_matches(str(value), allowed, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"{name} is {value!r:.100}; it must be one of {', '.join(allowed)}{hint}")

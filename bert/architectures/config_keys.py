@@ -1,6 +1,6 @@
 """Keys of a config.json that `BertConfig` does not hold: refused, harmless, or reported as unknown.
 
-The keys that BertConfig holds are in config.py. What the names and shapes of tensors say is interop/other_models.py.
+What the names and shapes of tensors say of a model is in interop/other_models.py.
 
 Source: transformers ``configuration_utils.py`` and ``models/*/configuration_*.py``; google-research/bert.
 """
@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bert.errors import InputError
+from bert.errors import InputError, check_choice
 
 # By pretraining, by the tasks (their names are those of inference.TASKS) and by launch.finetune.
 WRITTEN_HERE = (
@@ -33,7 +33,7 @@ _HARMLESS = """
     no_repeat_ngram_size num_beam_groups num_beams num_return_sequences output_scores remove_invalid_values
     repetition_penalty return_dict_in_generate suppress_tokens temperature top_k top_p typical_p
 """
-# Checked by `refuse_other_models` or in config.py, and fine where they come through.
+# Checked by `refuse_other_models`.
 _CHECKED = "add_cross_attention embedding_size is_decoder is_encoder_decoder position_embedding_type pruned_heads"
 _KNOWN = frozenset([*_HARMLESS.split(), *_CHECKED.split(), *WRITTEN_HERE])
 # Keys of any value but none, 0 and false that say how else positions, norms or weights are.
@@ -55,14 +55,14 @@ _FAMILIES = """
 
 
 def architectures(values: Mapping[str, Any]) -> list[str]:
-    """The classes that the file names, without TF or Flax in front."""
+    """The classes that the file names, without TF and Flax prefixes."""
     named = values.get("architectures")
     named = named if isinstance(named, list) else [named]
     return [re.sub("^(TF|Flax)", "", name) for name in named if isinstance(name, str)]
 
 
 def family(name: str) -> str:
-    """What stands before the task in the name of a class: "Bert" of BertForMaskedLM."""
+    """The model's name in that of a class: "Bert" of BertForMaskedLM."""
     return re.split(r"(?<=.)(?:Model|LMHead|PreTrained|Encoder|Decoder|For[A-Z])", name)[0]
 
 
@@ -73,44 +73,36 @@ def says_bert(values: Mapping[str, Any]) -> bool:
 
 def refuse_other_models(values: Mapping[str, Any], source: str) -> None:
     """Raises InputError for what is no BERT encoder, naming the key, its value and what it means."""
-    kind = values.get("model_type")  # absent in files from before 2020 and in Google's
-    if kind not in (None, "bert"):
-        raise InputError(f"{source}: model_type is {kind!r:.100}; only 'bert' can be loaded here")
-    other = next((name for name in architectures(values) if family(name) in _FAMILIES.split()), None)
-    if other:
-        raise InputError(
-            f"{source}: architectures names {other:.100}, a model of another kind; only BERT's can be loaded"
-        )
+    if values.get("model_type") is not None:  # files from before 2020 and Google's have none
+        check_choice(f"{source}: model_type", values["model_type"], ("bert",))
+    if other := next((name for name in architectures(values) if family(name) in _FAMILIES.split()), None):
+        raise InputError(f"{source}: architectures names {other:.100}, a model of another kind; load a BERT")
     positions = values.get("position_embedding_type", "absolute")
-    if positions != "absolute":
-        raise InputError(f"{source}: position_embedding_type is {positions!r:.100}; only 'absolute' can be loaded here")
+    check_choice(f"{source}: position_embedding_type", positions, ("absolute",))
     for name in ("is_decoder", "add_cross_attention", "is_encoder_decoder"):
         if values.get(name):
-            raise InputError(f"{source}: {name} is {values[name]!r:.100}; only encoders can be loaded here")
+            raise InputError(f"{source}: {name} is {values[name]!r:.100}; load an encoder")
     if values.get("pruned_heads"):
-        raise InputError(f"{source}: pruned_heads is not empty; only models with all heads in each layer can be loaded")
+        raise InputError(f"{source}: pruned_heads is not empty; load a model with all heads")
     width = values.get("embedding_size")
     if width not in (None, values.get("hidden_size")):
         raise InputError(
             f"{source}: embedding_size is {width!r:.100}, hidden_size {values.get('hidden_size')!r:.100}, as in "
-            "ELECTRA and ALBERT; only models with one width can be loaded here"
+            "ELECTRA and ALBERT; load a model with one width"
         )
     for key, value in values.items():
         for pattern, meaning in _OTHER_COMPUTATION.items():
             if value and re.search(f"(^|_)({pattern})", key):
-                raise InputError(f"{source}: {key} is {value!r:.100}: {meaning}; only a plain BERT can be loaded here")
+                raise InputError(f"{source}: {key} is {value!r:.100}: {meaning}; load a plain BERT")
 
 
 def notes(values: Mapping[str, Any], held: Collection[str], source: str) -> list[str]:
     """One line each for classes and for keys that nothing here reads; the keys ``held`` are read elsewhere."""
     lines = []
-    others = [name for name in architectures(values) if family(name) != "Bert"]
-    if others:
+    if others := [name for name in architectures(values) if family(name) != "Bert"]:
         lines.append(f"{source}: architectures names {', '.join(others)[:200]}, not known here; read as a BERT")
-    unknown = sorted(
-        key for key, value in values.items() if key not in _KNOWN and key not in held and value is not None
-    )
-    if unknown:
+    known = _KNOWN.union(held)
+    if unknown := sorted(key for key, value in values.items() if key not in known and value is not None):
         shown = ", ".join(key[:60] for key in unknown[:12]) + (", ..." if len(unknown) > 12 else "")
         lines.append(f"{source}: not known here, so without effect, whatever they mean elsewhere: {shown}")
     return lines

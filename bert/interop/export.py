@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from bert import files
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.errors import InputError, check_choice
 from bert.interop import hugging_face, names, parameters
 from bert.interop import labels as labels_of
@@ -36,7 +36,7 @@ _ANOTHER = "choose a new or an empty directory"
 
 def save_model_directory(
     directory: str | os.PathLike[str],
-    config: BertConfig,
+    config: ModelConfig,
     params: Params,
     tokenizer: Tokenizer | None,
     *,
@@ -82,7 +82,7 @@ def save_model_directory(
             shutil.copymode(aside / CONFIG_FILE, file)
         if tokenizer:
             # At most the positions: other programs cut texts to it, and would read past the table.
-            longest = min(tokenizer.model_max_length, config.max_position_embeddings)
+            longest = min(tokenizer.model_max_length, config.max_length)
             tokenizer.save(aside, model_max_length=longest)
     return pathlib.Path(directory)
 
@@ -119,7 +119,7 @@ def _as_dtype(
 
 
 def _config_values(
-    config: BertConfig,
+    config: ModelConfig,
     params: Params,
     tokenizer: Tokenizer | None,
     class_names: Sequence[str],

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from absl import logging
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.errors import InputError, printable
 from bert.interop import accounting
 from bert.interop.formats.tensor_bundle import is_v1, open_bundle
@@ -104,11 +104,11 @@ def load_checkpoint(prefix: pathlib.Path, fresh: Sequence[str] = ()) -> ModelDir
     return ModelDirectory(config_file.config, params, parts, tokenizer, report, class_names, {})
 
 
-def _read_tokenizer(folder: pathlib.Path, config: BertConfig, report: LoadReport) -> Tokenizer | None:
+def _read_tokenizer(folder: pathlib.Path, config: ModelConfig, report: LoadReport) -> Tokenizer | None:
     if not os.path.lexists(folder / VOCABULARY):
         logging.info("%s: no %s; the model takes token ids only", folder, VOCABULARY)
         return None
-    longest = config.max_position_embeddings
+    longest = config.max_length
     tokenizer = WordPiece.from_vocab(
         folder / VOCABULARY, max_word_chars=GOOGLE_MAX_WORD_CHARS, model_max_length=longest
     )

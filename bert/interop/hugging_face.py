@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from absl import logging
 
 from bert import files
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.errors import InputError
 from bert.interop import accounting, labels, names, other_models
 from bert.interop.formats import weight_files
@@ -89,14 +89,14 @@ def _refuse_adapters(folder: pathlib.Path) -> None:
         )
 
 
-def settings_without_shape(config: BertConfig) -> dict[str, str]:
+def settings_without_shape(config: ModelConfig) -> dict[str, str]:
     """Metadata of exported weights: the keys of config.json that change outputs but no shape."""
     values = config.to_json()
     keys = ("hidden_act", "layer_norm_eps", "num_attention_heads")
     return {key: json.dumps(values[key]) for key in keys if key in values}
 
 
-def _check_settings(metadata: Mapping[str, str], config: BertConfig, source: pathlib.Path) -> None:
+def _check_settings(metadata: Mapping[str, str], config: ModelConfig, source: pathlib.Path) -> None:
     """Refuses a config.json that was changed since the weights were written, for weights written here."""
     for key, value in settings_without_shape(config).items() if CHECKSUMS in metadata else ():
         if metadata.get(key, value) != value:
@@ -106,7 +106,7 @@ def _check_settings(metadata: Mapping[str, str], config: BertConfig, source: pat
             )
 
 
-def _read_tokenizer(folder: pathlib.Path, config: BertConfig, report: LoadReport) -> Tokenizer | None:
+def _read_tokenizer(folder: pathlib.Path, config: ModelConfig, report: LoadReport) -> Tokenizer | None:
     """The directory's tokenizer, its size checked against the table (before any weight is read)."""
     if not any(os.path.lexists(folder / name) for name in TOKENIZER_FILES[:2]):
         logging.info("%s: neither tokenizer.json nor vocab.txt; only token ids can be given to this model", folder)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from bert import json_files
-from bert.architectures.bert import BertConfig
+from bert import architectures, json_files
+from bert.architectures import ModelConfig
 from bert.errors import InputError, check_choice
 from bert.interop import names
 from bert.interop.load_report import LoadReport
@@ -30,7 +30,7 @@ class ModelDirectory(NamedTuple):
     extra: the keys of config.json that describe neither the encoder nor the classes (a task's settings).
     """
 
-    config: BertConfig
+    config: ModelConfig
     params: Params
     parts: tuple[str, ...]
     tokenizer: Tokenizer | None
@@ -44,13 +44,13 @@ class ConfigFile(NamedTuple):
 
     path: pathlib.Path
     values: dict[str, Any]
-    config: BertConfig
+    config: ModelConfig
 
 
 def read_config(path: pathlib.Path) -> ConfigFile:
     """The configuration in a file. Raises InputError as `read_json`, and for one of no model that is known here."""
     values = read_json(path)
-    return ConfigFile(path, values, BertConfig.from_json(values, source=str(path)))
+    return ConfigFile(path, values, architectures.config_from_json(values, source=str(path)))
 
 
 def read_json(path: pathlib.Path) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
         raise InputError(f"{path}: no such file; a model directory holds {path.name} and the weights") from None
 
 
-def check_vocabulary(tokenizer: Tokenizer, config: BertConfig, folder: pathlib.Path, report: LoadReport) -> None:
+def check_vocabulary(tokenizer: Tokenizer, config: ModelConfig, folder: pathlib.Path, report: LoadReport) -> None:
     """Raises InputError for a vocabulary larger than the model's table; the report notes one that is smaller."""
     entries, rows = tokenizer.vocab_size, config.vocab_size
     if entries > rows:
@@ -149,7 +149,7 @@ def _drop_other_classifier(
     return {name: f"shape {list(shape)}; {wanted} is made new for {classes}" for name, shape in used.items() if shape}
 
 
-def _fresh(part: str, config: BertConfig, classes: int, seed: int) -> Params:
+def _fresh(part: str, config: ModelConfig, classes: int, seed: int) -> Params:
     """Newly initialised parameters of a part, as float32 NumPy arrays."""
     from bert.model import heads  # Linen is slow to import, and rarely needed here
 

@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.errors import InputError
 from bert.extras import check_installed
 from bert.interop.parameters import check_size
@@ -30,7 +30,7 @@ _OPSET, _IR_VERSION = 17, 8
 _SHAPE_BT = ("batch_size", "sequence_length")
 
 
-def write(path: pathlib.Path, config: BertConfig, params: Params) -> None:
+def write(path: pathlib.Path, config: ModelConfig, params: Params) -> None:
     """Writes the model to the file ``path``; nothing is written where it raises.
 
     Args:
@@ -42,7 +42,9 @@ def write(path: pathlib.Path, config: BertConfig, params: Params) -> None:
     import onnx
 
     check_size(path, params, "an ONNX file")
-    if config.max_position_embeddings == 1:  # a table of one row would be repeated for longer inputs, silently
+    if config.model_type not in _ENCODERS:
+        raise InputError(f"{path}: no ONNX graph for model_type {config.model_type!r}; export stablehlo or safetensors")
+    if config.max_length == 1:  # a table of one row would be repeated for longer inputs, silently
         raise InputError(f"{path}: max_position_embeddings is 1 and ONNX needs 2 or more; export safetensors")
     model = onnx.ModelProto(
         ir_version=_IR_VERSION, producer_name="bert-jax", opset_import=[onnx.helper.make_opsetid("", _OPSET)]
@@ -118,19 +120,27 @@ class _Graph:
         return self.node("Mul", [share, self.number(0.5)], name)
 
 
-def _add_model(graph: _Graph, config: BertConfig, params: Params) -> None:
+def _add_model(graph: _Graph, config: ModelConfig, params: Params) -> None:
     token_ids, mask, type_ids = (graph.input(name) for name in ("input_ids", "attention_mask", "token_type_ids"))
-    encoder = params["encoder"]
+    x_BTD = _ENCODERS[config.model_type](graph, config, params["encoder"], token_ids, mask, type_ids)
+    graph.output("sequence_output", x_BTD, (*_SHAPE_BT, config.hidden_size))
+    _add_heads(graph, config, params, x_BTD)
+
+
+def _add_bert(graph: _Graph, config: Any, encoder: Params, token_ids: str, mask: str, type_ids: str) -> str:
+    """Hidden states of BERT."""
     x_BTD = _add_embeddings(graph, config, encoder["embeddings"], token_ids, type_ids)
     added_B11S = _add_mask(graph, mask)
     for i in range(config.num_layers):
         layer = jax.tree.map(lambda stacked, i=i: stacked[i], encoder["blocks"])
         x_BTD = _add_block(graph, config, layer, x_BTD, added_B11S, f"encoder/layer_{i}")
-    graph.output("sequence_output", x_BTD, (*_SHAPE_BT, config.hidden_size))
-    _add_heads(graph, config, params, x_BTD)
+    return x_BTD
 
 
-def _add_embeddings(graph: _Graph, config: BertConfig, params: Params, token_ids: str, type_ids: str) -> str:
+_ENCODERS = {"bert": _add_bert}  # model_type -> what adds its encoder
+
+
+def _add_embeddings(graph: _Graph, config: ModelConfig, params: Params, token_ids: str, type_ids: str) -> str:
     """Sum of token, position and type embeddings, normalised."""
     name = "encoder/embeddings"
 
@@ -158,7 +168,7 @@ def _add_mask(graph: _Graph, mask: str) -> str:
     return graph.node("Unsqueeze", [chosen, graph.integers(1, 2)], "encoder/mask")
 
 
-def _add_block(graph: _Graph, config: BertConfig, params: Params, x_BTD: str, added_B11S: str, name: str) -> str:
+def _add_block(graph: _Graph, config: ModelConfig, params: Params, x_BTD: str, added_B11S: str, name: str) -> str:
     """One post-norm block."""
     mixed = _add_attention(graph, config, params["attention"], x_BTD, added_B11S, f"{name}/attention")
     summed = graph.node("Add", [mixed, x_BTD], f"{name}/attention_sum")
@@ -170,7 +180,7 @@ def _add_block(graph: _Graph, config: BertConfig, params: Params, x_BTD: str, ad
     return graph.norm(summed, params["feed_forward_norm"], config.layer_norm_eps, f"{name}/feed_forward_norm")
 
 
-def _add_attention(graph: _Graph, config: BertConfig, params: Params, x_BTD: str, added_B11S: str, name: str) -> str:
+def _add_attention(graph: _Graph, config: Any, params: Params, x_BTD: str, added_B11S: str, name: str) -> str:
     """Multi-head self-attention with its output projection."""
     width = config.hidden_size // config.num_heads
     split = graph.integers(0, 0, config.num_heads, width)  # 0: as in the input
@@ -193,7 +203,7 @@ def _add_attention(graph: _Graph, config: BertConfig, params: Params, x_BTD: str
     return graph.dense(joined, params["output"], f"{name}/output")
 
 
-def _add_heads(graph: _Graph, config: BertConfig, params: Params, x_BTD: str) -> None:
+def _add_heads(graph: _Graph, config: ModelConfig, params: Params, x_BTD: str) -> None:
     """Every output that bert/model/forward.py computes from the same parts."""
     head = params.get("head", {})
     names = forward.head_outputs(head)
@@ -217,7 +227,7 @@ def _add_heads(graph: _Graph, config: BertConfig, params: Params, x_BTD: str) ->
         graph.output("mlm_logits", _add_masked_words(graph, config, params, x_BTD), (*_SHAPE_BT, config.vocab_size))
 
 
-def _add_masked_words(graph: _Graph, config: BertConfig, params: Params, x_BTD: str) -> str:
+def _add_masked_words(graph: _Graph, config: ModelConfig, params: Params, x_BTD: str) -> str:
     """Scores of every vocabulary entry at every position, [B, T, V]."""
     mlm, name = params["head"]["mlm"], "head/mlm"
     dense = graph.dense(x_BTD, mlm["transform"], f"{name}/transform")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from absl import logging
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.errors import InputError, printable
 from bert.interop import google_tf, hugging_face
 from bert.interop.formats import weight_files
@@ -64,7 +64,7 @@ def _read(path: pathlib.Path, fresh: Sequence[str]) -> ModelDirectory:
     return hugging_face.load_model_directory(path, fresh)
 
 
-def run_encoder(run: pathlib.Path) -> BertConfig:
+def run_encoder(run: pathlib.Path) -> ModelConfig:
     """The encoder of a run directory, compared with the arrays of the newest checkpoint that can be read.
 
     Raises InputError where the settings have none, or that of another model.

@@ -8,7 +8,6 @@ Source: JAX documentation, "Exporting and serializing staged-out computations" a
 """
 
 import contextlib
-import dataclasses
 import functools
 import pathlib
 from collections.abc import Iterator, Sequence
@@ -19,14 +18,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, export
 
-from bert.architectures.bert import BertConfig
+from bert import architectures
+from bert.architectures import ModelConfig
 from bert.interop.parameters import check_size
 from bert.model import forward
 from bert.types import Params
 
 
 def write(
-    path: pathlib.Path, config: BertConfig, params: Params, platforms: Sequence[str] = ("cpu", "cuda", "tpu")
+    path: pathlib.Path, config: ModelConfig, params: Params, platforms: Sequence[str] = ("cpu", "cuda", "tpu")
 ) -> None:
     """Writes the model to the file ``path``. Raises InputError, without a file, where the weights are too large.
 
@@ -40,7 +40,7 @@ def write(
     check_size(path, params, "a StableHLO file")
     # float32 whatever the training ran in. A scan has one block to compile wherever the file is loaded; unrolled, that
     # takes longer and more memory, for calls that are hardly faster.
-    config = dataclasses.replace(config, dtype="float32", layer_loop="scan", remat=False)
+    config = architectures.with_settings(config, {"dtype": "float32", "layer_loop": "scan", "remat": False})
     wanted = ("sequence_output", *forward.head_outputs(params.get("head", {})))
 
     # A function of its own, so that a parameter is one constant of the file even if it is used twice.
@@ -55,7 +55,7 @@ def write(
         }
         return outputs(params, batch)
 
-    ids_BT, constraints = np.zeros((1, 1), np.int32), [f"t <= {config.max_position_embeddings}"]
+    ids_BT, constraints = np.zeros((1, 1), np.int32), [f"t <= {config.max_length}"]
     inputs = export.symbolic_args_specs([ids_BT] * 3, "b, t", constraints=constraints)
     with _jax_settings():
         exported = export.export(jax.jit(run), platforms=list(platforms))(*inputs)

@@ -1,4 +1,4 @@
-"""Attention: queries, keys, values and who may look at whom -> values averaged by weights.
+"""Scaled dot-product attention of one or two streams, where a pattern allows it.
 
 Axes: B row, T query position, S key position, N head, H head width.
 """
@@ -11,16 +11,7 @@ from jax import Array
 
 from bert.model import matmul
 from bert.model.dropout import kept
-
-
-def allowed_pairs(query_ids_BT: Array, key_ids_BS: Array) -> Array:
-    """bool [B, 1, T, S]: may query position T look at key position S? Given by their ``example_ids``.
-
-    A key is seen inside its own example only; padding (example 0) is never a key. A padding query sees all keys of
-    its row, as in the references; no loss reads what it gets.
-    """
-    query_BT1, key_B1S = query_ids_BT[:, :, None], key_ids_BS[:, None, :]
-    return (((query_BT1 == key_B1S) | (query_BT1 == 0)) & (key_B1S != 0))[:, None]
+from bert.model.pattern import Pattern
 
 
 def attention_scores(q_BTNH: Array, k_BSNH: Array) -> Array:
@@ -29,27 +20,21 @@ def attention_scores(q_BTNH: Array, k_BSNH: Array) -> Array:
     return scores_BNTS * (q_BTNH.shape[-1] ** -0.5)
 
 
-def attention_weights(q_BTNH: Array, k_BSNH: Array, allowed_B1TS: Array) -> Array:
+def attention_weights(q_BTNH: Array, k_BSNH: Array, pattern: Pattern) -> Array:
     """float32 [B, N, T, S]: softmax over S of the scores, 0 where a pair is not allowed.
 
     A row without any allowed key (all padding) gets equal weights: finite, and read by no loss.
     """
-    return _softmax(attention_scores(q_BTNH, k_BSNH), allowed_B1TS)
+    return _softmax(attention_scores(q_BTNH, k_BSNH), pattern)
 
 
-def _softmax(scores_BNTS: Array, allowed_B1TS: Array) -> Array:
+def _softmax(scores_BNTS: Array, pattern: Pattern) -> Array:
     # One finite constant instead of an added mask: adding two masks overflows to -inf in low precision.
-    return jax.nn.softmax(jnp.where(allowed_B1TS, scores_BNTS, -1e30), axis=-1)
+    return jax.nn.softmax(jnp.where(pattern.allowed(), scores_BNTS, -1e30), axis=-1)
 
 
 def attention(
-    q_BTNH: Array,
-    k_BSNH: Array,
-    v_BSNH: Array,
-    query_ids_BT: Array,
-    key_ids_BS: Array,
-    key: Array | None = None,
-    rate: float = 0.0,
+    q_BTNH: Array, k_BSNH: Array, v_BSNH: Array, pattern: Pattern, key: Array | None = None, rate: float = 0.0
 ) -> Array:
     """[B, T, N, H] in v's dtype: values averaged by attention weights, with dropout on the weights.
 
@@ -58,23 +43,24 @@ def attention(
 
     Args:
       q_BTNH, k_BSNH, v_BSNH: float32 or bfloat16, all the same; so are their gradients.
-      query_ids_BT, key_ids_BS: int32, see `allowed_pairs`.
       key: of dropout, None for none. rate: its share of weights, static.
     """
-    return _core(q_BTNH, k_BSNH, v_BSNH, query_ids_BT, key_ids_BS, key, 0.0 if key is None else rate)
+    return _core(q_BTNH, k_BSNH, v_BSNH, pattern, key, 0.0 if key is None else rate)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(6,))
-def _core(q_BTNH, k_BSNH, v_BSNH, query_ids_BT, key_ids_BS, key, rate):
-    return _forward(q_BTNH, k_BSNH, v_BSNH, query_ids_BT, key_ids_BS, key, rate)[0]
+@functools.partial(jax.custom_vjp, nondiff_argnums=(5,))
+def _core(q_BTNH: Array, k_BSNH: Array, v_BSNH: Array, pattern: Pattern, key: Array | None, rate: float) -> Array:
+    return _forward(q_BTNH, k_BSNH, v_BSNH, pattern, key, rate)[0]
 
 
-def _forward(q_BTNH, k_BSNH, v_BSNH, query_ids_BT, key_ids_BS, key, rate):
+def _forward(
+    q_BTNH: Array, k_BSNH: Array, v_BSNH: Array, pattern: Pattern, key: Array | None, rate: float
+) -> tuple[Array, tuple[Array, ...]]:
     H, dtype = q_BTNH.shape[-1], v_BSNH.dtype.name
     q_BNTH, k_BNSH, v_BNSH = (matmul.operand(x.swapaxes(1, 2), dtype) for x in (q_BTNH, k_BSNH, v_BSNH))
     scores_BNTS = matmul.batched_dot(q_BNTH, k_BNSH, (3, 3), result="float32") * (H**-0.5)
-    weights_BNTS = _softmax(scores_BNTS, allowed_pairs(query_ids_BT, key_ids_BS))
-    if rate:
+    weights_BNTS = _softmax(scores_BNTS, pattern)
+    if rate and key is not None:
         # Weights are not negative: the sign says which ones dropout takes away, and saves a second array.
         weights_BNTS = jnp.where(kept(key, weights_BNTS.shape, rate), weights_BNTS, -weights_BNTS)
     signed_BNTS = weights_BNTS.astype(dtype)
@@ -89,7 +75,7 @@ def _dropped(signed_BNTS: Array, rate: float, dtype: str) -> Array:
     return matmul.operand(scaled_BNTS, dtype)
 
 
-def _backward(rate, saved, dmixed_BTNH):
+def _backward(rate: float, saved: tuple[Array, ...], dmixed_BTNH: Array) -> tuple[Array | None, ...]:
     q_BTNH, k_BSNH, v_BSNH, signed_BNTS, mixed_BTNH = saved
     H, dtype = q_BTNH.shape[-1], v_BSNH.dtype.name
     q_BNTH, k_BNSH, v_BNSH, dmixed_BNTH = (
@@ -106,13 +92,13 @@ def _backward(rate, saved, dmixed_BTNH):
     dq_BNTH = matmul.batched_dot(dscores_BNTS, k_BNSH, (3, 2), result=dtype)
     dk_BNSH = matmul.batched_dot(dscores_BNTS, q_BNTH, (2, 2), result=dtype)
     dq, dk, dv = (d.astype(dtype).swapaxes(1, 2) for d in (dq_BNTH, dk_BNSH, dv_BNSH))
-    return dq, dk, dv, None, None, None
+    return dq, dk, dv, None, None
 
 
 _core.defvjp(_forward, _backward)
 
 
-def fused_attention(q_BTNH: Array, k_BSNH: Array, v_BSNH: Array, query_ids_BT: Array, key_ids_BS: Array) -> Array:
+def fused_attention(q_BTNH: Array, k_BSNH: Array, v_BSNH: Array, pattern: Pattern) -> Array:
     """`attention` without dropout, with no array [B, N, T, S]: by cuDNN where it takes these arrays, else by the core.
 
     The pairs become one bias [B, 1, T, S] in bfloat16. JAX's Pallas kernel for GPUs would compare example ids inside,
@@ -121,15 +107,15 @@ def fused_attention(q_BTNH: Array, k_BSNH: Array, v_BSNH: Array, query_ids_BT: A
     workspace. Gradients are the same bits in each run only under XLA_FLAGS=--xla_gpu_deterministic_ops=true.
     """
     if not _cudnn_takes(q_BTNH, k_BSNH):
-        return attention(q_BTNH, k_BSNH, v_BSNH, query_ids_BT, key_ids_BS)
-    allowed_B1TS = allowed_pairs(query_ids_BT, key_ids_BS)
+        return attention(q_BTNH, k_BSNH, v_BSNH, pattern)
+    allowed_B1TS = pattern.allowed()
     # Without any key (a row of padding alone) the kernel's gradient may be NaN, times a zero too.
     seen_B1TS = allowed_B1TS | ~allowed_B1TS.any(-1, keepdims=True)
     return jax.nn.dot_product_attention(q_BTNH, k_BSNH, v_BSNH, mask=seen_B1TS, implementation="cudnn")
 
 
 def _cudnn_takes(q_BTNH: Array, k_BSNH: Array) -> bool:
-    """Has cuDNN a kernel for these shapes, forward and backward, on this backend and mesh?"""
+    """Whether cuDNN has a kernel for these shapes, forward and backward, on this backend and mesh."""
     lengths, (N, H) = (q_BTNH.shape[1], k_BSNH.shape[1]), q_BTNH.shape[2:]
     return (
         _has_fused_attention()
@@ -144,7 +130,7 @@ def _cudnn_takes(q_BTNH: Array, k_BSNH: Array) -> bool:
 
 @functools.cache
 def _has_fused_attention() -> bool:
-    """Is this an NVIDIA GPU of the Ampere generation or newer?"""
+    """Whether this is an NVIDIA GPU of the Ampere generation or newer."""
     if jax.default_backend() != "gpu":
         return False
     major = str(jax.local_devices()[0].compute_capability).partition(".")[0]  # of "9.0"; AMD's are like "gfx942"

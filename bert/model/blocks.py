@@ -9,17 +9,20 @@ Source: Devlin et al. 2018; google-research/bert ``modeling.py`` (post-norm bloc
 import functools
 import math
 from collections.abc import Callable
+from typing import Protocol
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.model import matmul
-from bert.model.attention import allowed_pairs, attention, attention_scores, attention_weights, fused_attention
+from bert.model.attention import attention, attention_scores, attention_weights, fused_attention
 from bert.model.dropout import dropout
 from bert.model.initializers import truncated_normal
+from bert.model.pattern import Pattern
+from bert.model.positions import rotate
 
 
 @jax.custom_vjp
@@ -52,13 +55,30 @@ ACTIVATION_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
+class BlockConfig(ModelConfig, Protocol):
+    """What the blocks of a Transformer read of a configuration beside what everybody reads."""
+
+    @property
+    def num_heads(self) -> int: ...
+    @property
+    def intermediate_size(self) -> int: ...
+    @property
+    def attention_dropout(self) -> float: ...
+    @property
+    def attention(self) -> str: ...  # "core", or "fused": cuDNN's kernel where there is one
+    @property
+    def layer_loop(self) -> str: ...  # "scan", "unroll" or "auto": unroll on CPUs
+    @property
+    def remat(self) -> bool: ...  # compute blocks again in the backward pass
+
+
 class Dense(nn.Module):
     """``x @ kernel + bias`` in ``config.dtype``; kernel float32 [in, out], bias float32 [out].
 
     ``float32_result``: the product still runs in ``config.dtype``, but its sums are never rounded to it.
     """
 
-    config: BertConfig
+    config: ModelConfig
     features: int
     float32_result: bool = False
 
@@ -74,7 +94,7 @@ class Dense(nn.Module):
 class LayerNorm(nn.Module):
     """Layer norm over the last axis, in float32 whatever comes in; scale and bias float32 [D]."""
 
-    config: BertConfig
+    config: ModelConfig
 
     @nn.compact
     def __call__(self, x: Array) -> Array:
@@ -87,45 +107,56 @@ class LayerNorm(nn.Module):
         return centred * jax.lax.rsqrt(variance + self.config.layer_norm_eps) * scale + bias
 
 
-class SelfAttention(nn.Module):
-    """Multi-head self-attention with its output projection."""
+class MultiHeadAttention(nn.Module):
+    """Attention of one or two streams, with its output projection.
 
-    config: BertConfig
+    ``rotary_base``: of rotary positions (10,000 in RoFormer), which come with the pattern; None: no such positions.
+    """
 
-    def setup(self):
+    config: BlockConfig
+    rotary_base: float | None = None
+
+    def setup(self) -> None:
         self.query, self.key, self.value, self.output = (Dense(self.config, self.config.hidden_size) for _ in range(4))
 
     def _heads(self, dense: Dense, x_BTD: Array) -> Array:
         """[B, T, N, H]: queries, keys or values, by the projection that makes them."""
         return dense(x_BTD).reshape(*x_BTD.shape[:2], self.config.num_heads, -1)
 
-    def __call__(self, x_BTD: Array, ids_BT: Array, x_BSD: Array, ids_BS: Array, key: Array | None) -> Array:
-        """What positions T take from positions S: hidden states and example ids of both."""
-        q, k, v = self._heads(self.query, x_BTD), self._heads(self.key, x_BSD), self._heads(self.value, x_BSD)
+    def _queries_and_keys(self, x_BTD: Array, x_BSD: Array, pattern: Pattern) -> tuple[Array, Array]:
+        q, k = self._heads(self.query, x_BTD), self._heads(self.key, x_BSD)
+        if self.rotary_base is None:
+            return q, k
+        query_BT, key_BS = pattern.positions()
+        return rotate(q, query_BT, self.rotary_base), rotate(k, key_BS, self.rotary_base)
+
+    def __call__(self, x_BTD: Array, x_BSD: Array, pattern: Pattern, key: Array | None = None) -> Array:
+        """[B, T, D]: what positions T take from positions S; ``key``: of dropout on the weights, None for none."""
+        q, k = self._queries_and_keys(x_BTD, x_BSD, pattern)
+        v = self._heads(self.value, x_BSD)
         if self.config.attention == "fused":
             if key is not None:
                 self.config.check_training()
-            mixed_BTNH = fused_attention(q, k, v, ids_BT, ids_BS)
+            mixed_BTNH = fused_attention(q, k, v, pattern)
         else:
-            mixed_BTNH = attention(q, k, v, ids_BT, ids_BS, key, self.config.attention_dropout)
+            mixed_BTNH = attention(q, k, v, pattern, key, self.config.attention_dropout)
         return self.output(mixed_BTNH.reshape(x_BTD.shape))
 
-    def scores(self, x_BTD: Array) -> Array:
+    def scores(self, x_BTD: Array, x_BSD: Array, pattern: Pattern) -> Array:
         """Scores before the softmax, float32 [B, N, T, S]."""
-        return attention_scores(self._heads(self.query, x_BTD), self._heads(self.key, x_BTD))
+        return attention_scores(*self._queries_and_keys(x_BTD, x_BSD, pattern))
 
-    def weights(self, x_BTD: Array, example_ids_BT: Array) -> Array:
-        """Attention weights float32 [B, N, T, S], without dropout."""
-        q, k = self._heads(self.query, x_BTD), self._heads(self.key, x_BTD)
-        return attention_weights(q, k, allowed_pairs(example_ids_BT, example_ids_BT))
+    def weights(self, x_BTD: Array, x_BSD: Array, pattern: Pattern) -> Array:
+        """Attention weights, float32 [B, N, T, S], without dropout."""
+        return attention_weights(*self._queries_and_keys(x_BTD, x_BSD, pattern), pattern)
 
 
 class FeedForward(nn.Module):
     """``down(activation(up(x)))``, [B, T, D] -> [B, T, D]."""
 
-    config: BertConfig
+    config: BlockConfig
 
-    def setup(self):
+    def setup(self) -> None:
         self.up = Dense(self.config, self.config.intermediate_size)
         self.down = Dense(self.config, self.config.hidden_size)
 
@@ -136,31 +167,35 @@ class FeedForward(nn.Module):
 class Block(nn.Module):
     """One post-norm block: attention and feed-forward, each added to its input and normalised."""
 
-    config: BertConfig
+    config: BlockConfig
 
-    def setup(self):
-        self.attention, self.attention_norm = SelfAttention(self.config), LayerNorm(self.config)
+    def setup(self) -> None:
+        self.attention, self.attention_norm = MultiHeadAttention(self.config), LayerNorm(self.config)
         self.feed_forward, self.feed_forward_norm = FeedForward(self.config), LayerNorm(self.config)
 
     def __call__(
-        self, x_BSD: Array, example_ids_BS: Array, key: Array | None, positions_BT: Array | None = None
+        self, x_BSD: Array, pattern: Pattern, key: Array | None = None, positions_BT: Array | None = None
     ) -> Array:
-        """Hidden states [B, T, D] at ``positions_BT`` of each row (None: at all positions).
+        """Hidden states [B, T, D] at ``positions_BT`` of each row (None: at all), from those at all positions.
 
         ``key``: dropout key of this block, None for none.
         """
         keys = (None,) * 3 if key is None else jax.random.split(key, 3)
         rate, dtype = self.config.hidden_dropout, self.config.dtype
-        x_BTD, ids_BT = x_BSD, example_ids_BS
+        x_BTD = x_BSD
         if positions_BT is not None:
-            x_BTD, ids_BT = pick(x_BSD, positions_BT), jnp.take_along_axis(example_ids_BS, positions_BT, axis=1)
-        mixed_BTD = dropout(self.attention(x_BTD, ids_BT, x_BSD, example_ids_BS, keys[0]), rate, keys[1])
+            x_BTD, pattern = pick(x_BSD, positions_BT), pattern.at(positions_BT)
+        mixed_BTD = dropout(self.attention(x_BTD, x_BSD, pattern, keys[0]), rate, keys[1])
         x_BTD = self.attention_norm(x_BTD + mixed_BTD).astype(dtype)
         return self.feed_forward_norm(x_BTD + dropout(self.feed_forward(x_BTD), rate, keys[2])).astype(dtype)
 
-    def attention_weights(self, x_BTD: Array, example_ids_BT: Array) -> Array:
-        """This block's attention weights float32 [B, N, T, S] for the block's input."""
-        return self.attention.weights(x_BTD, example_ids_BT)
+    def attention_scores(self, x_BTD: Array, pattern: Pattern) -> Array:
+        """Scores before the softmax, float32 [B, N, T, S], for the block's input."""
+        return self.attention.scores(x_BTD, x_BTD, pattern)
+
+    def attention_weights(self, x_BTD: Array, pattern: Pattern) -> Array:
+        """Attention weights, float32 [B, N, T, S], for the block's input."""
+        return self.attention.weights(x_BTD, x_BTD, pattern)
 
 
 def pick(hidden_BTD: Array, positions_BP: Array) -> Array:

@@ -6,7 +6,7 @@ Axes: as in blocks.py; L layer, P masked position.
 """
 
 import functools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
 
 import flax.linen as nn
@@ -15,11 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from bert.architectures.bert import BertConfig
-from bert.model import encoder, heads, matmul
-from bert.model.blocks import SelfAttention, pick
-from bert.model.encoder import Encoder
-from bert.types import Params
+from bert import architectures
+from bert.architectures import ModelConfig
+from bert.errors import InputError
+from bert.model import heads, matmul
+from bert.model.blocks import pick
+from bert.types import Batch, Params
 
 # Outputs of heads: the parts that they need, and their leading axes, for cutting off padding.
 _HEADS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -39,14 +40,7 @@ def _apply(module: nn.Module, params: Params, *inputs: Any, **options: Any) -> A
     return module.apply({"params": params}, *inputs, **options)
 
 
-def by_layer(params: Params, config: BertConfig) -> Params:
-    """The same parameters, for many forward passes: see `encoder.by_layer`."""
-    return {**params, "encoder": encoder.by_layer(params["encoder"], config)}
-
-
-def outputs(
-    params: Params, batch: Mapping[str, Any], *, config: BertConfig, wanted: tuple[str, ...]
-) -> dict[str, Array]:
+def outputs(params: Params, batch: Batch, *, config: ModelConfig, wanted: tuple[str, ...]) -> dict[str, Array]:
     """The wanted outputs, float32; what nobody wants is not computed (XLA drops it). Compiled.
 
     Args:
@@ -67,40 +61,45 @@ def compiled_outputs(dtype: str) -> Callable[..., dict[str, Array]]:
     return jax.jit(traced_outputs, static_argnames=("config", "wanted"), compiler_options=options)
 
 
-def traced_outputs(
-    params: Params, batch: Mapping[str, Any], *, config: BertConfig, wanted: tuple[str, ...]
-) -> dict[str, Array]:
+def traced_outputs(params: Params, batch: Batch, *, config: ModelConfig, wanted: tuple[str, ...]) -> dict[str, Array]:
     """As `outputs`, as part of a program that somebody else compiles."""
+    first_BE, masked_BP = batch.get("cls_positions"), batch.get("masked_positions")
+    architectures.check_packing(config, first_BE is not None and first_BE.shape[1] > 1)
     with jax.default_matmul_precision("highest"):
-        encoder_of = functools.partial(_apply, Encoder(config), params["encoder"], batch)
-        first_BE, masked_BP = batch.get("cls_positions"), batch.get("masked_positions")
+        encoder = functools.partial(_apply, architectures.build(config), params["encoder"], batch)
         places_BE = jnp.zeros_like(batch["token_ids"][:, :1]) if first_BE is None else first_BE
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         if "hidden_states" not in wanted and not _reads_all(wanted, masked_BP):
             # Nothing else is read of the last block.
             places_BR = places_BE if masked_BP is None else jnp.concatenate([places_BE, masked_BP], axis=1)
-            hidden_BTD = encoder_of(positions_BP=places_BR)
+            hidden_BTD = encoder(positions_BP=places_BR)
             first_BED, masked_BPD = jnp.split(hidden_BTD, [places_BE.shape[1]], axis=1)
         else:
             if "hidden_states" in wanted:
-                states_LBTD, found["attentions"] = encoder_of(method="states")
-                found["hidden_states"], hidden_BTD = states_LBTD, states_LBTD[-1]
+                _check_looking_inside(config)
+                states_LBTD, results["attentions"] = encoder(method="states")
+                results["hidden_states"], hidden_BTD = states_LBTD, states_LBTD[-1]
             else:
-                hidden_BTD = encoder_of()
+                hidden_BTD = encoder()
             real_BT1 = (batch["example_ids"] != 0)[..., None]
-            found["mean"] = jnp.where(real_BT1, hidden_BTD, 0.0).sum(1) / jnp.maximum(real_BT1.sum(1), 1)
-            found["sequence_output"] = hidden_BTD
+            results["mean"] = jnp.where(real_BT1, hidden_BTD, 0.0).sum(1) / jnp.maximum(real_BT1.sum(1), 1)
+            results["sequence_output"] = hidden_BTD
             first_BED = hidden_BTD[:, :1] if first_BE is None else pick(hidden_BTD, first_BE)
             masked_BPD = hidden_BTD if masked_BP is None else pick(hidden_BTD, masked_BP)
-        found["cls"] = first_BED[:, 0] if first_BE is None else first_BED
-        found |= _head_outputs(params, config, wanted, hidden_BTD, found["cls"], masked_BPD)
-        return {name: found[name].astype(jnp.float32) for name in wanted}
+        results["cls"] = first_BED[:, 0] if first_BE is None else first_BED
+        results |= _head_outputs(params, config, wanted, hidden_BTD, results["cls"], masked_BPD)
+        return {name: results[name].astype(jnp.float32) for name in wanted}
 
 
 def _reads_all(wanted: Collection[str], masked_BP: Array | None) -> bool:
-    """Is any of these outputs made of the hidden states at all positions?"""
+    """Whether any of these outputs is made of the hidden states at all positions."""
     words = {"mlm_logits"} if masked_BP is None else set()
     return bool({"sequence_output", "mean", "token_logits", "start_logits", "end_logits", *words} & set(wanted))
+
+
+def _check_looking_inside(config: ModelConfig) -> None:
+    if not hasattr(architectures.build(config), "states"):
+        raise InputError(f"a {config.model_type!r} encoder shows no hidden states or attention of its layers")
 
 
 def head_outputs(parts: Collection[str]) -> tuple[str, ...]:
@@ -114,12 +113,15 @@ def head_outputs(parts: Collection[str]) -> tuple[str, ...]:
 
 
 def _head_outputs(
-    params: Params, config: BertConfig, wanted: Collection[str], hidden_BTD: Array, first_BD: Array, masked_BPD: Array
+    params: Params, config: ModelConfig, wanted: Collection[str], hidden_BTD: Array, first_BD: Array, masked_BPD: Array
 ) -> dict[str, Array]:
     head: Params = params.get("head", {})
 
-    def run(name: str, *inputs: Array) -> Array:
+    def run(name: str, *inputs: Array | None) -> Array:
         return _apply(heads.part(name, config, head[name]["bias"].shape[0]), head[name], *inputs)
+
+    def token_table() -> Array | None:
+        return _apply(architectures.build(config), params["encoder"], method="token_table")
 
     def pooled() -> Array:
         return heads.pooled(functools.partial(run, "pooler"), first_BD)
@@ -131,22 +133,17 @@ def _head_outputs(
         "token_logits": lambda: run("token_classifier", hidden_BTD),
         "start_logits": lambda: heads.start_and_end(run("span", hidden_BTD))["start_logits"],
         "end_logits": lambda: heads.start_and_end(run("span", hidden_BTD))["end_logits"],
-        "mlm_logits": lambda: run("mlm", masked_BPD, params["encoder"]["embeddings"]["token"]["embedding"]),
+        "mlm_logits": lambda: run("mlm", masked_BPD, token_table()),
     }
     return {name: compute[name]() for name in head_outputs(head) if name in wanted}
 
 
 @functools.partial(jax.jit, static_argnames=("config",))
-def attention(params: Params, batch: dict[str, Array], layer: Array, *, config: BertConfig) -> tuple[Array, Array]:
+def attention(params: Params, batch: Batch, layer: Array, *, config: ModelConfig) -> tuple[Array, Array]:
     """Scores before the softmax and weights after it, float32 [B, N, T, S], of one layer."""
+    _check_looking_inside(config)
     with jax.default_matmul_precision("highest"):
-        inputs_LBTD, weights_LBNTS = _apply(Encoder(config), params["encoder"], batch, method="states")
-        blocks = params["encoder"]["blocks"]
-        if isinstance(blocks, tuple):
-            blocks = jax.tree.map(lambda *of_layers: jnp.stack(of_layers), *blocks)
-        own = jax.tree.map(lambda stacked: stacked[layer], blocks["attention"])
-        scores_BNTS = _apply(SelfAttention(config), own, inputs_LBTD[layer], method="scores")
-        return scores_BNTS, weights_LBNTS[layer]
+        return _apply(architectures.build(config), params["encoder"], batch, layer, method="attention")
 
 
 def without_padding(name: str, value: Array, rows: int, positions: int) -> np.ndarray:

@@ -11,25 +11,26 @@ Source: Devlin et al. 2018, sections 3.1 and 4; google-research/bert ``run_pretr
 get_next_sentence_output), ``run_classifier.py`` and ``run_squad.py`` (create_model).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import flax.linen as nn
 import jax.numpy as jnp
 from jax import Array
 
-from bert.architectures.bert import BertConfig
+from bert import architectures
+from bert.architectures import ModelConfig
 from bert.model import vocabulary
 from bert.model.blocks import ACTIVATION_FUNCTIONS, Dense, LayerNorm
 from bert.model.dropout import dropout
-from bert.model.encoder import Encoder
+from bert.types import Batch
 
 
 class MaskedWords(nn.Module):
     """Scores of every vocabulary entry at some positions: [B, P, D] -> float32 [B, P, V]."""
 
-    config: BertConfig
+    config: ModelConfig
 
-    def setup(self):
+    def setup(self) -> None:
         self.transform, self.norm = Dense(self.config, self.config.hidden_size), LayerNorm(self.config)
         self.bias = self.param("bias", nn.initializers.zeros, (self.config.vocab_size,), jnp.float32)
 
@@ -47,7 +48,7 @@ class MaskedWords(nn.Module):
         return self.norm(ACTIVATION_FUNCTIONS[self.config.hidden_act](self.transform(picked_BPD)))
 
 
-def part(name: str, config: BertConfig, classes: int = 2) -> nn.Module:
+def part(name: str, config: ModelConfig, classes: int = 2) -> nn.Module:
     """The module whose parameters stand under ``head/NAME``.
 
     Args:
@@ -69,20 +70,20 @@ class PretrainingHead(nn.Module):
     ``pooled_output`` [B, E, D] and ``nsp_logits`` [B, E, 2] (class 0: B follows A) at ``batch["cls_positions"]``.
     """
 
-    config: BertConfig
+    config: ModelConfig
     with_next_sentence: bool = True
 
-    def setup(self):
+    def setup(self) -> None:
         self.mlm = part("mlm", self.config)
         if self.with_next_sentence:
             self.pooler, self.next_sentence = part("pooler", self.config), part("next_sentence", self.config)
 
-    def positions(self, batch: dict[str, Array]) -> Array:
+    def positions(self, batch: Batch) -> Array:
         """The masked words, then where examples begin."""
         names = ("masked_positions", "cls_positions") if self.with_next_sentence else ("masked_positions",)
         return jnp.concatenate([batch[name] for name in names], axis=1)
 
-    def __call__(self, hidden_BRD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
+    def __call__(self, hidden_BRD: Array, batch: Batch, token_table_VD: Array, *, train: bool = False):
         del train  # no dropout in this head, as in the references
         P = batch["masked_positions"].shape[1]
         picked_BPD, first_BED = hidden_BRD[:, :P], hidden_BRD[:, P:]
@@ -103,18 +104,18 @@ class SequenceHead(nn.Module):
     ``rate``: dropout before the scores; None: as between the blocks.
     """
 
-    config: BertConfig
+    config: ModelConfig
     classes: int
     rate: float | None = None
 
-    def setup(self):
+    def setup(self) -> None:
         self.pooler = part("pooler", self.config)
         self.sequence_classifier = part("sequence_classifier", self.config, self.classes)
 
-    def positions(self, batch: dict[str, Array]) -> Array:
+    def positions(self, batch: Batch) -> Array:
         return batch["cls_positions"]
 
-    def __call__(self, hidden_BED: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
+    def __call__(self, hidden_BED: Array, batch: Batch, token_table_VD: Array, *, train: bool = False):
         pooled_BED = pooled(self.pooler, hidden_BED)
         read_BED = _dropped(self, pooled_BED, train)
         return {"pooled_output": pooled_BED, "sequence_logits": self.sequence_classifier(read_BED)}
@@ -123,32 +124,32 @@ class SequenceHead(nn.Module):
 class TokenHead(nn.Module):
     """Scores of each class at each token: ``token_logits`` float32 [B, T, C]; ``rate`` as in `SequenceHead`."""
 
-    config: BertConfig
+    config: ModelConfig
     classes: int
     rate: float | None = None
 
-    def setup(self):
+    def setup(self) -> None:
         self.token_classifier = part("token_classifier", self.config, self.classes)
 
-    def positions(self, batch: dict[str, Array]) -> None:
+    def positions(self, batch: Batch) -> None:
         return None
 
-    def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
+    def __call__(self, hidden_BTD: Array, batch: Batch, token_table_VD: Array, *, train: bool = False):
         return {"token_logits": self.token_classifier(_dropped(self, hidden_BTD, train))}
 
 
 class SpanHead(nn.Module):
     """Where an answer starts and ends: ``start_logits`` and ``end_logits``, float32 [B, T] each; no dropout."""
 
-    config: BertConfig
+    config: ModelConfig
 
-    def setup(self):
+    def setup(self) -> None:
         self.span = part("span", self.config)
 
-    def positions(self, batch: dict[str, Array]) -> None:
+    def positions(self, batch: Batch) -> None:
         return None
 
-    def __call__(self, hidden_BTD: Array, batch: dict[str, Array], token_table_VD: Array, *, train: bool = False):
+    def __call__(self, hidden_BTD: Array, batch: Batch, token_table_VD: Array, *, train: bool = False):
         return start_and_end(self.span(hidden_BTD))
 
 
@@ -174,12 +175,18 @@ class Model(nn.Module):
     Parameters: ``{"encoder": ..., "head": ...}``.
     """
 
-    config: BertConfig
+    config: ModelConfig
     head: nn.Module
 
-    def setup(self):
-        self.encoder = Encoder(self.config)
+    def setup(self) -> None:
+        self.encoder = architectures.build(self.config)
 
-    def __call__(self, batch: dict[str, Array], *, train: bool = False) -> dict[str, Array]:
+    def __call__(self, batch: Batch, *, train: bool = False) -> dict[str, Array]:
+        if "cls_positions" in batch:
+            architectures.check_packing(self.config, batch["cls_positions"].shape[1] > 1)
         hidden_BPD = self.encoder(batch, train=train, positions_BP=self.head.positions(batch))
-        return self.head(hidden_BPD, batch, self.encoder.embeddings.token.embedding, train=train)
+        return self.head(hidden_BPD, batch, self.encoder.token_table(), train=train)
+
+    def depth_of(self, path: Sequence[str]) -> int | Sequence[int] | None:
+        """Depth of a parameter as `architectures.Encoder.depth_of` has it; None for the head's."""
+        return architectures.build(self.config).depth_of(path[1:]) if path[0] == "encoder" else None

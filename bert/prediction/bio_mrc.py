@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.data import passages
 from bert.errors import InputError
 from bert.prediction import questions, scores, tag_decoding, task_settings
@@ -56,9 +56,9 @@ class Span(NamedTuple):
     probability: float
 
 
-def options_of(extra: Mapping[str, Any], config: BertConfig) -> BioMrcOptions:
+def options_of(extra: Mapping[str, Any], config: ModelConfig) -> BioMrcOptions:
     """The settings in a model directory."""
-    return questions.fitted(task_settings.read(BioMrcOptions, extra, KEY, config.max_position_embeddings))
+    return questions.fitted(task_settings.read(BioMrcOptions, extra, KEY, config.max_length))
 
 
 def columns_of(labels: Sequence[str], source: str) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.data import encoded_examples
 from bert.data.encoded_examples import EncodedExamples
 from bert.errors import InputError
@@ -42,7 +42,7 @@ class ClassificationOptions:
         return {"problem_type": _PROBLEM_TYPES[self.kind], KEY: told}
 
 
-def options_of(extra: Mapping[str, Any], labels: Sequence[str], config: BertConfig) -> ClassificationOptions:
+def options_of(extra: Mapping[str, Any], labels: Sequence[str], config: ModelConfig) -> ClassificationOptions:
     """The settings in a model directory; of a model that others trained what transformers would take it for.
 
     ``extra`` is config.json without what describes the encoder. Raises InputError for values of another form.
@@ -50,7 +50,7 @@ def options_of(extra: Mapping[str, Any], labels: Sequence[str], config: BertConf
     told = extra.get(KEY) or {}
     kinds = {name: kind for kind, name in _PROBLEM_TYPES.items()}
     kind = kinds.get(str(extra.get("problem_type")), "number" if len(labels) == 1 else "class")
-    longest = config.max_position_embeddings
+    longest = config.max_length
     try:
         return ClassificationOptions(
             kind=kind,

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bert.architectures.bert import BertConfig
+from bert import architectures
+from bert.architectures import ModelConfig
 from bert.data import encoded_examples
 from bert.data.encoded_examples import EncodedExamples, ExampleSettings
-from bert.model import forward
+from bert.model import forward, stack
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import HostBatch
 
@@ -31,7 +32,7 @@ HERE = Devices()
 class Reader(Protocol):
     """What a task's prediction needs of a model: `bert.inference.LoadedModel`."""
 
-    config: BertConfig
+    config: ModelConfig
     labels: tuple[str, ...]
     extra: dict[str, Any]
     source: str
@@ -45,7 +46,7 @@ class Reader(Protocol):
 
 
 def of_examples(
-    params: Any, config: BertConfig, encoded: EncodedExamples, settings: ExampleSettings, devices: Devices = HERE
+    params: Any, config: ModelConfig, encoded: EncodedExamples, settings: ExampleSettings, devices: Devices = HERE
 ) -> np.ndarray:
     """float32 [N, C]: the classifier's scores of each example.
 
@@ -61,7 +62,7 @@ def of_examples(
 
 
 def of_tokens(
-    params: Any, config: BertConfig, encoded: EncodedExamples, settings: ExampleSettings, devices: Devices = HERE
+    params: Any, config: ModelConfig, encoded: EncodedExamples, settings: ExampleSettings, devices: Devices = HERE
 ) -> np.ndarray:
     """float32 [K, C]: the scores of each token of each example, special tokens included.
 
@@ -91,15 +92,16 @@ def softmax(logits_KC: np.ndarray) -> np.ndarray:
 
 def _outputs(
     params: Any,
-    config: BertConfig,
+    config: ModelConfig,
     encoded: EncodedExamples,
     settings: ExampleSettings,
     devices: Devices,
     wanted: tuple[str, ...],
 ) -> Iterator[tuple[list[np.ndarray], np.ndarray, HostBatch]]:
     """For each batch the wanted outputs on the host, int64 [B, E]: which example each slot holds, and the batch."""
+    settings = dataclasses.replace(settings, packed=settings.packed and architectures.packs(config))
     bare = dataclasses.replace(encoded, of_example={}, of_token={})
-    params, waiting = forward.by_layer(params, config), None
+    params, waiting = stack.by_layer(params, config), None
     for batch, index_BE in encoded_examples.prediction_batches(bare, settings):
         found = forward.outputs(params, devices.place(batch), config=config, wanted=wanted)
         if waiting is not None:  # read one late: the device is busy with the next batch meanwhile

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.data.passages import Passages
 from bert.errors import InputError
 from bert.prediction import questions, scores, task_settings
@@ -56,9 +56,9 @@ class Found(NamedTuple):
     nothing: float
 
 
-def options_of(extra: Mapping[str, Any], config: BertConfig) -> SquadOptions:
+def options_of(extra: Mapping[str, Any], config: ModelConfig) -> SquadOptions:
     """The settings in a model directory; of a model that others trained the usual ones, as far as it has positions."""
-    return questions.fitted(task_settings.read(SquadOptions, extra, KEY, config.max_position_embeddings))
+    return questions.fitted(task_settings.read(SquadOptions, extra, KEY, config.max_length))
 
 
 def search(scores_K2: np.ndarray, passages: Passages, options: SquadOptions) -> list[Found]:

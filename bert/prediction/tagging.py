@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bert import bio_tags
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.data import passages
 from bert.data.passages import Passages
 from bert.errors import InputError
@@ -73,13 +73,13 @@ class Sentences(NamedTuple):
         return self.passages.place_K[self.first_K]
 
 
-def options_of(extra: Mapping[str, Any], config: BertConfig) -> TaggingOptions:
+def options_of(extra: Mapping[str, Any], config: ModelConfig) -> TaggingOptions:
     """The settings in a model directory; of a model that others trained the usual ones, as far as it has positions.
 
     Others' tags are decoded greedily: many of their models know IOB1, where an I begins an entity after an O.
     """
     told = extra if KEY in extra else {KEY: {"decoding": "greedy"}}
-    return task_settings.read(TaggingOptions, told, KEY, config.max_position_embeddings)
+    return task_settings.read(TaggingOptions, told, KEY, config.max_length)
 
 
 def windows_of(words_N: Sequence[Sequence[str]], tokenizer: Tokenizer, options: TaggingOptions) -> Sentences:

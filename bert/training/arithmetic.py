@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from absl import logging
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 
 # Dense bf16 peaks in FLOP/s of one device, from the vendors' data sheets, by the start of jax's device_kind.
 _PEAKS = {
@@ -28,7 +28,7 @@ _PEAKS = {
 }
 
 
-def training_flops_per_token(config: BertConfig, length: int, predictions: int) -> float:
+def training_flops_per_token(config: ModelConfig, length: int, predictions: int) -> float:
     """Arithmetic that a pretraining step needs for one token: forward, and twice that backward.
 
     Args:

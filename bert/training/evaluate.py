@@ -4,11 +4,11 @@ import collections
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import flax.linen as nn
 import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from bert.model.heads import Model
 from bert.training import sharding
 from bert.training.task import Task, with_counts
 from bert.types import Batch
@@ -17,14 +17,14 @@ Metrics = dict[str, float | None]  # by name; None where undefined
 
 
 def on_batches(
-    model: Model, task: Task, mesh: Mesh, batches: Callable[[], Iterable[dict[str, np.ndarray]]]
+    model: nn.Module, task: Task, mesh: Mesh, batches: Callable[[], Iterable[dict[str, np.ndarray]]]
 ) -> Callable[[dict], Metrics]:
     """Parameters -> the task's metrics over all rows of the batches that ``batches`` makes anew each time."""
     step = make_evaluation_step(model, task, mesh)
     return lambda params: evaluate(step, params, batches(), task, mesh)
 
 
-def make_evaluation_step(model: Model, task: Task, mesh: Mesh) -> Callable[[dict, Batch], Batch]:
+def make_evaluation_step(model: nn.Module, task: Task, mesh: Mesh) -> Callable[[dict, Batch], Batch]:
     """Compiled (params, batch) -> sums and ``NAME_count`` of that batch, replicated on all devices."""
 
     def evaluation_step(params: dict, batch: Batch) -> Batch:

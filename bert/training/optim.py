@@ -8,15 +8,21 @@ Sources: AdamW, Loshchilov & Hutter 2019 (as in torch.optim.AdamW); google-resea
 """
 
 import dataclasses
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
+from jax import Array
 
-from bert.errors import InputError
+from bert.errors import check_choice, check_range
+from bert.types import Params
 
+Path = tuple[str, ...]  # names of a parameter, from the root of the tree
+DepthOf = Callable[[Path], int | Sequence[int] | None]  # see `heads.Model.depth_of`
 OPTIMIZERS = ("adamw", "google_adamw", "lamb")
 SCHEDULES = ("linear", "polynomial", "google", "constant")
 
@@ -43,32 +49,23 @@ class OptimizerSettings:
     layer_decay: float = 1.0  # each block learns at this multiple of the rate of the block above it; see `rate_shares`
     frozen_layers: int = -1  # lowest blocks that are not trained, nor the embeddings; 0: the embeddings; -1: none
 
-    def __post_init__(self):
-        for name, allowed in (("name", OPTIMIZERS), ("schedule", SCHEDULES)):
-            if getattr(self, name) not in allowed:
-                raise InputError(f"optimizer.{name} is {getattr(self, name)!r}; it must be one of {', '.join(allowed)}")
-        if self.total_steps < 1:
-            raise InputError(f"total_steps is {self.total_steps}; training needs at least 1")
-        if not 0 <= self.warmup_steps <= self.total_steps:
-            raise InputError(
-                f"optimizer.warmup_steps is {self.warmup_steps}; it must be from 0 to total_steps, {self.total_steps}"
-            )
+    def __post_init__(self) -> None:
+        check_choice("optimizer.name", self.name, OPTIMIZERS)
+        check_choice("optimizer.schedule", self.schedule, SCHEDULES)
+        check_range("total_steps", self.total_steps, at_least=1)
+        hint = ", which is total_steps"
+        check_range("optimizer.warmup_steps", self.warmup_steps, at_least=0, at_most=self.total_steps, hint=hint)
         for name in ("learning_rate", "power", "eps"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"optimizer.{name} is {getattr(self, name)}; it must be above 0")
+            check_range(f"optimizer.{name}", getattr(self, name), above=0)
         for name in ("weight_decay", "clip_norm"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"optimizer.{name} is {getattr(self, name)}; it must be at least 0")
-        if not 0 < self.layer_decay <= 1:
-            raise InputError(f"optimizer.layer_decay is {self.layer_decay}; it must be above 0 and at most 1")
-        if self.frozen_layers < -1:
-            raise InputError(f"optimizer.frozen_layers is {self.frozen_layers}; it must be at least -1, which is none")
+            check_range(f"optimizer.{name}", getattr(self, name), at_least=0)
         for name in ("b1", "b2"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"optimizer.{name} is {getattr(self, name)}; it must be at least 0 and below 1")
+            check_range(f"optimizer.{name}", getattr(self, name), at_least=0, below=1)
+        check_range("optimizer.layer_decay", self.layer_decay, above=0, at_most=1)
+        check_range("optimizer.frozen_layers", self.frozen_layers, at_least=-1, hint=", which is none")
 
 
-def schedule(settings: OptimizerSettings) -> Callable[[Any], jax.Array]:
+def schedule(settings: OptimizerSettings) -> Callable[[Any], Array]:
     """Step number (0 for the first update) -> learning rate, float32; 0 at step 0 of a warm-up, never below 0.
 
     "linear" and "polynomial" fall from the peak at the end of the warm-up to 0 at ``total_steps`` (Hugging Face);
@@ -78,7 +75,7 @@ def schedule(settings: OptimizerSettings) -> Callable[[Any], jax.Array]:
     start = 0 if settings.schedule == "google" else warmup
     power = settings.power if settings.schedule in ("polynomial", "google") else 1.0
 
-    def rate(step):
+    def rate(step: Any) -> Array:
         step = jnp.asarray(step, jnp.float32)
         left = jnp.clip((total - step) / max(1, total - start), 0.0, 1.0)
         decayed = peak * (left**power if settings.schedule != "constant" else 1.0)
@@ -87,72 +84,75 @@ def schedule(settings: OptimizerSettings) -> Callable[[Any], jax.Array]:
     return rate
 
 
-def decays(path: tuple) -> bool:
-    """Does weight decay reach the parameter at this tree path? Kernels and embeddings yes; biases and norms no.
-
-    By name, not by number of axes: stacked biases have two.
-    """
-    return path[-1].key in ("kernel", "embedding")
-
-
-def decay_mask(params) -> Any:
-    """A tree of booleans in the shape of ``params``."""
-    return jax.tree_util.tree_map_with_path(lambda path, _: decays(path), params)
-
-
-def decay_listing(params) -> dict[str, bool]:
-    """Parameter name -> does it decay, for people to look at."""
-    leaves = jax.tree_util.tree_leaves_with_path(params)
-    return {jax.tree_util.keystr(path, simple=True, separator="/"): decays(path) for path, _ in leaves}
-
-
-def transformation(settings: OptimizerSettings) -> optax.GradientTransformationExtraArgs:
+def transformation(settings: OptimizerSettings, depth_of: DepthOf) -> optax.GradientTransformationExtraArgs:
     """Gradients -> update direction; the step then does ``params -= schedule(step) * direction``.
 
-    ``update`` takes ``good``, bool: where it is False, the state stays as it was, and the direction means nothing.
+    ``update`` takes ``good``, bool: where it is False, the state stays as it was, and the direction must be discarded.
     """
     alike = settings.layer_decay == 1.0 and settings.frozen_layers < 0
+    shares = functools.partial(rate_shares, settings=settings, depth_of=depth_of)
     parts = [
         # Before clipping, so that what is frozen is not part of the norm.
-        optax.identity() if alike else _multiply(lambda params: _frozen_or_not(params, settings)),
+        optax.identity() if alike else _multiply(lambda params: _frozen_or_not(shares(params))),
         clip_by_global_norm(settings.clip_norm) if settings.clip_norm else optax.identity(),
         scale_by_adam(settings.b1, settings.b2, settings.eps, corrected=settings.name != "google_adamw"),
         optax.add_decayed_weights(settings.weight_decay, decay_mask),
     ]
     if settings.name == "lamb":
-        parts.append(scale_by_layer_trust_ratio())
+        parts.append(scale_by_layer_trust_ratio(depth_of))
     if not alike:
-        parts.append(_multiply(lambda params: rate_shares(params, settings)))  # last: it scales decay, too
+        parts.append(_multiply(shares))  # last: it scales decay, too
     return optax.chain(*parts)
 
 
-def rate_shares(params: Any, settings: OptimizerSettings) -> Any:
+def decays(path: Path) -> bool:
+    """Whether weight decay reaches the parameter: kernels and embeddings yes; biases and norms no.
+
+    By name, not by number of axes: stacked biases have two.
+    """
+    return path[-1] in ("kernel", "embedding")
+
+
+def decay_mask(params: Params) -> Any:
+    """A tree of booleans in the shape of ``params``."""
+    return _map_paths(lambda path, _: decays(path), params)
+
+
+def rate_shares(params: Params, settings: OptimizerSettings, depth_of: DepthOf) -> Any:
     """The share of the learning rate that each parameter gets, in the shape of ``params``; 0 where it is frozen.
 
-    The head gets 1, the highest of L blocks ``layer_decay``, each one below that times ``layer_decay``, the embeddings
+    The head gets 1, the highest of L layers ``layer_decay``, each one below that times ``layer_decay``, the embeddings
     ``layer_decay ** (L + 1)``. (Howard & Ruder 2018; Clark et al. 2020, ELECTRA, appendix B.)
     """
+    depths: list[int] = []
+    _map_paths(lambda path, _: depths.append(np.max(depth_of(path) or 0)), params)
+    layers = max(depths)
 
-    def one(path, param):
-        names = [key.key for key in path]
-        if names[0] != "encoder":
+    def share(path: Path, param: Array) -> Array:
+        depth = depth_of(path)
+        if depth is None:
             return jnp.ones((), jnp.float32)
-        depth = jnp.arange(1, param.shape[0] + 1) if names[1] == "blocks" else jnp.zeros(1, int)
-        layers = jax.tree.leaves(params["encoder"]["blocks"])[0].shape[0]
-        shares = jnp.where(depth <= settings.frozen_layers, 0.0, settings.layer_decay ** (layers + 1.0 - depth))
-        return shares.reshape(-1, *[1] * (param.ndim - 1)) if names[1] == "blocks" else shares[0]
+        depth_L = jnp.asarray(depth)
+        share_L = jnp.where(depth_L <= settings.frozen_layers, 0.0, settings.layer_decay ** (layers + 1.0 - depth_L))
+        return share_L.reshape(-1, *[1] * (param.ndim - 1)) if share_L.ndim else share_L
 
-    return jax.tree_util.tree_map_with_path(one, params)
+    return _map_paths(share, params)
 
 
-def _frozen_or_not(params: Any, settings: OptimizerSettings) -> Any:
-    return jax.tree.map(lambda share: (share > 0).astype(jnp.float32), rate_shares(params, settings))
+def _map_paths(function: Callable[..., Any], params: Params, *more: Any) -> Any:
+    """The tree of ``function(path, leaf, ...)``; leaves of further trees follow."""
+    named = lambda keys, *leaves: function(tuple(key.key for key in keys), *leaves)  # noqa: E731
+    return jax.tree_util.tree_map_with_path(named, params, *more)
+
+
+def _frozen_or_not(shares: Any) -> Any:
+    return jax.tree.map(lambda share: (share > 0).astype(jnp.float32), shares)
 
 
 def _multiply(factors: Callable[[Any], Any]) -> optax.GradientTransformation:
     """Updates times a tree that is made from the parameters."""
 
-    def update(updates, state, params):
+    def update(updates: Any, state: Any, params: Any) -> tuple[Any, Any]:
         return jax.tree.map(lambda u, f: u * f.astype(u.dtype), updates, factors(params)), state
 
     return optax.GradientTransformation(lambda params: optax.EmptyState(), update)
@@ -161,8 +161,7 @@ def _multiply(factors: Callable[[Any], Any]) -> optax.GradientTransformation:
 def clip_by_global_norm(limit: float) -> optax.GradientTransformation:
     """Gradients times ``min(1, limit / norm)``: one factor, where optax divides each entry."""
 
-    def update(grads, state, params=None):
-        del params
+    def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
         factor = limit / jnp.maximum(optax.tree.norm(grads), limit)
         return jax.tree.map(lambda g: g * factor, grads), state
 
@@ -179,12 +178,11 @@ def scale_by_adam(b1: float, b2: float, eps: float, *, corrected: bool) -> optax
         are larger by far.
     """
 
-    def init(params):
+    def init(params: Any) -> optax.ScaleByAdamState:
         zeros = lambda: jax.tree.map(jnp.zeros_like, params)  # noqa: E731
         return optax.ScaleByAdamState(count=jnp.zeros((), jnp.int32), mu=zeros(), nu=zeros())
 
-    def update(grads, state, params=None, *, good=True):
-        del params
+    def update(grads: Any, state: Any, params: Any = None, *, good: Any = True) -> tuple[Any, Any]:
         mu = jax.tree.map(lambda m, g: jnp.where(good, b1 * m + (1 - b1) * g, m), state.mu, grads)
         nu = jax.tree.map(lambda v, g: jnp.where(good, b2 * v + (1 - b2) * jnp.square(g), v), state.nu, grads)
         count = state.count + good
@@ -196,23 +194,22 @@ def scale_by_adam(b1: float, b2: float, eps: float, *, corrected: bool) -> optax
     return optax.GradientTransformationExtraArgs(init, update)
 
 
-def scale_by_layer_trust_ratio() -> optax.GradientTransformation:
+def scale_by_layer_trust_ratio(depth_of: DepthOf) -> optax.GradientTransformation:
     """LAMB's step: each layer's update times ``|params| / |update|`` (1 where either is 0).
 
     Stacked blocks hold one array for all layers; the ratio is still one per layer. Parameters that do not decay keep
     ratio 1, as in Google's and NVIDIA's implementations.
     """
 
-    def one(path, update, param):
+    def scaled(path: Path, update: Array, param: Array) -> Array:
         if not decays(path):
             return update
-        stacked = any(getattr(key, "key", None) == "blocks" for key in path)
-        axes = tuple(range(1 if stacked else 0, param.ndim))
+        axes = tuple(range(1 if np.ndim(depth_of(path) or 0) else 0, param.ndim))
         norm = lambda x: jnp.sqrt(jnp.sum(jnp.square(x.astype(jnp.float32)), axis=axes, keepdims=True))  # noqa: E731
         p, u = norm(param), norm(update)
         return update * jnp.where((p > 0) & (u > 0), p / jnp.where(u > 0, u, 1.0), 1.0)
 
-    def update(updates, state, params):
-        return jax.tree_util.tree_map_with_path(one, updates, params), state
+    def update(updates: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        return _map_paths(scaled, updates, params), state
 
     return optax.GradientTransformation(lambda params: optax.EmptyState(), update)

@@ -8,38 +8,40 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.model import losses
-from bert.model.heads import PretrainingHead
+from bert.model.heads import Model, PretrainingHead
+from bert.training.task import Task
 from bert.types import Batch
 
 
 @dataclasses.dataclass(frozen=True)
-class Pretraining:
+class Pretraining(Task):
     """Masked words + next sentence; ``pairs=False`` drops the second (RoBERTa)."""
 
     pairs: bool = True
 
-    def head(self, config: BertConfig) -> PretrainingHead:
-        return PretrainingHead(config, with_next_sentence=self.pairs)
+    def model(self, config: ModelConfig) -> Model:
+        return Model(config, PretrainingHead(config, with_next_sentence=self.pairs))
 
     def counts(self, batch: Batch) -> dict[str, Array]:
         counts = {"mlm": batch["masked_weights"].sum()}
         return counts | ({"nsp": batch["next_sentence_weights"].sum()} if self.pairs else {})
 
     def sums(self, outputs: dict[str, Array], batch: Batch) -> dict[str, Array]:
-        def one(name: str, nats: Array, hits: Array, weights: Array) -> dict[str, Array]:
-            return {name: losses.weighted_sum(nats, weights), f"{name}_correct": losses.weighted_sum(hits, weights)}
+        def summed(name: str, loss: Array, correct: Array, weights: Array) -> dict[str, Array]:
+            return {name: losses.weighted_sum(loss, weights), f"{name}_correct": losses.weighted_sum(correct, weights)}
 
-        sums = one("mlm", outputs["mlm_cross_entropy"], outputs["mlm_correct"], batch["masked_weights"])
+        sums = summed("mlm", outputs["mlm_cross_entropy"], outputs["mlm_correct"], batch["masked_weights"])
         if self.pairs:
             logits_BE2, labels_BE = outputs["nsp_logits"], batch["next_sentence_labels"]
-            hits_BE = (logits_BE2.argmax(-1) == labels_BE).astype(jnp.float32)
-            sums |= one("nsp", losses.cross_entropy(logits_BE2, labels_BE), hits_BE, batch["next_sentence_weights"])
+            correct_BE = (logits_BE2.argmax(-1) == labels_BE).astype(jnp.float32)
+            loss_BE = losses.cross_entropy(logits_BE2, labels_BE)
+            sums |= summed("nsp", loss_BE, correct_BE, batch["next_sentence_weights"])
         return sums
 
     def metrics(self, totals: dict[str, float]) -> dict[str, float | None]:
-        """mlm_loss and nsp_loss in nats (means), mlm_perplexity, mlm_accuracy, nsp_accuracy, and loss, their sum."""
+        """Means mlm_loss, nsp_loss and loss, their sum; mlm_perplexity, mlm_accuracy and nsp_accuracy."""
         values: dict[str, float | None] = {}
         for name in ("mlm", "nsp") if self.pairs else ("mlm",):
             count = totals[f"{name}_count"]
@@ -54,7 +56,7 @@ class Pretraining:
 
 
 def baselines(batches: Iterable[dict[str, np.ndarray]]) -> dict[str, float]:
-    """What answering without looking scores on these batches: the most frequent masked token, the larger NSP class.
+    """Scores of constant answers on these batches: the most frequent masked token, the larger class of pairs.
 
     Args:
       batches: NumPy batches; each masked position and label counts by its weight.

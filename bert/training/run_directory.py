@@ -21,8 +21,8 @@ import numpy as np
 from absl import logging
 from jax.experimental import multihost_utils
 
-from bert import files, json_files, surrogates
-from bert.architectures.bert import BertConfig
+from bert import architectures, files, json_files, surrogates
+from bert.architectures import ModelConfig
 from bert.errors import InputError, cannot_write
 from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
@@ -207,7 +207,7 @@ def read(workdir: pathlib.Path) -> dict[str, Any]:
     return settings
 
 
-def read_encoder(workdir: pathlib.Path) -> BertConfig:
+def read_encoder(workdir: pathlib.Path) -> ModelConfig:
     """The encoder of a run.
 
     Raises:
@@ -216,7 +216,7 @@ def read_encoder(workdir: pathlib.Path) -> BertConfig:
     path, encoder = workdir / CONFIG, read(workdir).get("encoder")
     if encoder is None:
         raise InputError(f'{path}: says nothing of an encoder ("encoder"); name a run, or a model directory')
-    return BertConfig.from_json(encoder, source=str(path))
+    return architectures.config_from_json(encoder, source=str(path))
 
 
 def read_model_keys(workdir: pathlib.Path, step: int) -> tuple[tuple[str, ...], dict[str, Any]]:

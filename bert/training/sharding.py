@@ -16,16 +16,16 @@ from jax.sharding import PartitionSpec as P
 
 from bert.errors import InputError
 
-# Logical axes by path ending. The leading layer axis of blocks is never split.
+# Logical axes of the last dimensions, by path ending. The leading layer axis of stacked blocks is never split.
 _AXES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
     (r"token/embedding$", ("vocab", None)),
     (r"(position|type)/embedding$", (None, "embed")),
-    (r"attention/(query|key|value)/kernel$", (None, "embed", "heads")),
-    (r"attention/(query|key|value)/bias$", (None, "heads")),
-    (r"attention/output/kernel$", (None, "heads", "embed")),
-    (r"feed_forward/up/kernel$", (None, "embed", "mlp")),
-    (r"feed_forward/up/bias$", (None, "mlp")),
-    (r"feed_forward/down/kernel$", (None, "mlp", "embed")),
+    (r"attention/(query|key|value)/kernel$", ("embed", "heads")),
+    (r"attention/(query|key|value)/bias$", ("heads",)),
+    (r"attention/output/kernel$", ("heads", "embed")),
+    (r"feed_forward/up/kernel$", ("embed", "mlp")),
+    (r"feed_forward/up/bias$", ("mlp",)),
+    (r"feed_forward/down/kernel$", ("mlp", "embed")),
     (r"(pooler|transform)/kernel$", ("embed", None)),
 )
 MODES: dict[str, dict[str, str | tuple[str, ...]]] = {
@@ -76,7 +76,7 @@ def state_shardings(state: Any, mesh: Mesh, mode: str) -> Any:
     def one(path, x) -> NamedSharding:
         name = jax.tree_util.keystr(path, simple=True, separator="/")
         axes = next((axes for pattern, axes in _AXES if re.search(pattern, name)), ())
-        spec = [rules.get(axis) if axis else None for axis in axes[: x.ndim]]
+        spec = [None] * (x.ndim - len(axes)) + [rules.get(axis) if axis else None for axis in axes]
         return NamedSharding(
             mesh, P(*(s if _divides(mesh, s, n) else None for s, n in zip(spec, x.shape, strict=False)))
         )

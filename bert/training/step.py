@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import flax.linen as nn
 import flax.struct
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,6 @@ from jax import Array
 from jax.sharding import Mesh
 
 from bert.model import losses
-from bert.model.heads import Model
 from bert.training import optim, sharding
 from bert.training.task import Task, with_counts
 from bert.types import Batch
@@ -39,6 +39,7 @@ class Setup:
     """What is trained, how, and on which devices.
 
     Attributes:
+      model: what `Task.model` makes.
       mode: sharding mode (bert/training/sharding.py).
       micro_batches: parts of a batch whose gradients are added before one optimizer step.
 
@@ -46,7 +47,7 @@ class Setup:
       InputError: the model's configuration is one for inference only.
     """
 
-    model: Model
+    model: nn.Module
     task: Task
     optimizer: optim.OptimizerSettings
     mesh: Mesh
@@ -106,7 +107,9 @@ def _row_shapes(batch: Batch) -> tuple:
 
 def _fresh_state(setup: Setup, params: dict) -> TrainState:
     zero = jnp.zeros((), jnp.int32)
-    return TrainState(zero, params, optim.transformation(setup.optimizer).init(params), zero, zero)
+    return TrainState(
+        zero, params, optim.transformation(setup.optimizer, setup.model.depth_of).init(params), zero, zero
+    )
 
 
 Step = Callable[[TrainState, Batch], tuple[TrainState, Array]]
@@ -123,7 +126,7 @@ def make_train_step(setup: Setup, target: TrainState) -> tuple[Step, Read]:
     whatever the number of devices and micro-batches. A step whose loss or gradient is not finite changes nothing but
     the counters. ``target`` (from ``abstract_state``) says where the state lies.
     """
-    transformation, rate = optim.transformation(setup.optimizer), optim.schedule(setup.optimizer)
+    transformation, rate = optim.transformation(setup.optimizer, setup.model.depth_of), optim.schedule(setup.optimizer)
 
     def micro_loss(params, batch: Batch, counts: Batch, key: Array):
         outputs: Any = setup.model.apply({"params": params}, batch, train=True, rngs={"dropout": key})
@@ -157,7 +160,7 @@ def make_train_step(setup: Setup, target: TrainState) -> tuple[Step, Read]:
         # A skipped step is in no average.
         step_sums = {name: jnp.where(good, value, 0.0) for name, value in with_counts(sums, counts).items()}
         values = step_sums | {
-            "tokens": (batch["example_ids"] > 0).sum(dtype=jnp.float32),
+            "tokens": setup.task.size(batch),
             "gradient_norm": norm,
             "learning_rate": used_rate,
             "skipped": state.skipped,

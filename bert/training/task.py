@@ -9,15 +9,15 @@ from typing import Any, Protocol
 import flax.linen as nn
 from jax import Array
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.types import Batch
 
 
 class Task(Protocol):
-    """Head, losses and metrics of one job."""
+    """Model, losses and metrics of one job; a task is a subclass."""
 
-    def head(self, config: BertConfig) -> nn.Module:
-        """The Linen module that reads the hidden states (contract: bert/model/heads.py)."""
+    def model(self, config: ModelConfig) -> nn.Module:
+        """A Linen module (batch, train=) -> outputs, with ``config`` and ``depth_of``, such as `heads.Model`."""
         ...
 
     def counts(self, batch: Batch) -> dict[str, Array]:
@@ -30,6 +30,10 @@ class Task(Protocol):
         All are float32 scalars that add up over batches.
         """
         ...
+
+    def size(self, batch: Batch) -> Array:
+        """Size of a batch, float32 scalar, for rates: tokens."""
+        return (batch["example_ids"] > 0).sum(dtype="float32")
 
     def metrics(self, totals: dict[str, float]) -> dict[str, float | None]:
         """Names for people -> values, from added-up sums and counts (``NAME_count``); None where undefined."""

@@ -14,7 +14,7 @@ import numpy as np
 from absl import logging
 from ml_collections import ConfigDict
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.prediction import bio_mrc, questions, scores
 from bert.prediction.bio_mrc import TAGS, BioMrcOptions
@@ -58,7 +58,7 @@ class Job:
     def with_labels(self, labels: Sequence[str]) -> "Job":
         return dataclasses.replace(self, labels=tuple(labels))
 
-    def task(self, config: BertConfig) -> TokenLabels:
+    def task(self, config: ModelConfig) -> TokenLabels:
         return self.loss
 
     def extra(self, scores: Metrics) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Job:
         return TrainingBatches(windows_with_targets(cut, targets, voted_K.astype(np.float32)), settings)
 
     def evaluator(
-        self, tokenizer: Tokenizer, config: BertConfig, settings: ExampleSettings, devices: Devices
+        self, tokenizer: Tokenizer, config: ModelConfig, settings: ExampleSettings, devices: Devices
     ) -> Callable[[dict], Metrics]:
         assert self.validation is not None
         rows = self.validation.rows

@@ -13,12 +13,12 @@ import numpy as np
 from jax import Array
 from ml_collections import ConfigDict
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
 from bert.extras import check_installed
 from bert.model import losses
-from bert.model.heads import SequenceHead
+from bert.model.heads import Model, SequenceHead
 from bert.prediction import classification, scores
 from bert.prediction.classification import ClassificationOptions
 from bert.prediction.scores import Devices
@@ -26,6 +26,7 @@ from bert.target_kinds import Kind
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
+from bert.training.task import Task
 from tasks.classification import glue, sources
 from tasks.files import equal_texts
 from tasks.files.examples import TextExamples
@@ -37,7 +38,7 @@ NUMBER = "LABEL_0"  # the name of the one score of a number, as transformers has
 
 
 @dataclasses.dataclass(frozen=True)
-class Classification:
+class Classification(Task):
     """Head and loss, for the training loop: cross-entropy to the target's shares, binary cross-entropy, or squared
     error, averaged over the examples by their weights."""
 
@@ -45,8 +46,8 @@ class Classification:
     classes: int
     rate: float | None = None  # dropout before the scores; None: as between the blocks
 
-    def head(self, config: BertConfig) -> SequenceHead:
-        return SequenceHead(config, self.classes, self.rate)
+    def model(self, config: ModelConfig) -> Model:
+        return Model(config, SequenceHead(config, self.classes, self.rate))
 
     def counts(self, batch: Mapping[str, Any]) -> dict[str, Array]:
         return {"loss": batch["target_weights"].sum()}
@@ -108,7 +109,7 @@ class Job:
         held = None if self.validation is None else ordered(self.validation)
         return dataclasses.replace(self, train=ordered(self.train), validation=held)
 
-    def task(self, config: BertConfig) -> Classification:
+    def task(self, config: ModelConfig) -> Classification:
         return Classification(self.options.kind, len(self.labels), self.rate)
 
     def extra(self, scores: Metrics) -> dict[str, Any]:
@@ -126,7 +127,7 @@ class Job:
         return TrainingBatches(encoded, settings)
 
     def evaluator(
-        self, tokenizer: Tokenizer, config: BertConfig, settings: ExampleSettings, devices: Devices
+        self, tokenizer: Tokenizer, config: ModelConfig, settings: ExampleSettings, devices: Devices
     ) -> Callable[[dict], Metrics]:
         held = self.validation
         assert held is not None

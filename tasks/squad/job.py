@@ -18,13 +18,13 @@ from absl import logging
 from jax import Array
 from ml_collections import ConfigDict
 
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.data import encoded_examples
 from bert.data.encoded_examples import EncodedExamples, ExampleSettings, TrainingBatches
 from bert.data.passages import Passages
 from bert.errors import InputError
 from bert.model import losses
-from bert.model.heads import SpanHead
+from bert.model.heads import Model, SpanHead
 from bert.prediction import questions, scores, squad
 from bert.prediction.scores import Devices
 from bert.prediction.squad import SquadOptions
@@ -32,6 +32,7 @@ from bert.tokenizer.alignment import Pieces
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
+from bert.training.task import Task
 from tasks.job import choice_of, fingerprint_of, read_parts, report_of, settings_of
 from tasks.metrics import constant_predictions, span_metrics
 from tasks.questions.question_rows import Question, Questions, QuestionSettings
@@ -45,12 +46,12 @@ _NOWHERE = (-1, -1)  # of an answer that holds no piece of its passage, so that 
 
 
 @dataclasses.dataclass(frozen=True)
-class StartAndEnd:
+class StartAndEnd(Task):
     """Head and loss, for the training loop: the mean of two cross-entropies over a window's own positions; a window
     without an answer has its start and end at [CLS]."""
 
-    def head(self, config: BertConfig) -> SpanHead:
-        return SpanHead(config)
+    def model(self, config: ModelConfig) -> Model:
+        return Model(config, SpanHead(config))
 
     def counts(self, batch: Mapping[str, Any]) -> dict[str, Array]:
         return {"loss": batch["target_weights"].sum()}
@@ -93,7 +94,7 @@ class Job:
     def with_labels(self, labels: Sequence[str]) -> "Job":
         return self
 
-    def task(self, config: BertConfig) -> StartAndEnd:
+    def task(self, config: ModelConfig) -> StartAndEnd:
         return StartAndEnd()
 
     def extra(self, scores: Metrics) -> dict[str, Any]:
@@ -106,7 +107,7 @@ class Job:
         return TrainingBatches(windows_with_answers(cut, rows, pieces_N, self.without), settings)
 
     def evaluator(
-        self, tokenizer: Tokenizer, config: BertConfig, settings: ExampleSettings, devices: Devices
+        self, tokenizer: Tokenizer, config: ModelConfig, settings: ExampleSettings, devices: Devices
     ) -> Callable[[dict], Metrics]:
         assert self.validation is not None
         assert self.choice is not None

@@ -13,7 +13,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from bert import bio_tags
-from bert.architectures.bert import BertConfig
+from bert.architectures import ModelConfig
 from bert.data.encoded_examples import EncodedExamples, ExampleSettings, TrainingBatches
 from bert.errors import InputError
 from bert.prediction import scores, tagging
@@ -62,7 +62,7 @@ class Job:
     def with_labels(self, labels: Sequence[str]) -> "Job":
         return dataclasses.replace(self, labels=tuple(labels))
 
-    def task(self, config: BertConfig) -> TokenLabels:
+    def task(self, config: ModelConfig) -> TokenLabels:
         return self.loss
 
     def extra(self, scores: Metrics) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Job:
         return TrainingBatches(encoded, settings)
 
     def evaluator(
-        self, tokenizer: Tokenizer, config: BertConfig, settings: ExampleSettings, devices: Devices
+        self, tokenizer: Tokenizer, config: ModelConfig, settings: ExampleSettings, devices: Devices
     ) -> Callable[[dict], Metrics]:
         assert self.validation is not None
         rows = self.validation.rows

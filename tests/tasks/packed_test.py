@@ -13,7 +13,6 @@ import pytest
 from bert.data import encoded_examples
 from bert.data.batches import Batches, BatchSettings
 from bert.data.encoded_examples import EncodedExamples, ExampleSettings, TrainingBatches
-from bert.model.heads import Model
 from bert.store.reader import Store
 from bert.tokenizer.wordpiece import WordPiece
 from bert.training import optim, sharding
@@ -51,7 +50,7 @@ def step(task: Task, batch: dict[str, np.ndarray]) -> tuple[dict[str, float], di
     config, rng = tiny.config(num_layers=1), np.random.default_rng(0)
     rule = optim.OptimizerSettings(total_steps=1, learning_rate=1e-3, schedule="constant", b1=0.0, clip_norm=0.0)
     mesh = sharding.make_mesh(devices=jax.devices()[:1])
-    made = Setup(Model(config, task.head(config)), task, rule, mesh)
+    made = Setup(task.model(config), task, rule, mesh)
     shapes = abstract_state(made, batch).params
     params = jax.tree.map(lambda x: rng.normal(0, 0.3, x.shape).astype(np.float32), shapes)
     state, (told,) = tiny.run_steps(made, [batch], params)

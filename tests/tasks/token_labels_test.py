@@ -116,7 +116,7 @@ def test_another_mean_is_refused():
 
 def test_the_head_has_a_score_for_each_tag():
     config = BertConfig(vocab_size=10)
-    head = TokenLabels(5, rate=0.25).head(config)
+    head = TokenLabels(5, rate=0.25).model(config).head
     assert (head.classes, head.rate) == (5, 0.25)
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches, epoch_order
 from bert.interop import export, sources
-from bert.model.heads import Model
 from bert.prediction import classification
 from bert.training import optim, sharding
 from bert.training.step import Setup, abstract_state, init_state, make_train_step
@@ -105,7 +104,7 @@ def our_losses(config, params, batches, kind, classes) -> list[float]:
     task = Classification(kind, classes)
     rule = optim.OptimizerSettings(total_steps=STEPS, learning_rate=RATE, warmup_steps=4, weight_decay=0.1)
     mesh = sharding.make_mesh(devices=jax.devices()[:1])
-    setup = Setup(Model(config, task.head(config)), task, rule, mesh)
+    setup = Setup(task.model(config), task, rule, mesh)
     losses = []
     with jax.set_mesh(mesh):
         target = abstract_state(setup, batches(0))

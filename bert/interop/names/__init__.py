@@ -1,7 +1,6 @@
 """Names of tensors in files: one table a family and format, read in both directions."""
 
-from typing import Any
-
+from bert.architectures import ModelConfig
 from bert.interop.names import bert, default
 from bert.interop.names.table import NameTable
 
@@ -11,11 +10,11 @@ FAMILIES: dict[str, tuple[NameTable, ...]] = {
 }
 
 
-def tables(config: Any) -> tuple[NameTable, ...]:
+def tables(config: ModelConfig) -> tuple[NameTable, ...]:
     """The name tables of the configuration's family; of one that has none, that of its own parameter paths."""
-    return FAMILIES.get(config.to_json()["model_type"]) or (default.table(config),)
+    return FAMILIES.get(config.model_type) or (default.table(config),)
 
 
-def table(config: Any) -> NameTable:
+def table(config: ModelConfig) -> NameTable:
     """The names of the family in model directories."""
     return tables(config)[0]

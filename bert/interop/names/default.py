@@ -4,24 +4,19 @@ Such a file is read by this library alone. Its tensors have our shapes, layers s
 """
 
 import functools
-import importlib
-from typing import Any
 
 import jax
 import numpy as np
 
+from bert import architectures
+from bert.architectures import ModelConfig
 from bert.interop.names.table import HEAD_PARTS, WITH_CLASSES, NameTable, Weight
 
 
 @functools.lru_cache(maxsize=8)
-def table(config: Any) -> NameTable:
-    """The table made from the shapes of the parameters that the architecture and the heads create; nothing is computed.
-
-    ``config``: any configuration of `bert.architectures`.
-    """
+def table(config: ModelConfig) -> NameTable:
+    """The table made from the shapes of the parameters of the encoder and of all heads; nothing is computed."""
     from bert.model import heads  # Linen is slow to import, and a BERT's table does without it
-
-    architectures: Any = importlib.import_module("bert.architectures")
 
     key = jax.random.key(0)
     hidden_BTD = np.zeros((1, 1, config.hidden_size), np.float32)

@@ -8,55 +8,53 @@ import jax.numpy as jnp
 import pytest
 
 from bert.architectures.bert import SIZES, BertConfig
+from bert.architectures.bert_encoder import BertEncoder
 from bert.errors import InputError
-from bert.model.encoder import Encoder
 
 TINY = {"vocab_size": 100, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "intermediate_size": 64}
 TINY_JSON = {"vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("name", "value", "rule"),
     [
-        ({"vocab_size": 0}, "vocab_size is 0; it must be a whole number of at least 1"),
-        ({"hidden_size": 32.0}, "hidden_size is 32.0; it must be a whole number of at least 1"),
-        ({"num_layers": True}, "num_layers is True; it must be a whole number of at least 1"),
-        ({"num_heads": "4"}, "num_heads is '4'; it must be a whole number of at least 1"),
-        ({"intermediate_size": -1}, "intermediate_size is -1; it must be a whole number of at least 1"),
-        ({"max_position_embeddings": 0}, "max_position_embeddings is 0; it must be a whole number of at least 1"),
-        ({"type_vocab_size": 0}, "type_vocab_size is 0; it must be a whole number of at least 1"),
-        (
-            {"hidden_size": 770, "num_heads": 12},
-            "hidden_size 770 must be a multiple of num_heads 12; the nearest is 768",
-        ),
-        ({"hidden_size": 3, "num_heads": 12}, "hidden_size 3 must be a multiple of num_heads 12; the nearest is 12"),
-        ({"hidden_dropout": 1.0}, "hidden_dropout is 1.0; it must be at least 0 and below 1"),
-        ({"attention_dropout": -0.1}, "attention_dropout is -0.1; it must be at least 0 and below 1"),
-        ({"attention_dropout": float("nan")}, "attention_dropout is nan; it must be at least 0 and below 1"),
-        ({"hidden_dropout": "0.1"}, "hidden_dropout is '0.1'; it must be a number"),
-        ({"layer_norm_eps": None}, "layer_norm_eps is None; it must be a number"),
-        ({"layer_norm_eps": 0}, "layer_norm_eps is 0; it must be above 0 and finite in float32"),
-        ({"initializer_range": float("inf")}, "initializer_range is inf; it must be above 0 and finite in float32"),
-        ({"initializer_range": 1e39}, "initializer_range is 1e+39; it must be above 0 and finite in float32"),
-        (
-            {"hidden_act": "gelo"},
-            "hidden_act is 'gelo'; it must be one of gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, relu, silu, swish, "
-            "tanh; did you mean 'gelu'?",
-        ),
-        ({"dtype": "float16"}, "dtype is 'float16'; it must be one of float32, bfloat16; did you mean 'bfloat16'?"),
-        ({"layer_loop": "loop"}, "layer_loop is 'loop'; it must be one of auto, scan, unroll"),
-        ({"attention": "fuse"}, "attention is 'fuse'; it must be one of core, fused; did you mean 'fused'?"),
+        ("vocab_size", 0, "at least 1"),
+        ("hidden_size", 32.0, "whole"),
+        ("num_layers", True, "whole"),
+        ("num_heads", "4", "whole"),
+        ("intermediate_size", -1, "at least 1"),
+        ("max_position_embeddings", 0, "at least 1"),
+        ("type_vocab_size", 0, "at least 1"),
+        ("hidden_dropout", 1.0, "below 1"),
+        ("attention_dropout", -0.1, "at least 0"),
+        ("attention_dropout", float("nan"), "at least 0"),
+        ("hidden_dropout", "0.1", "a number"),
+        ("layer_norm_eps", None, "a number"),
+        ("layer_norm_eps", 0, "above 0"),
+        ("initializer_range", float("inf"), "below 3e+38"),
+        ("initializer_range", 1e39, "below 3e+38"),
+        ("hidden_act", "gelo", "'gelu'"),
+        ("dtype", "float16", "'bfloat16'"),
+        ("layer_loop", "loop", "unroll"),
+        ("attention", "fuse", "'fused'"),
     ],
 )
-def test_refused_values(changes, message):
-    """One line that names the value, the rule and the way out."""
+def test_refused_values(name, value, rule):
+    """One line that names the setting, its value and the rule."""
     with pytest.raises(InputError) as error:
-        BertConfig(**TINY | changes)
-    assert str(error.value) == message
+        BertConfig(**TINY | {name: value})
+    assert str(error.value).startswith(f"{name} is {value!r}; ")
+    assert rule in str(error.value)
+
+
+@pytest.mark.parametrize(("width", "nearest"), [(770, 768), (3, 12)])
+def test_a_width_that_heads_do_not_divide_names_the_nearest(width, nearest):
+    with pytest.raises(InputError, match=rf"hidden_size {width} .* 12; .* {nearest}$"):
+        BertConfig(**TINY | {"hidden_size": width, "num_heads": 12})
 
 
 def test_unknown_size_names_the_nearest():
-    with pytest.raises(InputError, match=r"size is 'bases'; it must be one of tiny, .*; did you mean 'base'\?"):
+    with pytest.raises(InputError, match=r"size is 'bases'.* 'base'"):
         BertConfig.of_size("bases", vocab_size=100)
 
 
@@ -80,7 +78,7 @@ def test_released_models_have_these_many_parameters(size, millions):
     """Encoder and pooler with the English uncased vocabulary, as the papers and model cards count them."""
     config = BertConfig.of_size(size, vocab_size=30522)
     batch = {k: jnp.zeros((1, 8), jnp.int32) for k in ("token_ids", "type_ids", "position_ids", "example_ids")}
-    encoder = jax.eval_shape(Encoder(config).init, jax.random.key(0), batch)
+    encoder = jax.eval_shape(BertEncoder(config).init, jax.random.key(0), batch)
     pooler = config.hidden_size**2 + config.hidden_size
     assert sum(x.size for x in jax.tree.leaves(encoder)) + pooler == pytest.approx(1e6 * millions, abs=500)
 
@@ -150,24 +148,18 @@ def test_another_name_for_the_same_activation():
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("values", "words"),
     [
-        (
-            {"vocab_size": 100, "num_hidden_layers": None},
-            "my.json: hidden_size, num_hidden_layers, num_attention_heads missing; a BERT configuration names them",
-        ),
-        (
-            TINY_JSON | {"num_attention_heads": 5},
-            "my.json: hidden_size 32 must be a multiple of num_attention_heads 5; the nearest is 30",
-        ),
-        (TINY_JSON | {"hidden_size": "32"}, "my.json: hidden_size is '32'; it must be a whole number of at least 1"),
+        ({"vocab_size": 100, "num_hidden_layers": None}, "hidden_size, num_hidden_layers, num_attention_heads missing"),
+        (TINY_JSON | {"num_attention_heads": 5}, "hidden_size 32 .* num_attention_heads 5"),
+        (TINY_JSON | {"hidden_size": "32"}, "hidden_size is '32'"),
+        (TINY_JSON | {"num_hidden_layers": 0}, "num_hidden_layers is 0"),
     ],
 )
-def test_from_json_refuses(values, message):
+def test_from_json_refuses(values, words):
     """By the file's own names. Models of other kinds: config_keys_test.py."""
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=f"^my.json: {words}"):
         BertConfig.from_json(values, source="my.json")
-    assert str(error.value) == message
 
 
 def test_json_round_trip():
@@ -200,11 +192,8 @@ def test_what_can_be_trained(how, rate):
 def test_fused_attention_is_not_trained_with_dropout_on_weights():
     """Such a configuration can be made, for inference drops nothing."""
     config = BertConfig(**TINY, attention="fused", attention_dropout=0.1)
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=r"attention is 'fused'.* attention_dropout=0"):
         config.check_training()
-    assert str(error.value) == (
-        "attention is 'fused', which has no dropout on attention weights; set attention_dropout=0 or attention='core'"
-    )
 
 
 def test_config_is_frozen():
@@ -216,7 +205,7 @@ def test_flops_agree_with_the_compiler():
     """XLA counts at most 3 % more operations for the same encoder: what is not a matrix product."""
     config = BertConfig.of_size("mini", vocab_size=100, num_layers=2, hidden_act="relu", layer_loop="unroll")
     batch = {k: jnp.zeros((1, 128), jnp.int32) for k in ("token_ids", "type_ids", "position_ids", "example_ids")}
-    encoder = Encoder(config)
+    encoder = BertEncoder(config)
     params = jax.eval_shape(encoder.init, jax.random.key(0), batch)
     counted = jax.jit(encoder.apply).lower(params, batch).cost_analysis()["flops"]
     assert 1.0 < counted / (128 * config.matmul_flops_per_token(128)) < 1.03

@@ -1,4 +1,4 @@
-"""Keys of other people's config.json: refused, harmless, or told; none is left out without a word."""
+"""Keys of other people's config.json: each is refused, known to be harmless, or reported."""
 
 import pytest
 import transformers

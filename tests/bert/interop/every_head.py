@@ -6,10 +6,10 @@ import jax
 import numpy as np
 
 from bert.architectures.bert import BertConfig
+from bert.architectures.bert_encoder import BertEncoder
 from bert.interop import parameters
 from bert.interop.export import save_model_directory
 from bert.model import forward, heads
-from bert.model.encoder import Encoder
 
 CLASSES = {"pooler": 0, "mlm": 0, "next_sentence": 2, "sequence_classifier": 3, "token_classifier": 5, "span": 2}
 OUTPUTS = (
@@ -48,7 +48,7 @@ def params(config: BertConfig, parts: tuple[str, ...] = tuple(CLASSES)) -> dict:
         for part in parts:
             inputs = (x_BTD, table_VD) if part == "mlm" else (x_BTD,)
             head[part] = heads.part(part, config, CLASSES[part]).init(key, *inputs)["params"]
-        return {"encoder": Encoder(config).init(key, batch)["params"], "head": head}
+        return {"encoder": BertEncoder(config).init(key, batch)["params"], "head": head}
 
     rng = np.random.default_rng(3)
     return jax.tree.map(lambda leaf: 0.3 * rng.standard_normal(leaf.shape, np.float32), jax.eval_shape(shapes))

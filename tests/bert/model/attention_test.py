@@ -1,4 +1,4 @@
-"""Attention by hand, who may look at whom, and the written-out gradient against autodiff of the formula."""
+"""Attention by hand, and the written-out gradient against autodiff of the formula, for every kind of pattern."""
 
 import functools
 import json
@@ -9,15 +9,20 @@ import numpy as np
 import pytest
 
 from bert.model import attention as module
-from bert.model.attention import allowed_pairs, attention, attention_weights, fused_attention
+from bert.model.attention import attention, attention_weights, fused_attention
 from bert.model.dropout import kept
+from bert.model.pattern import Pattern
 
 # Example ids of queries and of keys: rows that are packed, padded, full, and of padding only.
 MIXED = [[1, 1, 1, 2, 2, 3, 3, 0], [1, 1, 1, 1, 1, 0, 0, 0], [1] * 8, [0] * 8]
+SHORT = [[1, 1, 2, 2, 0], [1] * 5]
+PLACES = [[0, 1, 0, 1, 0], [0, 1, 2, 3, 4]]
 ROWS = {
     "rows of every kind": (MIXED, MIXED),
-    "short rows": ([[1, 1, 2, 2, 0], [1] * 5], [[1, 1, 2, 2, 0], [1] * 5]),
-    "fewer queries than keys": ([[1, 2, 2], [2, 1, 0]], [[1, 1, 2, 2, 2, 1, 0], [1, 1, 1, 2, 2, 2, 2]]),
+    "short rows": (SHORT, SHORT),
+    "causal": (SHORT, SHORT, PLACES, PLACES, None, True),
+    "window": (SHORT, SHORT, PLACES, PLACES, 1),
+    "two streams": ([[1, 2, 2], [2, 1, 0]], [[1, 1, 2, 2, 2, 1, 0], [1, 1, 1, 2, 2, 2, 2]]),
 }
 RATE = 0.3
 
@@ -39,10 +44,10 @@ def test_attention_of_one_word_by_hand(hand, case, key_ids, weights, output):
     example = hand["attention_example"]
     q_BTNH = jnp.array(example["query_of_MASK"])[None, None, None, :]  # one row, one query, one head
     k_BSNH, v_BSNH = (jnp.array(example[name])[None, :, None, :] for name in ("K", "V"))
-    ids = jnp.array([[1]]), jnp.array([key_ids])
+    pattern = Pattern(jnp.array([[1]]), jnp.array([key_ids]))
 
-    got_S = attention_weights(q_BTNH, k_BSNH, allowed_pairs(*ids))[0, 0, 0]
-    got_H = attention(q_BTNH, k_BSNH, v_BSNH, *ids)[0, 0, 0]
+    got_S = attention_weights(q_BTNH, k_BSNH, pattern)[0, 0, 0]
+    got_H = attention(q_BTNH, k_BSNH, v_BSNH, pattern)[0, 0, 0]
 
     np.testing.assert_allclose(got_S, weights, atol=5e-5)
     np.testing.assert_allclose(got_H, output, atol=5e-5)
@@ -54,28 +59,20 @@ def test_attention_of_one_word_by_hand(hand, case, key_ids, weights, output):
 def test_heads_do_not_mix():
     """Each head's output comes from its own slice of queries, keys and values."""
     q, k, v = np.random.default_rng(0).standard_normal((3, 2, 5, 3, 4), np.float32)
-    ids, compiled = np.ones((2, 5), int), jax.jit(attention)
-    both = compiled(q, k, v, ids, ids)
+    pattern, compiled = Pattern(jnp.ones((2, 5), int), jnp.ones((2, 5), int)), jax.jit(attention)
+    both = compiled(q, k, v, pattern)
     for n in range(3):
         one = (slice(None), slice(None), slice(n, n + 1))
-        np.testing.assert_allclose(both[one], compiled(q[one], k[one], v[one], ids, ids), atol=1e-6)
-
-
-def test_who_may_look_at_whom():
-    """Inside one example only; padding is never a key; a padding query sees every real key of its row."""
-    ids = jnp.array([[1, 1, 2, 0]])
-    allowed_TS = allowed_pairs(ids, ids)[0, 0].astype(int)
-    np.testing.assert_array_equal(allowed_TS, [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [1, 1, 1, 0]])
-    np.testing.assert_array_equal(allowed_pairs(jnp.array([[2]]), ids)[0, 0], [[False, False, True, False]])
+        np.testing.assert_allclose(both[one], compiled(q[one], k[one], v[one], pattern), atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_row_without_keys_is_finite(dtype):
     """Where nothing may be looked at the weights are equal, and neither they nor their gradients are NaN."""
     q, k, v = (jax.random.normal(jax.random.key(i), (1, 3, 1, 4)).astype(dtype) * 100 for i in range(3))
-    ids = jnp.zeros((1, 3), int)
-    np.testing.assert_allclose(attention_weights(q, k, allowed_pairs(ids, ids)), 1 / 3, atol=1e-6)
-    total = lambda *qkv: attention(*qkv, ids, ids, jax.random.key(3), RATE).astype(jnp.float32).sum()  # noqa: E731
+    pattern = Pattern(jnp.zeros((1, 3), int), jnp.zeros((1, 3), int))
+    np.testing.assert_allclose(attention_weights(q, k, pattern), 1 / 3, atol=1e-6)
+    total = lambda *qkv: attention(*qkv, pattern, jax.random.key(3), RATE).astype(jnp.float32).sum()  # noqa: E731
     for gradient in jax.jit(jax.grad(total, argnums=(0, 1, 2)))(q, k, v):
         assert jnp.isfinite(gradient.astype(jnp.float32)).all()
 
@@ -83,38 +80,38 @@ def test_a_row_without_keys_is_finite(dtype):
 def test_scores_far_apart_do_not_overflow():
     """Scores of 1e6 give weight 1 to the largest; without the shift by the maximum exp() would be infinite."""
     q, k = jnp.full((1, 1, 1, 1), 1e3), jnp.array([-1e3, 0.0, 1e3])[None, :, None, None]
-    np.testing.assert_array_equal(attention_weights(q, k, jnp.ones((1, 1, 1, 3), bool))[0, 0, 0], [0, 0, 1])
+    pattern = Pattern(jnp.ones((1, 1), int), jnp.ones((1, 3), int))
+    np.testing.assert_array_equal(attention_weights(q, k, pattern)[0, 0, 0], [0, 0, 1])
 
 
-def plain(q_BTNH, k_BSNH, v_BSNH, query_ids_BT, key_ids_BS, key, rate):
+def plain(q_BTNH, k_BSNH, v_BSNH, pattern, key, rate):
     """The formula: weights, the kept ones of them larger, the average of the values."""
-    weights_BNTS = attention_weights(q_BTNH, k_BSNH, allowed_pairs(query_ids_BT, key_ids_BS))
+    weights_BNTS = attention_weights(q_BTNH, k_BSNH, pattern)
     if key is not None:
         weights_BNTS = jnp.where(kept(key, weights_BNTS.shape, rate), weights_BNTS / (1 - rate), 0.0)
     return jnp.einsum("BNTS,BSNH->BTNH", weights_BNTS, v_BSNH)
 
 
 def arrays(rows: str) -> tuple:
-    """((q, k, v), cotangent, (query ids, key ids)): two heads of width 4, numbers that bfloat16 has, too.
+    """((q, k, v), cotangent, pattern): two heads of width 4, numbers that bfloat16 has, too.
 
     The cotangent is 0 where a query sees no key, as in training, for no loss reads what such a query gets.
     """
-    query_ids_BT, key_ids_BS = map(jnp.array, ROWS[rows])
-    (B, T), S = query_ids_BT.shape, key_ids_BS.shape[1]
+    pattern = Pattern(*(jnp.array(part) if isinstance(part, list) else part for part in ROWS[rows]))
+    (B, T), S = pattern.query_ids.shape, pattern.key_ids.shape[1]
     q, k, v, dmixed = (
         jax.random.normal(jax.random.key(i), (B, n, 2, 4)).astype("bfloat16").astype("float32")
         for i, n in enumerate((T, S, S, T))
     )
-    sees_BT11 = allowed_pairs(query_ids_BT, key_ids_BS).any(-1)[:, 0, :, None, None]
-    return (q, k, v), dmixed * sees_BT11, (query_ids_BT, key_ids_BS)
+    return (q, k, v), dmixed * pattern.allowed().any(-1)[:, 0, :, None, None], pattern
 
 
 def value_and_gradients(function, rows: str, key, rate: float, dtype: str = "float32") -> list[np.ndarray]:
     """Output and gradients of q, k and v."""
-    qkv, dmixed, ids = arrays(rows)
+    qkv, dmixed, pattern = arrays(rows)
 
     def run(qkv, dmixed):
-        value, pull = jax.vjp(lambda *qkv: function(*qkv, *ids, key, rate), *qkv)
+        value, pull = jax.vjp(lambda *qkv: function(*qkv, pattern, key, rate), *qkv)
         return value, *pull(dmixed)
 
     found = jax.jit(run)(*jax.tree.map(lambda x: x.astype(dtype), (qkv, dmixed)))
@@ -152,11 +149,11 @@ def test_attention_equals_the_formula_in_every_form(form, dtype):
 @pytest.mark.parametrize("dropout", [False, True], ids=["no dropout", "dropout"])
 def test_one_array_of_weights_is_kept_for_the_gradient(dropout):
     """Of the arrays [B, N, T, S], which grow with the square of the length, autodiff keeps more."""
-    x, ids = jnp.ones((2, 8, 2, 4)), jnp.ones((2, 8), int)
+    x, pattern = jnp.ones((2, 8, 2, 4)), Pattern(jnp.ones((2, 8), int), jnp.ones((2, 8), int))
 
     def arrays_kept(function) -> int:
         pull = jax.eval_shape(
-            lambda *qkv: jax.vjp(lambda *qkv: function(*qkv, ids, ids, *draws(dropout)), *qkv)[1], x, x, x
+            lambda *qkv: jax.vjp(lambda *qkv: function(*qkv, pattern, *draws(dropout)), *qkv)[1], x, x, x
         )
         return sum(leaf.size >= 2 * 2 * 8 * 8 for leaf in jax.tree.leaves(pull))
 
@@ -166,14 +163,14 @@ def test_one_array_of_weights_is_kept_for_the_gradient(dropout):
 
 def test_without_a_key_the_rate_means_nothing():
     """As for `dropout`: no key, no dropout, and nothing is made larger for it."""
-    (q, k, v), _, ids = arrays("short rows")
-    got, want = (attention(q, k, v, *ids, None, rate) for rate in (RATE, 0.0))
+    (q, k, v), _, pattern = arrays("short rows")
+    got, want = (attention(q, k, v, pattern, None, rate) for rate in (RATE, 0.0))
     np.testing.assert_array_equal(got, want)
 
 
 def test_fused_attention_without_its_kernel_is_attention():
     """On a machine without cuDNN's kernel, or at shapes that it does not take: not one bit differs."""
-    function = lambda *arguments: fused_attention(*arguments[:5])  # noqa: E731
+    function = lambda *arguments: fused_attention(*arguments[:4])  # noqa: E731
     for got, want in zip(
         *(value_and_gradients(f, "short rows", None, 0.0) for f in (function, attention)), strict=True
     ):
@@ -186,7 +183,7 @@ def test_fused_attention_tells_its_kernel_who_sees_whom(monkeypatch):
     monkeypatch.setattr(module, "_cudnn_takes", lambda q, k: True)
     monkeypatch.setattr(jax.nn, "dot_product_attention", lambda *qkv, mask, implementation: kernel(*qkv, mask=mask))
     rows = "rows of every kind"
-    got = value_and_gradients(lambda *arguments: fused_attention(*arguments[:5]), rows, None, 0.0)
+    got = value_and_gradients(lambda *arguments: fused_attention(*arguments[:4]), rows, None, 0.0)
     read = np.asarray(arrays(rows)[1] != 0)
     for g, want in zip(
         (got[0] * read, *got[1:]), (wanted(rows, False)[0] * read, *wanted(rows, False)[1:]), strict=True

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from bert.architectures.bert import BertConfig
+from bert.architectures.bert_encoder import BertEncoder
 from bert.model import matmul
-from bert.model.encoder import Encoder
-from bert.model.heads import Model
 from bert.model.losses import ratio
 from bert.training.pretraining import Pretraining
 
@@ -51,12 +50,12 @@ class TinyModel:
 @functools.cache
 def _compiled(what: str, config: BertConfig) -> Callable:
     task = Pretraining()
-    model = Model(config, task.head(config))
+    model = task.model(config)
 
     def outputs(params, batch, key):
         given = {"train": key is not None, "rngs": _rngs(key)}
         values = model.apply({"params": params}, batch, **given)
-        return values | {"hidden": Encoder(config).apply({"params": params["encoder"]}, batch, **given)}
+        return values | {"hidden": BertEncoder(config).apply({"params": params["encoder"]}, batch, **given)}
 
     def loss(params, batch, key):
         values = model.apply({"params": params}, batch, train=key is not None, rngs=_rngs(key))
@@ -81,7 +80,7 @@ def tiny(make_batch) -> TinyModel:
         max_position_embeddings=48,
         layer_loop="scan",  # compiles in half the time
     )
-    model = Model(config, Pretraining().head(config))
+    model = Pretraining().model(config)
     params = jax.jit(model.init)(jax.random.key(0), make_batch([[]], 16))["params"]
     rng = np.random.default_rng(1)
     return TinyModel(config, jax.tree.map(lambda x: x + 0.3 * rng.standard_normal(x.shape, np.float32), params))

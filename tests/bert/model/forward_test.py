@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bert
-from bert.model import forward, matmul
+from bert.model import forward, matmul, stack
 
 TINY = pathlib.Path(__file__).resolve().parents[2] / "golden" / "tiny_bert"
 IDS = np.array([[2, 7, 9, 11, 3, 0, 0, 0]], np.int32)
@@ -28,10 +28,10 @@ def model():
 
 
 def test_parameters_by_layer_give_what_the_stack_gives(model):
-    config, layers = model.config, forward.by_layer(model.params, model.config)
+    config, layers = model.config, stack.by_layer(model.params, model.config)
     assert isinstance(layers["encoder"]["blocks"], tuple)
     assert len(layers["encoder"]["blocks"]) == config.num_layers
-    assert forward.by_layer(layers, config)["encoder"]["blocks"] is layers["encoder"]["blocks"]
+    assert stack.by_layer(layers, config)["encoder"]["blocks"] is layers["encoder"]["blocks"]
     one, other = (forward.outputs(p, BATCH, config=config, wanted=WANTED) for p in (model.params, layers))
     for name in WANTED:
         np.testing.assert_allclose(other[name], one[name], atol=1e-6, err_msg=name)
@@ -58,12 +58,12 @@ def test_a_pass_with_parameters_by_layer_cuts_nothing_out_of_a_stack(model):
         return len(re.findall(r"stablehlo\.(?:dynamic_)?slice\b", run.lower(params).as_text()))
 
     assert slices(model.params) > 0
-    assert slices(forward.by_layer(model.params, model.config)) == 0
+    assert slices(stack.by_layer(model.params, model.config)) == 0
 
 
 def test_a_scan_keeps_its_stack(model):
     config = dataclasses.replace(model.config, layer_loop="scan")
-    assert forward.by_layer(model.params, config)["encoder"] is model.params["encoder"]
+    assert stack.by_layer(model.params, config)["encoder"] is model.params["encoder"]
 
 
 def test_options_of_the_compiler():

@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 from bert.architectures.bert import SIZES
+from bert.architectures.bert_encoder import BertEncoder
 from bert.errors import InputError
 from bert.model import attention as attention_module
-from bert.model.attention import allowed_pairs, attention, fused_attention
-from bert.model.encoder import Encoder
+from bert.model.attention import attention, fused_attention
+from bert.model.pattern import Pattern
 
 # Rows: packed, with padding; one example; padding alone; packed, full.
 IDS_BT = np.array([[1] * 3 + [2] * 4 + [0] * 3, [1] * 10, [0] * 10, [1] * 2 + [2] * 5 + [3] * 3], np.int32)
+PATTERN = Pattern(jnp.asarray(IDS_BT), jnp.asarray(IDS_BT))
 FUSED = {"attention": "fused", "attention_dropout": 0.0, "dtype": "bfloat16"}
 
 
@@ -34,7 +36,7 @@ def heads(length: int = 10, width: int = 8, dtype=jnp.bfloat16) -> list[jax.Arra
     return [jnp.asarray(2 * rng.standard_normal((4, length, 2, width)), dtype) for _ in range(3)]
 
 
-def hidden_sum(encoder: Encoder):
+def hidden_sum(encoder: BertEncoder):
     return lambda params, batch, key: encoder.apply(
         {"params": params}, batch, train=key is not None, rngs={} if key is None else {"dropout": key}
     ).sum(dtype=jnp.float32)
@@ -43,7 +45,7 @@ def hidden_sum(encoder: Encoder):
 def test_program_for_a_gpu(tiny, make_batch, examples, on_gpu):
     """Forward and backward call cuDNN's kernel, for packed rows too, and no array has queries, keys and heads."""
     batch, T = make_batch([examples[:3], examples[3:5]], 40), 40
-    loss = hidden_sum(Encoder(dataclasses.replace(tiny.config, **FUSED)))
+    loss = hidden_sum(BertEncoder(dataclasses.replace(tiny.config, **FUSED)))
     given = (tiny.params["encoder"], batch, jax.random.key(0))
 
     for function, ends in ((loss, ("",)), (jax.grad(loss), ("", "Backward"))):
@@ -66,7 +68,7 @@ def test_equal_to_the_core(on_gpu, monkeypatch):
     read_BT11 = (IDS_BT > 0)[..., None, None]
 
     def mixed(which):
-        return lambda q, k, v: jnp.where(read_BT11, which(q, k, v, IDS_BT, IDS_BT).astype(jnp.float32), 0.0)
+        return lambda q, k, v: jnp.where(read_BT11, which(q, k, v, PATTERN).astype(jnp.float32), 0.0)
 
     got, gradients = jax.vjp(mixed(fused_attention), *heads())
     wanted, wanted_gradients = jax.vjp(mixed(attention), *heads())
@@ -81,9 +83,9 @@ def test_each_query_has_a_key(on_gpu, monkeypatch):
     """The kernel is told the pairs of the core, and never a query without any key: its gradient could be NaN."""
     told = {}
     monkeypatch.setattr(jax.nn, "dot_product_attention", lambda q, k, v, **named: told.update(named))
-    fused_attention(*heads(), IDS_BT, IDS_BT)
+    fused_attention(*heads(), PATTERN)
     real_rows = IDS_BT.any(1)
-    np.testing.assert_array_equal(told["mask"][real_rows], allowed_pairs(IDS_BT, IDS_BT)[real_rows])
+    np.testing.assert_array_equal(told["mask"][real_rows], PATTERN.allowed()[real_rows])
     assert told["mask"].any(-1).all()
 
 
@@ -92,7 +94,7 @@ def test_without_a_gpu_it_is_the_core(tiny, make_batch, examples):
     batch, key = make_batch([examples[:3], examples[3:5]], 40), jax.random.key(0)
 
     def program(how: str) -> str:
-        loss = hidden_sum(Encoder(dataclasses.replace(tiny.config, **FUSED | {"attention": how})))
+        loss = hidden_sum(BertEncoder(dataclasses.replace(tiny.config, **FUSED | {"attention": how})))
         return jax.jit(jax.grad(loss)).lower(tiny.params["encoder"], batch, key).as_text()
 
     assert program("fused") == program("core")
@@ -105,8 +107,8 @@ def test_arrays_that_cudnn_refuses_go_to_the_core(on_gpu, monkeypatch, changes):
     """Another dtype, lengths that are odd or 64 beyond a multiple of 128, and other head widths."""
     monkeypatch.delattr(jax.nn, "dot_product_attention")  # where it is asked, it is missed
     q, k, v = heads(**changes)
-    ids_BT = np.ones(q.shape[:2], np.int32)
-    assert jax.eval_shape(fused_attention, q, k, v, ids_BT, ids_BT).shape == q.shape
+    ids_BT = jnp.ones(q.shape[:2], jnp.int32)
+    assert jax.eval_shape(fused_attention, q, k, v, Pattern(ids_BT, ids_BT)).shape == q.shape
 
 
 def test_split_heads_go_to_the_core(on_gpu):
@@ -140,8 +142,8 @@ def test_released_sizes_are_taken(on_gpu, size, length):
 def test_dropout_on_weights_is_refused_in_training_alone(tiny, make_batch, examples):
     """A model that was trained with it can be run."""
     config = dataclasses.replace(tiny.config, attention="fused", attention_dropout=0.1)
-    loss, batch = hidden_sum(Encoder(config)), make_batch([examples[:3], examples[3:5]], 40)
+    loss, batch = hidden_sum(BertEncoder(config)), make_batch([examples[:3], examples[3:5]], 40)
     params = tiny.params["encoder"]
     jax.eval_shape(loss, params, batch, None)
-    with pytest.raises(InputError, match="no dropout on attention weights; set attention_dropout=0 or attention='core"):
+    with pytest.raises(InputError, match="attention is 'fused'"):
         jax.eval_shape(loss, params, batch, jax.random.key(0))

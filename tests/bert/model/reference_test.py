@@ -11,9 +11,9 @@ import pytest
 from safetensors.numpy import load_file
 
 from bert.architectures.bert import BertConfig
+from bert.architectures.bert_encoder import BertEncoder
 from bert.interop import names, parameters
 from bert.interop.load_report import LoadReport
-from bert.model.encoder import Encoder
 
 TOLERANCE = 1e-5  # absolute
 
@@ -82,7 +82,7 @@ def test_outputs(reference, batch, want):
 @pytest.mark.parametrize("layer_loop", ["scan", "unroll"])
 def test_inside(reference, batch, want, layer_loop):
     """The embeddings' output, each block's output, and each head's attention weights."""
-    encoder = Encoder(dataclasses.replace(reference.config, layer_loop=layer_loop))
+    encoder = BertEncoder(dataclasses.replace(reference.config, layer_loop=layer_loop))
     states = jax.jit(functools.partial(encoder.apply, method="states"))
     hidden_LBTD, weights_LBNTS = states({"params": reference.params["encoder"]}, batch)
     close(hidden_LBTD, want["hidden_states"])

@@ -58,7 +58,7 @@ def test_without_pairs_there_is_no_next_sentence_loss():
     """RoBERTa's way: one loss, one count, no pooler among the parameters."""
     task = Pretraining(pairs=False)
     assert set(task.counts(tiny.batch())) == {"mlm"}
-    assert not task.head(tiny.config()).with_next_sentence
+    assert not task.model(tiny.config()).head.with_next_sentence
 
 
 def test_baselines_count_by_weight_over_all_batches():

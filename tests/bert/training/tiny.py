@@ -7,7 +7,6 @@ import jax
 import numpy as np
 
 from bert.architectures.bert import BertConfig
-from bert.model.heads import Model
 from bert.training import evaluate, optim, sharding
 from bert.training.pretraining import Pretraining
 from bert.training.step import Setup, TrainState, abstract_state, init_state, make_train_step
@@ -53,7 +52,7 @@ def setup(
     sizes = config(**of_model)
     rule = {"total_steps": 100, "learning_rate": 1e-2, "schedule": "constant", "weight_decay": 0.1} | of_optimizer
     mesh = sharding.make_mesh(mode, model_devices, jax.devices()[:devices])
-    return Setup(Model(sizes, task.head(sizes)), task, optim.OptimizerSettings(**rule), mesh, mode, micro_batches)
+    return Setup(task.model(sizes), task, optim.OptimizerSettings(**rule), mesh, mode, micro_batches)
 
 
 def run_steps(made: Setup, batches: list[dict[str, np.ndarray]], params=None) -> tuple[TrainState, list[dict]]:

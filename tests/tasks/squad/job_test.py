@@ -10,7 +10,6 @@ import pytest
 import bert
 from bert.data.encoded_examples import ExampleSettings
 from bert.errors import InputError
-from bert.model.heads import Model
 from bert.prediction import scores
 from bert.prediction import squad as prediction_squad
 from bert.prediction.squad import Candidate, Found, SquadOptions
@@ -134,7 +133,7 @@ def test_the_loss_of_an_evaluation_is_that_of_training(without):
     found = made.evaluator(TOKENIZER, model.config, ExampleSettings(4, 24), scores.HERE)(model.params)
     batches = made.batches(TOKENIZER, ExampleSettings(64, 24, packed=False))
     task, totals = made.task(model.config), {}
-    network = Model(model.config, task.head(model.config))
+    network = task.model(model.config)
     for number in range(batches.steps_per_epoch):
         batch = batches(number)
         outputs = network.apply({"params": model.params}, batch)

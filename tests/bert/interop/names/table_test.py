@@ -3,13 +3,14 @@
 import dataclasses
 import json
 import types
+from typing import ClassVar
 
 import flax.linen as nn
 import jax
 import numpy as np
 import pytest
 
-import bert.architectures
+from bert import architectures
 from bert.errors import InputError
 from bert.interop import names, parameters
 from bert.interop.load_report import LoadReport
@@ -116,6 +117,7 @@ def test_classifiers_with_names_of_their_own_are_told_apart():
 
 @dataclasses.dataclass(frozen=True)
 class BagConfig:
+    model_type: ClassVar[str] = "bag"
     vocab_size: int = 11
     hidden_size: int = 4
     num_layers: int = 1
@@ -125,7 +127,7 @@ class BagConfig:
     dtype: str = "float32"
 
     def to_json(self) -> dict:
-        return {"model_type": "bag", **dataclasses.asdict(self)}
+        return {"model_type": self.model_type, **dataclasses.asdict(self)}
 
 
 class Bag(nn.Module):
@@ -141,7 +143,7 @@ class Bag(nn.Module):
 
 @pytest.fixture
 def bag(monkeypatch) -> BagConfig:
-    monkeypatch.setattr(bert.architectures, "build", Bag, raising=False)
+    monkeypatch.setitem(architectures.REGISTRY, "bag", (BagConfig, Bag))
     return BagConfig()
 
 

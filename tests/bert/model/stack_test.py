@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from bert.architectures.bert import BertConfig
+from bert.architectures.bert_encoder import BertEncoder
 from bert.model import attention, dropout
 from bert.model.blocks import pick
-from bert.model.encoder import Encoder
+from bert.model.pattern import within_examples
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ def test_reading_some_positions_equals_reading_all(tiny, make_batch, examples, a
     """Hidden states and the gradients of all parameters: packed, padded and empty rows, a position asked for twice."""
     batch = make_batch([examples[:3], examples[3:4], [], examples[4:6]], 32)
     positions_BP = np.array([[0, 12, 30, 12, 5]] * 4, np.int32)
-    encoder = Encoder(dataclasses.replace(tiny.config, num_layers=layers, **way))
+    encoder = BertEncoder(dataclasses.replace(tiny.config, num_layers=layers, **way))
     blocks = jax.tree.map(lambda x: x[:layers], tiny.params["encoder"]["blocks"])
     weights_BPD = np.random.default_rng(3).standard_normal((*positions_BP.shape, 16), np.float32)
 
@@ -52,7 +53,7 @@ def test_reading_some_positions_equals_reading_all(tiny, make_batch, examples, a
 
 def test_the_last_block_computes_what_is_read_alone(tiny, make_batch):
     """The products of the feed-forward part, unrolled: all 4 x 32 positions in the first block, 4 x 5 in the last."""
-    encoder = Encoder(dataclasses.replace(tiny.config, layer_loop="unroll"))
+    encoder = BertEncoder(dataclasses.replace(tiny.config, layer_loop="unroll"))
     positions_BP = np.zeros((4, 5), np.int32)
     run = jax.jit(lambda params: encoder.apply({"params": params}, make_batch([[]] * 4, 32), positions_BP=positions_BP))
     program = run.lower(tiny.params["encoder"]).compile().as_text()
@@ -63,7 +64,7 @@ def test_the_last_block_computes_what_is_read_alone(tiny, make_batch):
 @pytest.mark.parametrize(("way", "loops"), [("scan", 1), ("unroll", 0)])
 def test_unrolled_means_no_loop(tiny, make_batch, way, loops):
     """The program has one loop over blocks when scanned, none when unrolled."""
-    encoder = Encoder(dataclasses.replace(tiny.config, layer_loop=way))
+    encoder = BertEncoder(dataclasses.replace(tiny.config, layer_loop=way))
     program = jax.jit(encoder.apply).lower({"params": tiny.params["encoder"]}, make_batch([[[2, 9, 3]]], 16)).as_text()
     assert program.count("stablehlo.while") == loops
 
@@ -74,7 +75,7 @@ def test_recomputing_keeps_less(tiny, make_batch):
     batch = make_batch([[[2] * 128]] * 4, 128)
 
     def bytes_needed(remat: bool) -> int:
-        encoder = Encoder(dataclasses.replace(config, remat=remat))
+        encoder = BertEncoder(dataclasses.replace(config, remat=remat))
         params = jax.eval_shape(encoder.init, jax.random.key(0), batch)
         step = jax.jit(jax.grad(lambda params: encoder.apply(params, batch).sum()))
         return step.lower(params).compile().memory_analysis().temp_size_in_bytes
@@ -212,14 +213,13 @@ def test_ids_out_of_range_are_loud(tiny, make_batch, examples, name):
 def test_states_are_what_the_encoder_goes_through(tiny, make_batch, examples):
     """Embeddings first, the result last, one more than blocks; each row of weights sums to 1 over allowed keys."""
     batch = make_batch([examples[:3], examples[3:4], [], []], 32)
-    states = jax.jit(functools.partial(Encoder(tiny.config).apply, method="states"))
+    states = jax.jit(functools.partial(BertEncoder(tiny.config).apply, method="states"))
     hidden_LBTD, weights_LBNTS = states({"params": tiny.params["encoder"]}, batch)
     assert hidden_LBTD.shape == (3, 4, 32, 16)
     assert weights_LBNTS.shape == (2, 4, 2, 32, 32)
     np.testing.assert_allclose(hidden_LBTD[-1], tiny.hidden(batch), rtol=0, atol=1e-6)
     np.testing.assert_allclose(weights_LBNTS.sum(-1), 1.0, atol=1e-6)
-    ids = jnp.asarray(batch["example_ids"])
-    forbidden = ~np.broadcast_to(attention.allowed_pairs(ids, ids), weights_LBNTS.shape)
+    forbidden = ~np.broadcast_to(within_examples(jax.tree.map(jnp.asarray, batch)).allowed(), weights_LBNTS.shape)
     assert (np.asarray(weights_LBNTS)[:, :2][forbidden[:, :2]] == 0).all()  # the last two rows have no key at all
 
 
@@ -232,7 +232,7 @@ def test_initial_values(make_batch):
     """As in BERT's first release: normal of 0.02 cut at two standard deviations (deviation 0.0176 after the cut),
     biases 0, norms 1; and no two blocks alike."""
     config = BertConfig.of_size("tiny", vocab_size=2000)
-    params = jax.jit(Encoder(config).init)(jax.random.key(0), make_batch([[]], 16))["params"]
+    params = jax.jit(BertEncoder(config).init)(jax.random.key(0), make_batch([[]], 16))["params"]
     for path, value in jax.tree_util.tree_leaves_with_path(params):
         name = jax.tree_util.keystr(path, simple=True, separator="/")
         if name.endswith(("bias", "scale")):
@@ -258,7 +258,7 @@ def test_every_dropout_has_its_own_key(tiny, make_batch, monkeypatch):
 
     for module in (attention, dropout):
         monkeypatch.setattr(module, "kept", spy)
-    run = jax.jit(functools.partial(Encoder(tiny.config).apply, train=True))
+    run = jax.jit(functools.partial(BertEncoder(tiny.config).apply, train=True))
     run({"params": tiny.params["encoder"]}, make_batch([[]], 16), rngs={"dropout": jax.random.key(0)})
     jax.effects_barrier()
     assert len(keys) == len(set(keys)) == 1 + 3 * tiny.config.num_layers

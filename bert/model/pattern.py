@@ -1,0 +1,72 @@
+"""Who may attend to whom: one value, made here, read by attention in training, inference and export.
+
+Axes: B row, T query position, S key position.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from bert.types import Batch
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Pattern:
+    """Which keys each query may attend to. Self-attention has one stream of positions, cross-attention two.
+
+    Attributes:
+      query_ids, key_ids: int32 [B, T] and [B, S], examples (0 = padding). A query attends inside its own example, and
+        never to padding. A padding query attends to all keys of its row, as in the references; no loss reads it.
+      query_positions, key_positions: int32 [B, T] and [B, S], positions inside an example; None where nothing needs
+        them.
+      window: largest distance of query and key; an array may give each layer of a scan its own. None: no limit.
+      causal: keys after the query are hidden; static.
+    """
+
+    query_ids: Array
+    key_ids: Array
+    query_positions: Array | None = None
+    key_positions: Array | None = None
+    window: int | Array | None = None
+    causal: bool = dataclasses.field(default=False, metadata={"static": True})
+
+    def at(self, positions_BP: Array) -> "Pattern":
+        """The pattern of the queries at these positions of each row, int32 [B, P], with the same keys."""
+        ids_BP = jnp.take_along_axis(self.query_ids, positions_BP, axis=1)
+        query = self.query_positions
+        query = None if query is None else jnp.take_along_axis(query, positions_BP, axis=1)
+        return dataclasses.replace(self, query_ids=ids_BP, query_positions=query)
+
+    def positions(self) -> tuple[Array, Array]:
+        """Positions of queries and of keys; ValueError where the pattern was made without."""
+        if self.query_positions is None or self.key_positions is None:
+            raise ValueError("causal, windowed and rotary attention need query_positions and key_positions")
+        return self.query_positions, self.key_positions
+
+    def allowed(self) -> Array:
+        """bool [B, 1, T, S]: may query T attend to key S?"""
+        query_BT1, key_B1S = self.query_ids[:, :, None], self.key_ids[:, None, :]
+        allowed_BTS = ((query_BT1 == key_B1S) | (query_BT1 == 0)) & (key_B1S != 0)
+        if self.causal or self.window is not None:
+            query_BT, key_BS = self.positions()
+            distance_BTS = query_BT[:, :, None] - key_BS[:, None, :]
+            if self.causal:
+                allowed_BTS &= distance_BTS >= 0
+            if self.window is not None:
+                allowed_BTS &= jnp.abs(distance_BTS) <= self.window
+        return allowed_BTS[:, None]
+
+
+def within_examples(
+    batch: Batch, *, positions: bool = False, window: int | None = None, causal: bool = False
+) -> Pattern:
+    """Self-attention of a batch: inside each example, and as ``window`` and ``causal`` limit it.
+
+    ``positions``: keep position ids, for rotary positions, where nothing else needs them.
+    """
+    ids_BT = batch["example_ids"]
+    positions_BT = batch["position_ids"] if positions or causal or window is not None else None
+    return Pattern(ids_BT, ids_BT, positions_BT, positions_BT, window, causal)

@@ -1,0 +1,176 @@
+"""A stack of equal blocks, and the encoder made of embeddings and such a stack.
+
+Parameters of the blocks are one tree whose arrays have a leading layer axis L, so that sharding, checkpoints and
+files see one name a weight whatever the number of layers; the same tree runs as a scan or unrolled. Inference may cut
+it into layers once (`by_layer`).
+Axes: as in blocks.py; L layer, P picked position.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from bert.model import matmul
+from bert.model.blocks import BlockConfig
+from bert.model.pattern import Pattern, within_examples
+from bert.types import Batch, Params
+
+
+class StackedEncoder(nn.Module):
+    """An encoder of embeddings and equal blocks; an architecture names their classes.
+
+    Attributes:
+      embeddings_class: a module of (batch, dropout key) -> [B, T, D], with the table of tokens as ``token``.
+      block_class: a module such as `blocks.Block`.
+    """
+
+    config: BlockConfig
+    packing: ClassVar[str] = "exact"
+    embeddings_class: ClassVar[type[nn.Module]]
+    block_class: ClassVar[type[nn.Module]]
+
+    def setup(self) -> None:
+        self.embeddings = self.embeddings_class(self.config)
+        # Where there are parameters they are taken as they are: a stack, or a tuple of layers (see `by_layer`).
+        present = self.has_variable("params", "blocks")
+        self.blocks = self.get_variable("params", "blocks") if present else self.param("blocks", self._init_blocks)
+
+    def _init_blocks(self, key: Array) -> Params:
+        """Parameters of all blocks, stacked on a leading axis L."""
+        x_BTD = jnp.zeros((1, 1, self.config.hidden_size), self.config.dtype)
+        ids_BT = jnp.ones((1, 1), jnp.int32)
+        pattern = self.pattern({"example_ids": ids_BT, "position_ids": ids_BT})
+
+        def init_one(key: Array) -> Any:
+            return self._block().init(key, x_BTD, pattern)["params"]
+
+        return jax.vmap(init_one)(jax.random.split(key, self.config.num_layers))
+
+    def _block(self) -> nn.Module:
+        return self.block_class(self.config, parent=None)
+
+    def pattern(self, batch: Batch) -> Pattern:
+        """Who may attend to whom."""
+        return within_examples(batch)
+
+    def __call__(self, batch: Batch, *, train: bool = False, positions_BP: Array | None = None) -> Array:
+        """Hidden states [B, P, D] in ``config.dtype`` at ``positions_BP`` of each row, int32; None: at all positions.
+
+        Where only some are read, the last block makes queries, output and feed-forward of these alone.
+        """
+        return self._run(batch, train, positions_BP=positions_BP)[0]
+
+    def token_table(self) -> Array:
+        """Token embeddings float32 [V, D]."""
+        return self.embeddings.token.embedding
+
+    def depth_of(self, path: Sequence[str]) -> int | Sequence[int]:
+        """Depth of a parameter: 0 for the embeddings; 1 to L, one each, for the stacked parameters of the blocks."""
+        return range(1, self.config.num_layers + 1) if path[0] == "blocks" else 0
+
+    def states(self, batch: Batch) -> tuple[Array, Array]:
+        """Hidden states and attention weights of all layers, without dropout.
+
+        Returns:
+          hidden states [L + 1, B, T, D] (the embeddings' output, then each block's) and attention weights
+          float32 [L, B, N, T, S].
+        """
+        last_BTD, (inputs_LBTD, weights_LBNTS) = self._run(batch, train=False, look_inside=True)
+        return jnp.concatenate([inputs_LBTD, last_BTD[None]]), weights_LBNTS
+
+    def attention(self, batch: Batch, layer: Array) -> tuple[Array, Array]:
+        """Scores before the softmax and weights after it, float32 [B, N, T, S], of one layer."""
+        inputs_LBTD, weights_LBNTS = self.states(batch)
+        blocks = self.blocks
+        if isinstance(blocks, tuple):
+            blocks = jax.tree.map(lambda *of_layers: jnp.stack(of_layers), *blocks)
+        params = jax.tree.map(lambda stacked: stacked[layer], blocks)
+        inputs = (inputs_LBTD[layer], self.pattern(batch))
+        scores: Any = self._block().apply({"params": params}, *inputs, method="attention_scores")
+        return scores, weights_LBNTS[layer]
+
+    def _run(
+        self, batch: Batch, train: bool, look_inside: bool = False, positions_BP: Array | None = None
+    ) -> tuple[Array, Any]:
+        config = self.config
+        root = self.make_rng("dropout") if train else None
+        pattern, block = self.pattern(batch), self._block()
+
+        def key_at(depth: Any) -> Array | None:
+            """Dropout key: depth 0 for the embeddings, i + 1 for block i."""
+            return None if root is None else jax.random.fold_in(root, depth)
+
+        def step(x_BTD: Array, layer: tuple[Params, Any], positions_BP: Array | None = None) -> tuple[Array, Any]:
+            params, depth = layer
+            y_BTD: Any = block.apply({"params": params}, x_BTD, pattern, key_at(depth), positions_BP)
+            y_BTD = rows_over_data(y_BTD)
+            if not look_inside:
+                return y_BTD, None
+            return y_BTD, (x_BTD, block.apply({"params": params}, x_BTD, pattern, method="attention_weights"))
+
+        if config.remat:
+            step = jax.checkpoint(step, prevent_cse=not _scanned(config))
+        x_BTD, depths_L = self.embeddings(batch, key_at(0)), jnp.arange(1, config.num_layers + 1)
+        if not _scanned(config):
+            return _one_after_the_other(step, x_BTD, _layers(self.blocks, config.num_layers), positions_BP)
+        if positions_BP is None:
+            return jax.lax.scan(step, x_BTD, (self.blocks, depths_L))
+        first, last = _cut(self.blocks, (config.num_layers - 1, 1))
+        x_BTD, _ = jax.lax.scan(step, x_BTD, (first, depths_L[:-1]))
+        return step(x_BTD, (jax.tree.map(lambda stacked: stacked[0], last), depths_L[-1]), positions_BP)
+
+
+def _scanned(config: BlockConfig) -> bool:
+    return config.layer_loop == "scan" or (config.layer_loop == "auto" and not matmul.on_cpu())
+
+
+def _one_after_the_other(
+    step: Callable[..., tuple[Array, Any]], x_BTD: Array, layers: tuple[Params, ...], positions_BP: Array | None
+) -> tuple[Array, Any]:
+    """As `jax.lax.scan` over the stacked layers, the last of them at some positions only."""
+    step = jax.jit(step)  # traced once
+    outputs = []
+    for depth, params in enumerate(layers, 1):
+        x_BTD, output = step(x_BTD, (params, depth), positions_BP if depth == len(layers) else None)
+        outputs.append(output)
+    return x_BTD, jax.tree.map(lambda *of_layers: jnp.stack(of_layers), *outputs)
+
+
+def _layers(blocks: Params | tuple[Params, ...], count: int) -> tuple[Params, ...]:
+    if isinstance(blocks, tuple):
+        return blocks
+    return tuple(jax.tree.map(lambda stacked: stacked[0], piece) for piece in _cut(blocks, (1,) * count))
+
+
+def _cut(stacked: Params, sizes: tuple[int, ...]) -> list[Params]:
+    """Pieces of so many layers. `jax.lax.split`, for its gradient is one concatenation; slices would be added up."""
+    leaves, structure = jax.tree.flatten(stacked)
+    pieces = [jax.lax.split(leaf, sizes) for leaf in leaves]
+    return [jax.tree.unflatten(structure, piece) for piece in zip(*pieces, strict=True)]
+
+
+def by_layer(params: Params, config: Any) -> Params:
+    """A model's parameters with a tuple of layers for the stack of blocks, where they run one by one.
+
+    For many forward passes with the same parameters: each would copy every layer out of the stack, which takes longer
+    than the layer itself where a batch is small. Training keeps the stack. Other encoders stay as they are.
+    """
+    blocks = params["encoder"].get("blocks")
+    if not isinstance(blocks, dict) or _scanned(config):
+        return params
+    layers = (jax.tree.map(lambda stacked, i=i: stacked[i], blocks) for i in range(config.num_layers))
+    return {**params, "encoder": {**params["encoder"], "blocks": tuple(layers)}}
+
+
+def rows_over_data(x_BTD: Array) -> Array:
+    """The same array, its rows kept on the mesh's ``data`` axis; unchanged without such a mesh.
+
+    Without this the partitioner splits activations by features when parameters are split, and pays in collectives.
+    """
+    if "data" not in jax.sharding.get_abstract_mesh().axis_names:
+        return x_BTD
+    return jax.lax.with_sharding_constraint(x_BTD, jax.P("data"))
