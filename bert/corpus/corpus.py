@@ -1,7 +1,7 @@
-"""A corpus: files of text -> documents -> sentences, read as a stream.
+"""A corpus: files of text -> documents -> sections, read as a stream.
 
-Files are found in corpus_files.py and decoded in text_files.py; line layouts and sentences are in layout.py, installed
-packages in installed_docs.py. Long documents come in several sections, so nothing has to fit into memory.
+Long documents come in several sections, so nothing has to fit into memory. corpus_files.py finds the files,
+text_files.py decodes them, layout.py cuts sections into sentences.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from bert.corpus.layout import (
 from bert.errors import InputError, check_choice, printable
 
 SURROGATES = "half characters"  # name in reports of texts with unpaired surrogates; manifests have it
-# Shorter files are too short to tell their layout: they are judged together with their folder.
+# The layout of shorter files is decided together with that of their folder.
 OWN_LAYOUT_CHARS = 1 << 16
 
 
@@ -42,7 +42,7 @@ class Section(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class CorpusSettings:
-    """How files are read. The words are those of configs/prepare.py, which explains them."""
+    """How files are read; `PrepareSettings` explains the fields."""
 
     encoding: str = ""
     text_column: str = "text"
@@ -96,7 +96,7 @@ class Corpus:
                 note["bytes"] += len(text.encode("utf-8", "surrogatepass"))
                 documents.append((name, text))
                 yield Section(name, text, WRAPPED, True)
-            self._installed = documents  # for the second reading: the vocabulary and the tokens both need it
+            self._installed = documents  # read twice: for the vocabulary and for the tokens
             return
         encoding = text_files.encoding_of(source.path, self.settings.encoding)
         note["encoding"] = encoding.removesuffix("-sig")

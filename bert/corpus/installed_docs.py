@@ -1,8 +1,7 @@
-"""English prose that every machine has: the documentation inside installed Python packages.
+"""English prose that every machine has: the docstrings of the standard library and of all installed packages.
 
-The docstrings of the standard library and of all installed distributions are read out of their source files where
-they lie, by `ast`; no package is imported. One docstring is one document. Left out: tests, vendored copies, text that
-is code (examples, tables, directives), documents of fewer than two prose blocks' worth of words, exact duplicates.
+`ast` reads them from the source files; no package is imported. One docstring is one document. Left out: tests, vendored
+copies, code (examples, tables, directives), documents of fewer than 8 words, exact duplicates.
 """
 
 import ast
@@ -30,14 +29,14 @@ SKIPPED = re.compile(
 
 def installed() -> list[str]:
     """Python's version and "name version" of every installed distribution, sorted: what the text depends on."""
-    found = {f"{one.metadata['Name']} {one.version}" for one in importlib.metadata.distributions()}
-    return [f"python {sys.version.split()[0]}", *sorted(found)]
+    names = {f"{package.metadata['Name']} {package.version}" for package in importlib.metadata.distributions()}
+    return [f"python {sys.version.split()[0]}", *sorted(names)]
 
 
 def source_files() -> list[tuple[str, pathlib.Path]]:
     """(module path, file) of every Python source file with documentation worth reading, sorted by module path."""
     standard = pathlib.Path(sysconfig.get_path("stdlib"))
-    found = {
+    files = {
         str(file.relative_to(standard)): file
         for file in standard.rglob("*.py")
         if not SKIPPED.search(file.relative_to(standard).as_posix())
@@ -46,8 +45,8 @@ def source_files() -> list[tuple[str, pathlib.Path]]:
         for entry in distribution.files or ():
             name = entry.as_posix()
             if name.endswith(".py") and not name.startswith("..") and not SKIPPED.search(name):
-                found.setdefault(name, pathlib.Path(str(distribution.locate_file(entry))))
-    return sorted(found.items())
+                files.setdefault(name, pathlib.Path(str(distribution.locate_file(entry))))
+    return sorted(files.items())
 
 
 def documents(workers: int = 1) -> Iterator[tuple[str, str]]:
@@ -55,9 +54,9 @@ def documents(workers: int = 1) -> Iterator[tuple[str, str]]:
 
     The text is hard-wrapped paragraphs with blank lines between them.
     """
-    found = source_files()
+    files = source_files()
     seen: set[str] = set()
-    tasks = [found[start : start + TASK_FILES] for start in range(0, len(found), TASK_FILES)]
+    tasks = [files[start : start + TASK_FILES] for start in range(0, len(files), TASK_FILES)]
     for texts in pool.ordered_map(_read_files, tasks, workers=workers, setup=_start_reading, setup_arguments=()):
         for name, text in texts:
             key = " ".join(text.split())
@@ -72,12 +71,11 @@ def _start_reading() -> None:
 
 
 def _read_files(named: Sequence[tuple[str, pathlib.Path]]) -> list[tuple[str, str]]:
-    return [document for one in named for document in _read_file(one)]
+    return [document for name, path in named for document in _read_file(name, path)]
 
 
-def _read_file(named: tuple[str, pathlib.Path]) -> list[tuple[str, str]]:
+def _read_file(name: str, path: pathlib.Path) -> list[tuple[str, str]]:
     """Documents of one source file; none where it is not valid Python of this version."""
-    name, path = named
     try:
         if path.stat().st_size > MAX_FILE_BYTES:  # a table of data
             return []
@@ -88,8 +86,8 @@ def _read_file(named: tuple[str, pathlib.Path]) -> list[tuple[str, str]]:
         return []
     strings = _topics(tree) if name == "pydoc_data/topics.py" else _docstrings(tree)
     module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    found = ((f"{module}:{line}", prose(docstring)) for line, docstring in strings)
-    return [(where, text) for where, text in found if len(text.split()) >= MIN_WORDS]
+    texts = ((f"{module}:{line}", prose(docstring)) for line, docstring in strings)
+    return [(where, text) for where, text in texts if len(text.split()) >= MIN_WORDS]
 
 
 def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -146,8 +144,14 @@ def prose(docstring: str) -> str:
     paragraphs = []
     for block in _text_blocks(docstring):
         text = " ".join(block)
-        for pattern, kept in ((_ROLE, r"\1"), (_LINK, r"\1"), (_QUOTED, r"\2"), (_STARS, r"\2"), (_FOOTNOTE, "")):
-            text = pattern.sub(kept, text)
+        for pattern, replacement in (
+            (_ROLE, r"\1"),
+            (_LINK, r"\1"),
+            (_QUOTED, r"\2"),
+            (_STARS, r"\2"),
+            (_FOOTNOTE, ""),
+        ):
+            text = pattern.sub(replacement, text)
         if _is_prose(text):
             paragraphs.append(text)
     return "\n\n".join(paragraphs)

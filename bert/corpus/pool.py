@@ -41,7 +41,7 @@ def ordered_map(
         setup(*setup_arguments)
         yield from map(function, tasks)
         return
-    waiting: collections.deque[concurrent.futures.Future] = collections.deque()
+    waiting: collections.deque[concurrent.futures.Future[Any]] = collections.deque()
     pool = concurrent.futures.ProcessPoolExecutor(
         workers, multiprocessing.get_context("spawn"), _start, (setup, setup_arguments)
     )

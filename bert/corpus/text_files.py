@@ -1,4 +1,4 @@
-"""Text files: their encodings and their lines, in bounded memory; knows nothing of sentences and of tables."""
+"""Text files: their encodings and their lines, in bounded memory."""
 
 import codecs
 import fnmatch
@@ -107,7 +107,7 @@ def read_lines(path: pathlib.Path, encoding: str, translate: bool = True) -> Ite
         bad = error.object[error.start]
         line += error.object[: error.start].count(b"\n")
         raise NotInEncoding(path, encoding, done - len(error.object) + error.start, line, bad) from None
-    except UnicodeError:  # UTF-16 or UTF-32, whose order of bytes nothing tells
+    except UnicodeError:  # UTF-16 or UTF-32 without a mark
         raise InputError(
             f"{path}: is read as {encoding.upper()}, but no mark at its beginning tells the order of its bytes; "
             f"set encoding to '{path.name}={encoding}-le', or to {encoding}-be"
@@ -147,7 +147,7 @@ def _refuse_other_encodings(path: pathlib.Path, encoding: str, head: bytes) -> N
 
 
 def lines_of(text: str) -> Iterator[str]:
-    """What `read_lines` would give for a file with this text."""
+    """The lines that `read_lines` yields for a file with this text."""
     for line in text.split("\n"):
         yield from _in_pieces(line + "\n")
 
@@ -174,7 +174,7 @@ class NotInEncoding(InputError):
         )
 
     def with_others(self, others: Iterable[pathlib.Path]) -> "NotInEncoding":
-        """The same error, naming more files with the fault, so that all can be settled at once."""
+        """The same error, naming more files with the fault."""
         names = [path.name for path in others if path != self.arguments[0]]
         more = f"; the same is true of {listed(names)}" if names else ""
         return NotInEncoding(*self.arguments, more)

@@ -16,7 +16,7 @@ batches are the case E = 1).
 | next_sentence_labels | int32 [B, E] | a place in `pairs.CLASS_NAMES`; 0 where there is none |
 | next_sentence_weights | float32 [B, E] | 1 where there is a label |
 
-Fine-tuning has the first five, and targets of its own; what weighs 0 does not count.
+Fine-tuning has the first five, and targets of its own; weights of 0 exclude.
 
 | key | | |
 | --- | --- | --- |

@@ -18,7 +18,7 @@ from bert.errors import check_range
 from bert.types import HostBatch
 
 _TOKENS_OF_AN_EXAMPLE = 8  # a row of T positions holds T / 8 examples at most
-_LOOKED_AT = 64  # batches whose rows are counted
+_COUNTED_BATCHES = 64  # whose rows decide the shape of packed batches
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +92,7 @@ class ExampleSettings:
 
 
 def epoch_order(length_N: np.ndarray, batch_size: int, seed: int | Sequence[int]) -> np.ndarray:
-    """int64 [N]: batches in random order, each with short and long examples; what is left behind the last one has both.
+    """int64 [N]: batches in random order, each with short and long examples, as has the rest behind the last one.
 
     Sorted by length, without the rest, the examples are cut into `batch_size` equal parts, and a batch takes one of
     each, short ones first; the longest go where the others have the fewest tokens. So packed batches need almost the
@@ -124,7 +124,7 @@ class TrainingBatches:
         )
         self._sizes = [_multiple(settings.batch_size, settings.row_unit)]
         if settings.packed:
-            used = max(len(self._members(i)[0]) for i in range(min(_LOOKED_AT, self.steps_per_epoch)))
+            used = max(len(self._members(i)[0]) for i in range(min(_COUNTED_BATCHES, self.steps_per_epoch)))
             self._sizes.insert(0, _multiple(used, settings.row_unit))
 
     def __call__(self, number: int) -> HostBatch:

@@ -45,7 +45,7 @@ def example_keys(seed: int, epoch: int, example_N: np.ndarray) -> np.ndarray:
 def count_masks(maskable_N: np.ndarray, rate: float) -> np.ndarray:
     """int64 [N]: how many of the maskable tokens become targets: the rounded rate, at least 1 where there is one."""
     wanted_N = np.floor(rate * np.asarray(maskable_N) + 0.5).astype(np.int64)
-    return np.minimum(np.maximum(wanted_N, 1), maskable_N)
+    return np.clip(wanted_N, np.minimum(maskable_N, 1), maskable_N)
 
 
 def choose(
@@ -88,7 +88,7 @@ def choose(
     rank_BT = rank_X.reshape(rows, width)
     rank_BT |= np.arange(width, dtype=np.uint64)
     if words_BT is not None:
-        place_M, lead_M = _choose_words(rank_BT, base_N // width, nth_N, maskable_BT, wanted_N, words_BT)
+        place_M, lead_M = _choose_words(rank_BT, nth_N, maskable_BT, wanted_N, words_BT)
         return place_M, bits_X[lead_M], bits_X[place_M]
     rank_BT[~maskable_BT] = _LAST
     rank_BT.sort(axis=1)
@@ -101,7 +101,9 @@ def choose(
     return place_M, bits_X[place_M], bits_X[place_M]
 
 
-def _choose_words(rank_BT, row_N, nth_N, maskable_BT, wanted_N, words_BT) -> tuple[np.ndarray, np.ndarray]:
+def _choose_words(
+    rank_BT: np.ndarray, nth_N: np.ndarray, maskable_BT: np.ndarray, wanted_N: np.ndarray, words_BT: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """(place [M] ascending, place of the first token of its word [M]) of the tokens of the chosen words."""
     width = rank_BT.shape[1]
     words_X, maskable_X = words_BT.reshape(-1), maskable_BT.reshape(-1)

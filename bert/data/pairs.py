@@ -96,12 +96,12 @@ class ExampleRanges:
     @property
     def tokens(self) -> np.ndarray:
         """int32 [N], tokens of the text in each example."""
-        return self.a_length + self.b_length
+        return np.asarray(self.a_length + self.b_length)
 
     @property
     def lengths(self) -> np.ndarray:
         """int32 [N], tokens with the special ones."""
-        return self.tokens + self.template.special_counts(self.b_length)
+        return np.asarray(self.tokens + self.template.special_counts(self.b_length))
 
 
 def plan_epoch(

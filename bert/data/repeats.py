@@ -17,7 +17,7 @@ from bert.store.reader import Shard, Store
 # Tokens before and behind a boundary that are compared; of shorter segments all are, and at least the whole sentence.
 COMPARED = (32, 8)
 _HASHED = (8, 4)  # tokens of the sentence before a boundary, and of the one behind it, in the hashes
-_BLOCK = 1 << 18  # boundaries looked at together
+_BLOCK = 1 << 18  # boundaries hashed together
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 Read = Callable[[np.ndarray], np.ndarray]  # positions in the store -> tokens
@@ -43,8 +43,8 @@ def follows_elsewhere(
 ) -> np.ndarray:
     """bool [K]; True where segment B stands behind segment A inside a document of the store.
 
-    Only an A that ends with a sentence and a B that begins with one are looked for, and this sentence as a whole: the
-    full stop alone that a cut left over stands before many others.
+    Only an A that ends with a sentence and a B that begins with one are searched for, and this sentence as a whole: a
+    cut may leave only a full stop, which stands before many others.
 
     Args:
       a_end_K: int64, positions behind the last token of each A, which has ``a_length_K`` tokens, at least 1.
@@ -149,7 +149,8 @@ def _are_among(values: np.ndarray, ordered: np.ndarray) -> np.ndarray:
     """bool, of each value; np.isin takes ten times as long."""
     if not len(ordered):
         return np.zeros(len(values), bool)
-    return ordered[np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)] == values
+    nearest = ordered.take(np.searchsorted(ordered, values), mode="clip")
+    return np.asarray(nearest == values)
 
 
 def _bounds(store: Store, position_N: np.ndarray, ends_name: str) -> tuple[np.ndarray, np.ndarray]:

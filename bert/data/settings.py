@@ -70,4 +70,4 @@ class BatchSettings:
         if self.packed and self.masks_in_row < self._default_budget:
             share_N = self.masks_in_row * np.asarray(length_N, np.int64) // self.max_length
             wanted_N = np.minimum(wanted_N, np.maximum(share_N, 1))
-        return np.minimum(wanted_N, self.masks_in_row)
+        return np.asarray(np.minimum(wanted_N, self.masks_in_row))

@@ -22,11 +22,11 @@ def windows(count: int, room: int, step: int) -> list[tuple[int, int]]:
         raise InputError("windows have no room for tokens of the text; raise max_length")
     if not 1 <= step <= room:
         raise InputError(f"window step {step} must be from 1 to {room}, the tokens of text that a window has room for")
-    found = [(0, min(count, room))]
-    while found[-1][1] < count:
-        start = found[-1][0] + step
-        found.append((start, min(count, start + room)))
-    return found
+    spans = [(0, min(count, room))]
+    while spans[-1][1] < count:
+        start = spans[-1][0] + step
+        spans.append((start, min(count, start + room)))
+    return spans
 
 
 def owners(count: int, spans: list[tuple[int, int]]) -> np.ndarray:

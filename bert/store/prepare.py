@@ -31,12 +31,12 @@ TASK_BYTES = 1 << 19  # text handed to a worker at once
 
 
 class PreparedFolder(NamedTuple):
-    """What `prepare` leaves: the folder, its tokenizer and report, and whether it was finished before this call."""
+    """The result of `prepare`."""
 
     directory: pathlib.Path
     tokenizer: Tokenizer
     report: PrepareReport
-    was_finished: bool
+    was_finished: bool  # before this call
 
 
 # Called now and then with (step, bytes of text so far); step is "vocabulary" or "tokens".
@@ -53,38 +53,37 @@ def prepare(
 ) -> PreparedFolder:
     """Writes a prepared folder, or finds it finished already; one whose files are damaged is written again.
 
-    Everything is written into a folder beside OUT, which becomes OUT when it is complete (prepared_folder.py).
+    Everything is written into a folder beside ``out``, which becomes ``out`` when it is complete (prepared_folder.py).
 
     Args:
       out: the folder, or a link to it; new, empty, or one that an earlier call with the same settings finished.
       workers: processes that split and tokenize.
       overwrite: replace a finished folder that differs.
 
-    Raises:
-      InputError: bad or no texts, bad settings, or a folder that was prepared otherwise or cannot be replaced.
-      RunError: all is written, but the file system refuses to put it in place; the disk is full; a worker was killed.
+    Raises InputError for texts or settings that cannot be used, or a folder that was prepared otherwise or cannot be
+    replaced; RunError where the disk is full or a worker was killed.
     """
     folder = pathlib.Path(os.path.realpath(out))
     corpus = Corpus(settings.corpus, settings.reading(), workers=workers)
     rules = {name: getattr(settings, name) for name in ("lower_case", "strip_accents", "max_word_chars")}
-    given = open_vocabulary(settings.vocab, **rules) if settings.vocab else None
-    longest = given.max_word_chars if given else settings.max_word_chars or MAX_WORD_CHARS
+    tokenizer = open_vocabulary(settings.vocab, **rules) if settings.vocab else None  # None: to be learnt
+    longest = tokenizer.max_word_chars if tokenizer else settings.max_word_chars or MAX_WORD_CHARS
     settings = dataclasses.replace(settings, max_word_chars=longest)  # what the folder notes
     noted = _writable(dataclasses.asdict(settings) | {"texts": corpus.signature()})
     settle(folder)
-    if is_finished(folder, noted, given, overwrite):
+    if is_finished(folder, noted, tokenizer, overwrite):
         return PreparedFolder(pathlib.Path(out), load_tokenizer(folder), report_of(folder), True)
-    given = given or learnt_tokenizer(folder, noted)  # the ids of a damaged folder stay what they were
-    with replacing(folder, noted, given) as (new, done):
+    tokenizer = tokenizer or learnt_tokenizer(folder, noted)  # the ids of a damaged folder stay what they were
+    with replacing(folder, noted, tokenizer) as (new, done):
         if not done:
-            _write(new, corpus, given, settings, noted, workers, progress)
+            _write(new, corpus, tokenizer, settings, noted, workers, progress)
     return PreparedFolder(pathlib.Path(out), load_tokenizer(folder), report_of(folder), done)
 
 
 def _write(
     folder: pathlib.Path,
     corpus: Corpus,
-    given: Tokenizer | None,
+    tokenizer: Tokenizer | None,
     settings: PrepareSettings,
     noted: dict[str, Any],
     workers: int,
@@ -92,7 +91,7 @@ def _write(
 ) -> None:
     """Fills an empty folder; `noted` goes into its manifest."""
     report = PrepareReport()
-    tokenizer = given or _train_tokenizer(corpus, settings, report, progress)
+    tokenizer = tokenizer or _train_tokenizer(corpus, settings, report, progress)
     writers = _write_shards(folder, corpus, tokenizer, settings, workers, report, progress)
     _count_kept(report, writers)
     if not report.tokens:
@@ -175,7 +174,7 @@ class _Task(NamedTuple):
 
     sections: list[tuple[str, str]]  # text, layout
     splits: list[str]  # "train" or "validation"
-    joined: list[bool]  # goes on with the section before it, in the same document and split
+    joined: list[bool]  # continues the section before it, in the same document and split
     bytes: int
 
 

@@ -12,46 +12,37 @@ from bert.store.prepare_settings import PrepareSettings
 from bert.store.tokenize_sections import LostText
 
 FEW_NAMES = 3  # files named in each line of the table
-# Share of the lines that end inside sentences from which on somebody should look; of sentences on lines 0 to 0.2 do.
+# Share of the lines that end inside sentences from which a notice is given; of text with a sentence a line 0 to 0.2 do.
 MANY_INSIDE_SENTENCES = 0.3
 LONG_WORD = 1000  # characters; the time to look a word up grows with the square of its length
 
 
 @dataclasses.dataclass
 class PrepareReport:
-    """Counts of one run; all are the same for any number of workers.
+    """Counts of one run; all are the same for any number of workers. read + cuts = kept + empty + duplicates.
 
-    read: documents in the corpus. Of these `empty` hold no token and `duplicates` are word for word an earlier one (of
-    a long document, its first part is); `duplicate_parts` counts the later parts that are. `cuts` counts how often a
-    long document was cut in two because a part between was held out or a duplicate, so read + cuts = kept + empty +
-    duplicates. Of those kept, `one_sentence` hold a single sentence. `text_bytes` counts the UTF-8 text read.
-
-    Characters are counted without white space: `characters` of all text, `unknown_characters` of the words that became
-    unknown tokens, `long_word_characters` of those of them that are longer than max_word_chars, `longest_word` of the
-    longest of them. `next_held_out`: the validation share above which one more document (or part of a long one) is held
-    out; 1 if there is none. `remarks` are notices about how the text was read. Folders of earlier versions have none of
-    these.
+    Characters are counted without white space; folders of earlier versions have no counts of them.
     """
 
-    read: int = 0
-    empty: int = 0
-    duplicates: int = 0
-    duplicate_parts: int = 0
-    cuts: int = 0
+    read: int = 0  # documents in the corpus
+    empty: int = 0  # without a token
+    duplicates: int = 0  # word for word an earlier one (of a long document, its first part is)
+    duplicate_parts: int = 0  # later parts of long documents
+    cuts: int = 0  # long documents cut in two because a part between was held out or a duplicate
     kept: int = 0
-    one_sentence: int = 0
+    one_sentence: int = 0  # of those kept
     sentences: int = 0
     tokens: int = 0
     unknown_tokens: int = 0
-    characters: int = 0
-    unknown_characters: int = 0
-    long_word_characters: int = 0
-    longest_word: int = 0
+    characters: int = 0  # of all text
+    unknown_characters: int = 0  # of the words that became unknown tokens
+    long_word_characters: int = 0  # of those that are longer than max_word_chars
+    longest_word: int = 0  # characters of the longest of those
     validation_documents: int = 0
     validation_tokens: int = 0
-    next_held_out: float = 1.0
-    text_bytes: int = 0
-    remarks: list[str] = dataclasses.field(default_factory=list)
+    next_held_out: float = 1.0  # validation share above which one more document or part is held out; 1: there is none
+    text_bytes: int = 0  # of UTF-8
+    remarks: list[str] = dataclasses.field(default_factory=list)  # notices about how the text was read
     sources: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     @property
@@ -186,7 +177,7 @@ def remarks_on_lines(notes: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def group_sources(notes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Notes of a corpus (path -> how it was read) with files that were read in the same way put together."""
-    groups: dict[tuple, dict[str, Any]] = {}
+    groups: dict[tuple[str, ...], dict[str, Any]] = {}
     for path, note in notes.items():
         how = {key: note.get(key, "") for key in ("encoding", "layout", "one document is")}
         start = {"files": 0, "bytes": 0, "documents": 0, SURROGATES: 0, **how, "names": []}

@@ -11,7 +11,7 @@ from absl import logging
 
 from bert import files
 from bert.errors import InputError
-from bert.store.manifest import MANIFEST, check_files, read_manifest
+from bert.store.manifest import MANIFEST, check_files, damaged, read_manifest
 from bert.store.prepare_report import PrepareReport
 from bert.store.reader import Store
 from bert.tokenizer import tokenizer_files
@@ -21,7 +21,7 @@ from bert.tokenizer.tokenizer import Tokenizer
 _SHARD_FILE = re.compile(r"\w+-\d{5,}\.(tokens|sentences|documents|words)")  # of writer.py
 
 
-def is_finished(folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | None, overwrite: bool) -> bool:
+def is_finished(folder: pathlib.Path, noted: dict[str, Any], tokenizer: Tokenizer | None, overwrite: bool) -> bool:
     """Whether the folder holds just this, whole; raises InputError where it holds something else.
 
     All of its bytes are read. Where some are damaged, the log says so, and the folder is to be written again.
@@ -43,7 +43,7 @@ def is_finished(folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | 
         for name, value in noted.items()
         if was.get(name) != value
     ]
-    if given is not None and given.fingerprint != manifest["tokenizer"]:
+    if tokenizer is not None and tokenizer.fingerprint != manifest["tokenizer"]:
         differing.append("the vocabulary has changed")
     if differing and overwrite:
         return False
@@ -64,20 +64,16 @@ def is_finished(folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | 
 def learnt_tokenizer(folder: pathlib.Path, noted: dict[str, Any]) -> Tokenizer | None:
     """The tokenizer of a damaged folder with these settings, where it is whole: learnt anew, it might be another."""
     try:
-        manifest, found = read_manifest(folder), load_tokenizer(folder)
+        manifest, tokenizer = read_manifest(folder), load_tokenizer(folder)
     except InputError:
         return None
     was = manifest["settings"]
     same = all(was.get(name) == value for name, value in noted.items())
-    return found if same and found.fingerprint == manifest["tokenizer"] else None
+    return tokenizer if same and tokenizer.fingerprint == manifest["tokenizer"] else None
 
 
 def report_of(folder: pathlib.Path) -> PrepareReport:
-    """What the manifest says was kept and dropped.
-
-    Raises:
-      InputError: it is damaged.
-    """
+    """The report in the manifest; InputError where it is damaged."""
     stored = read_manifest(folder)["report"]
     there = [
         field.name for field in dataclasses.fields(PrepareReport) if field.name in stored
@@ -88,9 +84,9 @@ def report_of(folder: pathlib.Path) -> PrepareReport:
         lists = [name for name in there if isinstance(getattr(empty, name), list)]
         if all(isinstance(stored[name], list if name in lists else int | float) for name in there):
             return report
-    except (TypeError, ValueError, LookupError, AttributeError):  # whatever a value of another type brings about
+    except (TypeError, ValueError, LookupError, AttributeError):  # of values of other types
         pass
-    raise InputError(f"{folder / MANIFEST}: report is of other types; the file is damaged, prepare the text again")
+    raise damaged(f"{folder / MANIFEST}: report is of other types")
 
 
 def settle(folder: pathlib.Path) -> None:
@@ -109,21 +105,19 @@ def _written_names(folder: pathlib.Path) -> list[str]:
 
 @contextlib.contextmanager
 def replacing(
-    folder: pathlib.Path, noted: dict[str, Any], given: Tokenizer | None
+    folder: pathlib.Path, noted: dict[str, Any], tokenizer: Tokenizer | None
 ) -> Iterator[tuple[pathlib.Path, bool]]:
     """(a folder to write into, whether an earlier run finished just this but could not put it in place).
 
     Empty unless finished; takes the place of ``folder`` at the end.
 
-    Raises:
-      InputError: ``folder`` has files that its manifest does not list, is a mount point, or cannot be made; or another
-        run writes it.
-      RunError: all is written, but the file system refuses to put it in place; both folders are kept.
+    Raises InputError where ``folder`` has files that its manifest does not list, as `files.replacing` does, and where
+    another run writes it.
     """
 
     def is_done(new: pathlib.Path) -> bool:
         try:
-            return is_finished(new, noted, given, overwrite=True)
+            return is_finished(new, noted, tokenizer, overwrite=True)
         except InputError:  # left by a run that was killed
             return False
 

@@ -1,4 +1,4 @@
-"""What a worker of `prepare` does: sections of text -> sentences -> token ids in a few flat arrays."""
+"""The work of one process of `prepare`: sections of text -> sentences -> token ids in a few flat arrays."""
 
 import dataclasses
 import itertools
@@ -24,7 +24,7 @@ class TokenizedSection(NamedTuple):
 
 
 class LostText(NamedTuple):
-    """What became unknown tokens. Characters are those of the text, without white space."""
+    """Counts of text that became unknown tokens. Characters are those of the text, without white space."""
 
     characters: int = 0  # of all text, lost or not
     tokens: int = 0
@@ -72,8 +72,8 @@ class WordCache:
         self._losses: dict[str, Loss] = {}  # of known words with unknown tokens
 
     def parts(self, sentences: Sequence[str]) -> tuple[list[list[bytes]], list[Loss]]:
-        """For each sentence (single blanks between words) the ids of each word; a word may have none. And the loss of
-        each word (in other cases of each sentence) that has unknown tokens."""
+        """For each sentence (single blanks between words) the ids of each word, which may have none; and the loss of
+        each word (where rules cross blanks, of each sentence) that has unknown tokens."""
         if self._tokenizer.crosses_blanks:
             encodings = self._tokenizer.encode_batch(sentences, special_in_text=self._special_in_text)
             pairs = list(zip(sentences, encodings, strict=True))
@@ -102,7 +102,7 @@ class WordCache:
         return ids_of_words, losses
 
     def _loss(self, text: str, encoding: Encoding) -> Loss:
-        """What of a text became unknown tokens."""
+        """The characters of a text that became unknown tokens."""
         characters = in_long_words = longest = 0
         for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
             if token == self._tokenizer.unk_id:

@@ -1,7 +1,4 @@
-"""Words that are looked for in a text before it is cut into pieces, and the rules by which they are found.
-
-They are the "added tokens" of `tokenizers` and transformers, whose meaning of each rule is kept. How the files that
-hold them are read is in tokenizer_files.py.
+"""Words that are searched for in a text before it is cut into pieces: the "added tokens" of `tokenizers`.
 
 Source: the documentation of `tokenizers.AddedToken`.
 """
@@ -34,7 +31,7 @@ class AddedWord:
 
 
 def special_word(content: str) -> AddedWord:
-    """A special token as it is where no file says otherwise: found as it is written."""
+    """A special token with the usual rules: found as it is written."""
     return AddedWord(content, special=True, normalized=False)
 
 
@@ -57,7 +54,7 @@ def read_added_word(value: Any, source: str, *, special: bool = False) -> AddedW
     """The word that a value of JSON describes: its plain text, or an object with "content" and rules.
 
     Args:
-      special: whether a plain text is a special token; an object says so itself.
+      special: whether a plain text is a special token; an object has a field for it.
 
     Raises InputError, with the file ``source``, for anything else.
     """
@@ -75,6 +72,6 @@ def read_added_word(value: Any, source: str, *, special: bool = False) -> AddedW
                 f"{source}: {name} of the added token {short_repr(content)} is {short_repr(rule)}; it must be "
                 "true or false"
             )
-    # The library's rule for a word that does not say: special ones are found as they are written.
+    # The library's default: special words are found as they are written.
     rules.setdefault("normalized", not rules.get("special", special))
     return AddedWord(content, **{"special": special, **rules})

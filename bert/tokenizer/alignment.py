@@ -40,10 +40,10 @@ class Pieces:
     def widening(self, start: int, end: int) -> tuple[int, int]:
         """Characters that a span gains before and behind when it goes to pieces and back; (0, 0) where it lies on
         their borders, blanks at its ends aside (those are lost, never gained)."""
-        found = self.of_span(start, end)
-        if found is None:
+        pieces = self.of_span(start, end)
+        if pieces is None:
             return (0, 0)
-        back = self.span_of(*found)
+        back = self.span_of(*pieces)
         return max(0, start - back[0]), max(0, back[1] - end)
 
 

@@ -10,16 +10,16 @@ from bert.tokenizer.tokenizer import Tokenizer
 
 def differences(one: Tokenizer, other: Tokenizer) -> list[str]:
     """For each difference that decides ids one phrase, with the value of ``one`` first; none if all ids are equal."""
-    found = []
+    differing = []
     if one.vocab != other.vocab:
         pairs = zip(one.vocab, other.vocab, strict=False)
         first = next((i for i, (a, b) in enumerate(pairs) if a != b), min(one.vocab_size, other.vocab_size))
-        found.append(f"vocabulary ({one.vocab_size} entries, not {other.vocab_size}; different from id {first} on)")
+        differing.append(f"vocabulary ({one.vocab_size} entries, not {other.vocab_size}; different from id {first} on)")
     for field in dataclasses.fields(one.settings):
         a, b = getattr(one.settings, field.name), getattr(other.settings, field.name)
         if a != b:
-            found.append(f"{field.name} ({_shown(a)}, not {_shown(b)})")
-    return found
+            differing.append(f"{field.name} ({_shown(a)}, not {_shown(b)})")
+    return differing
 
 
 def _shown(value: Any) -> str:

@@ -1,8 +1,7 @@
-"""What the files of a tokenizer's folder say, and tokenizer_config.json as we write it.
+"""Reads the files of a tokenizer's folder together, and writes tokenizer_config.json.
 
-Not here: vocab.txt (vocab_file.py), and tokenizer.json as it is written, which the `tokenizers` library does.
-
-Source: the formats of `tokenizers` and transformers. Where files disagree, the one counts that counts in transformers.
+vocab.txt is read in vocab_file.py; the `tokenizers` library writes tokenizer.json. Where files disagree, the one counts
+that counts in transformers. Source: the formats of `tokenizers` and transformers.
 """
 
 import json
@@ -39,7 +38,7 @@ def read_tokenizer_folder(folder: pathlib.Path, content: dict[str, Any] | None) 
     another, as in transformers; what else transformers does otherwise is logged. In a folder of Google's
     (bert_config.json and vocab.txt), words are split up to Google's 200 characters.
 
-    Raises InputError where neither tokenizer.json nor vocab.txt is there, or a file holds what it must not.
+    Raises InputError where neither tokenizer.json nor vocab.txt is there, or a file is damaged.
     """
     config, added = object_in(folder / CONFIG) or {}, _Added({}, {})
     source = str(folder / "tokenizer.json")
@@ -50,35 +49,36 @@ def read_tokenizer_folder(folder: pathlib.Path, content: dict[str, Any] | None) 
         if config.get(theirs) is not None
     }
     vocab: dict[str, int] | list[str]
+    arguments: dict[str, Any]
     if content is not None:
         rules = read_rules(content, source)
         vocab = _read_entries(content, added, source)
         special = _read_special_tokens(folder, config, added, vocab)
-        found = decide(rules, special, switches, kind, source)
+        arguments = decide(rules, special, switches, kind, source)
     else:
         source = str(folder / "vocab.txt")
         vocab = _read_vocab_txt(folder, kind)
         special = _read_special_tokens(folder, config, added, vocab)
-        found = switches
+        arguments = dict(switches)
         if (folder / "bert_config.json").exists() and not (folder / "config.json").exists():
-            found["max_word_chars"] = GOOGLE_MAX_WORD_CHARS
+            arguments["max_word_chars"] = GOOGLE_MAX_WORD_CHARS
         elif kind in BERT_CLASSES and "lower_case" not in switches:
-            found["lower_case"] = decide_case([entry for entry in vocab if entry not in added.words], source)
+            arguments["lower_case"] = decide_case([entry for entry in vocab if entry not in added.words], source)
     entries, words = _with_ids(vocab, added, source)
     if content is not None and kind not in BERT_CLASSES:  # transformers gives BERT's classes BERT's frame
         check_frame(rules, special, entries, source)
     limit = config.get("model_max_length")
     if limit is not None:
         _checked(limit, "model_max_length", str(folder / CONFIG), _counts, "a number of at least 1")
-    found |= {"vocab": entries, "added": words, "source": source, "special_tokens": special}
+    arguments |= {"vocab": entries, "added": words, "source": source, "special_tokens": special}
     # transformers writes 1e30 for "no limit".
-    return {**found, "model_max_length": 512 if limit is None else int(min(limit, 1 << 30))}
+    return {**arguments, "model_max_length": 512 if limit is None else int(min(limit, 1 << 30))}
 
 
 def config_text(settings: WordPieceSettings, model_max_length: int, more_special: list[str]) -> str:
     """The whole of tokenizer_config.json; `more_special` are the special tokens without a role."""
-    # transformers' BertTokenizer has BERT's own rules, whatever tokenizer.json says; its general class takes all from
-    # that file, but must be told that BERT reads segment types.
+    # transformers' BertTokenizer has BERT's own rules, whatever tokenizer.json holds; its general class takes all from
+    # that file, except that BERT reads segment types.
     usual = (settings.max_word_chars, settings.clean_text, settings.prefix) == (MAX_WORD_CHARS, True, PREFIX)
     usual = usual and not settings.components
     general = {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
@@ -100,7 +100,7 @@ def _tokenizer_class(folder: pathlib.Path, config: Mapping[str, Any]) -> str:
     if name is None:
         model, source = object_in(folder / "config.json", finite=False) or {}, "config.json"
         name = model.get("tokenizer_class") or (BERT_CLASSES[0] if model.get("model_type") else "")
-    return _checked(name, "tokenizer_class", str(folder / source), _is(str), "a text")
+    return str(_checked(name, "tokenizer_class", str(folder / source), _is(str), "a text"))
 
 
 def _read_vocab_txt(folder: pathlib.Path, kind: str) -> list[str]:
@@ -120,7 +120,7 @@ def _read_vocab_txt(folder: pathlib.Path, kind: str) -> list[str]:
 
 def _read_entries(content: Mapping[str, Any], added: _Added, source: str) -> dict[str, int]:
     """Vocabulary of a tokenizer.json, without words that are only added; those go into ``added``."""
-    vocab = _checked(content["model"].get("vocab") or {}, "vocab", source, _is(dict), "an object")
+    vocab: dict[str, int] = _checked(content["model"].get("vocab") or {}, "vocab", source, _is(dict), "an object")
     if not {*map(type, vocab.values())} <= {int} or min(vocab.values(), default=0) < 0:
         wrong = next(entry for entry, index in vocab.items() if type(index) is not int or index < 0)
         raise InputError(
@@ -134,7 +134,7 @@ def _read_entries(content: Mapping[str, Any], added: _Added, source: str) -> dic
 def _read_special_tokens(
     folder: pathlib.Path, config: Mapping[str, Any], added: _Added, vocab: Mapping[str, int] | list[str]
 ) -> dict[str, str]:
-    """Special tokens by their role; what the files say of other added words goes into ``added``.
+    """Special tokens by their role; other added words in the files go into ``added``.
 
     Three generations of transformers: lists and roles in tokenizer_config.json, with "added_tokens_decoder" beside
     them, or with special_tokens_map.json and added_tokens.json in files of their own.
@@ -199,8 +199,7 @@ def _with_ids(vocab: Mapping[str, int] | list[str], added: _Added, source: str) 
     words = sorted(added.words.values(), key=lambda word: ids.get(word.content, len(ids)))
     # Added words between the others count as entries: `tokenizers` numbers new words from the vocabulary's end.
     known = set(vocab)
-    kept = entries[:cut] if all(entry in known for entry in entries[:cut]) else entries
-    return kept, words
+    return entries[:cut] if all(entry in known for entry in entries[:cut]) else entries, words
 
 
 def _is(*kinds: type) -> Callable[[Any], bool]:

@@ -1,8 +1,6 @@
-"""The rules of a tokenizer.json: the `tokenizers` library follows them, or they are refused by name.
+"""The rules in the tokenizer.json of a WordPiece model: the `tokenizers` library follows them, or they are refused.
 
-Not here: its vocabulary and added tokens, and which file counts where several disagree (tokenizer_files.py).
-
-Source: the format of `tokenizers`, whose defaults are taken for what a file leaves out.
+Its vocabulary and added tokens are read in tokenizer_files.py. Source: the format of `tokenizers`, with its defaults.
 """
 
 import json
@@ -54,13 +52,12 @@ _SORTS = {bool: "true or false", type(None): "true, false or null", str: "a text
 
 
 class Rules(NamedTuple):
-    """arguments: of `WordPiece.from_vocab`. unknown: the token of unknown words. post_processor: its JSON.
-    unused: fields that are for whoever makes batches."""
+    """The rules of a tokenizer.json."""
 
-    arguments: dict[str, Any]
-    unknown: str
-    post_processor: Any
-    unused: tuple[str, ...]
+    arguments: dict[str, Any]  # of `WordPiece.from_vocab`
+    unknown: str  # the token of unknown words
+    post_processor: Any  # its JSON
+    unused: tuple[str, ...]  # fields about the lengths of batches
 
 
 def read_rules(content: Mapping[str, Any], source: str) -> Rules:
@@ -105,8 +102,8 @@ def decide(
     """Arguments of `WordPiece.from_vocab`, decided between tokenizer.json and tokenizer_config.json.
 
     Args:
-      special: special tokens by role that files name; gets the token of unknown words.
-      switches: what tokenizer_config.json says, by our names.
+      special: special tokens by role that files name; the token of unknown words is added.
+      switches: values in tokenizer_config.json, by our names.
       kind: the class of the tokenizer.
     """
     arguments = dict(rules.arguments)
@@ -183,7 +180,7 @@ def check_frame(rules: Rules, special: Mapping[str, str], entries: Sequence[str]
 
 
 def _agree(arguments: Mapping[str, Any], others: Mapping[str, Any], name: str) -> bool:
-    """Whether both have one value of an argument. Where nothing is said of accents, they go with the letter case."""
+    """Whether both have the same value of an argument. Accents follow the letter case where they are not set."""
     value, other = (
         each["lower_case"] if name == "strip_accents" and each.get(name) is None else each.get(name)
         for each in (arguments, others)
@@ -194,7 +191,7 @@ def _agree(arguments: Mapping[str, Any], others: Mapping[str, Any], name: str) -
 def _frames_as_bert(post_processor: Any, cls: tuple[str, int], sep: tuple[str, int]) -> bool:
     """Whether it makes [CLS] A [SEP] and [CLS] A [SEP] B [SEP], B and what follows being segment 1."""
     if post_processor["type"] == "BertProcessing":
-        return post_processor["cls"] == [*cls] and post_processor["sep"] == [*sep]
+        return bool(post_processor["cls"] == [*cls] and post_processor["sep"] == [*sep])
     ids = {name: token["ids"] for name, token in post_processor["special_tokens"].items()}
 
     def read(template: list[dict[str, Any]]) -> list[tuple[Any, int]]:

@@ -41,7 +41,7 @@ def test_documents_and_sentences_can_be_set(write):
     assert sentences_of(path, sentences="lines") == [["One. Two."], ["Three. Four."]]
     assert sentences_of(path, sentences="lines", documents="file") == [["One. Two.", "Three. Four."]]
     assert sentences_of(write("b.txt", "One\ntwo. Three\nfour."), sentences="wrapped") == [["One two.", "Three four."]]
-    with pytest.raises(InputError, match=r"documents is 'page'.* auto, blank_lines, file"):
+    with pytest.raises(InputError, match=r"documents is 'page'.* auto"):
         sentences_of(path, documents="page")
 
 
@@ -89,9 +89,9 @@ def test_position_of_a_wrong_byte_far_into_a_file(write):
     """Byte and line count from the beginning of the file, across blocks and characters cut by them."""
     good = ("\u00e9" * 99 + "\n").encode() * 8000
     assert len(good) > 1 << 20
-    with pytest.raises(InputError, match=rf"byte {len(good) + 3} \(line 8001\): 0xFF"):
+    with pytest.raises(InputError, match=rf"byte {len(good) + 3} \(.*8001.*0xFF"):
         sentences_of(write("a.txt", good + b"abc\xff\n"))
-    with pytest.raises(InputError, match=rf"byte {len(good)} \(line 8001\): 0xC3"):
+    with pytest.raises(InputError, match=rf"byte {len(good)} \(.*8001.*0xC3"):
         sentences_of(write("a.txt", good + b"\xc3"))
 
 
@@ -136,7 +136,7 @@ def test_unpaired_surrogates_of_json_are_replaced_and_counted(write):
 
 @pytest.mark.parametrize("encoding", ["base64", "rot13", "hex", "undefined", "utf-9"])
 def test_what_is_no_encoding_of_texts_is_refused(write, encoding):
-    with pytest.raises(InputError, match=f"encoding '{encoding}' .* is unknown; name one such as latin-1"):
+    with pytest.raises(InputError, match=f"'{encoding}' .*unknown"):
         sentences_of(write("a.txt", "One.\n"), encoding=encoding)
 
 
@@ -177,9 +177,9 @@ def test_parquet_and_saved_data_sets(tmp_path):
     datasets.DatasetDict({"train": data, "test": data}).save_to_disk(str(tmp_path / "two"))
     for name in ("a.parquet", "saved", "one", "two/test"):
         assert sentences_of(tmp_path / name, text_column="body") == [["One.", "Two."], ["Three."]], name
-        with pytest.raises(InputError, match="has the columns body, id; set text_column to the one"):
+        with pytest.raises(InputError, match=r"body, id; set text_column"):
             sentences_of(tmp_path / name)
-    with pytest.raises(InputError, match=r"holds the splits test, train; name one, such as"):
+    with pytest.raises(InputError, match="splits test, train; name one"):
         sentences_of(tmp_path / "two", text_column="body")
     (tmp_path / "a.parquet").write_bytes(b"PAR1 nothing")
     with pytest.raises(InputError, match=r"a.parquet: cannot be read"):
@@ -303,7 +303,7 @@ def test_utf_16_without_a_mark_is_refused_with_its_name(write, text):
     for name in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
         path = write("a.txt", text.encode(name))
         for wrong in ("", "latin-1", "utf-16", "utf-16-be" if name == "utf-16-le" else "utf-16-le"):
-            with pytest.raises(InputError, match=rf"a\.txt: .*zero bytes.*'a\.txt={name}'"):
+            with pytest.raises(InputError, match=rf"zero bytes.*'a\.txt={name}'"):
                 sentences_of(path, encoding=wrong)
         right = sentences_of(path, encoding=name, sentences="lines", documents="file")
         assert right == [text.strip().split("\n")]
@@ -312,7 +312,7 @@ def test_utf_16_without_a_mark_is_refused_with_its_name(write, text):
         assert sentences_of(path, encoding=name, sentences="lines", documents="file") == right
     path = write("a.txt", ("\ufeff" + text).encode("utf-32-be"))
     assert sentences_of(path, encoding="utf-32", sentences="lines", documents="file") == right
-    with pytest.raises(InputError, match=r"a\.txt: .*UTF-16.*'a\.txt=utf-16-le', or to utf-16-be"):
+    with pytest.raises(InputError, match=r"UTF-16.*'a\.txt=utf-16-le'"):
         sentences_of(write("a.txt", "\u4e2d\u56fd".encode("utf-16-le")), encoding="utf-16")
     assert sentences_of(write("a.txt", b"a\0b\0c d e.\n"), sentences="lines") == [["a\0b\0c d e."]]
 
@@ -321,13 +321,13 @@ def test_a_row_that_would_not_fit_into_memory_is_refused_by_line(write, monkeypa
     """As text the same line comes in parts; JSON must be held as a whole."""
     monkeypatch.setattr(corpus_files, "LONGEST_ROW", 1000)
     path = write("a.jsonl.gz", gzip.compress(b'{"text": "fine"}\n{"text": "' + b"long " * 300 + b'"}\n'))
-    with pytest.raises(InputError, match=r"a\.jsonl\.gz, line 2: longer than 1,000 characters"):
+    with pytest.raises(InputError, match=r"a\.jsonl\.gz, line 2: .* 1,000"):
         read(str(path))
 
 
 def test_of_many_columns_some_are_named(write):
     path = write("a.jsonl", json.dumps({f"name {i}" + "x" * 200: i for i in range(3000)}))
-    with pytest.raises(InputError, match=r"name 19x+\.\.\. and 2,980 more; set text_column") as error:
+    with pytest.raises(InputError, match=r"name 19x+\.\.\. and 2,980 more") as error:
         read(str(path))
     assert len(str(error.value)) < 3000
 

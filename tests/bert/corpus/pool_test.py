@@ -52,9 +52,7 @@ def test_only_a_few_tasks_are_under_way():
 
 
 def test_a_killed_process_is_told_in_one_line():
-    with pytest.raises(
-        RunError, match=r"one of 2 worker processes was killed, .*; set workers to 1, or fewer than now"
-    ):
+    with pytest.raises(RunError, match=r"2 worker .* set workers to 1"):
         list(pool.ordered_map(die, range(9), workers=2, setup=set_up, setup_arguments=(0,)))
 
 

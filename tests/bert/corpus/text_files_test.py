@@ -28,7 +28,7 @@ def test_what_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path, monkeypa
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"good,1\nbad,0\n" * 400_000))
     given: list[int] = []
-    with pytest.raises(InputError, match=r"a\.csv\.gz: unpacks to more than 100 times"):
+    with pytest.raises(InputError, match=r"a\.csv\.gz: .* 100 times"):
         given.extend(map(len, text_files.read_lines(path, "utf-8")))
     assert sum(given) < 101 * path.stat().st_size + text_files.BLOCK
     path.write_bytes(gzip.compress("".join(f"line {i * i % 9973}\n" for i in range(200_000)).encode()))

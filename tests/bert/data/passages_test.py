@@ -96,5 +96,5 @@ def test_no_texts_are_no_windows():
 def test_a_step_beyond_the_room_is_refused(texts, before):
     """Of 24 tokens the longest question leaves 14."""
     assert len(cut(texts, before, step=14).text_W) < len(cut(texts, before).text_W)
-    with pytest.raises(InputError, match="window step 15 must be from 1 to 14"):
+    with pytest.raises(InputError, match=r"step 15 .*1 to 14"):
         cut(texts, before, step=15)

@@ -18,15 +18,13 @@ def test_a_step_is_from_start_to_start():
 
 @pytest.mark.parametrize("step", [115, 0, -1])
 def test_a_step_that_would_skip_tokens_is_refused(step):
-    with pytest.raises(
-        InputError, match=f"^window step {step} must be from 1 to 114, the tokens of text that a window"
-    ):
+    with pytest.raises(InputError, match=f"^window step {step} .*1 to 114"):
         windows(157, 114, step)
 
 
 @pytest.mark.parametrize("room", [0, -3])
 def test_windows_without_room_are_refused(room):
-    with pytest.raises(InputError, match=r"^windows have no room for tokens of the text; raise max_length$"):
+    with pytest.raises(InputError, match=r"no room.*raise max_length$"):
         windows(157, room, 1)
 
 

@@ -98,7 +98,7 @@ def test_checksums_are_compared_in_the_background(prepared):
     before = path.read_bytes()
     try:
         path.write_bytes(before[:-1] + b"\x01")
-        with pytest.raises(InputError, match=r"train-00000.sentences: its checksum differs"):
+        with pytest.raises(InputError, match=r"00000.sentences: .*checksum"):
             check_checksums_beside(prepared, read_manifest(prepared)).result(timeout=60)
     finally:
         path.write_bytes(before)

@@ -153,7 +153,7 @@ def test_one_sentence_documents_are_counted(write, vocab, tmp_path):
 
 def test_no_text_is_an_error_that_leaves_nothing_behind(write, vocab, tmp_path):
     corpus = write("text/a.txt", " \n\u200b\n\n")
-    with pytest.raises(InputError, match="no text in 1 documents; nothing was written"):
+    with pytest.raises(InputError, match="no text in 1 documents"):
         prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["text", "vocab"]
 
@@ -201,9 +201,7 @@ def test_a_tokenizer_folder_serves_as_vocabulary(write, vocab, tmp_path):
     first, second = (json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("first", "second"))
     assert first["tokenizer"] == second["tokenizer"]
     for name, wanted, has in (("lower_case", False, True), ("strip_accents", False, True), ("max_word_chars", 7, 100)):
-        with pytest.raises(
-            InputError, match=f"{name} is {wanted}, but the tokenizer in .* has {has}; leave {name} out, or give"
-        ):
+        with pytest.raises(InputError, match=f"{name} is {wanted}.* has {has}"):
             prepare(tmp_path / "third", PrepareSettings(corpus, str(tmp_path / "first"), **{name: wanted}))
 
 

@@ -31,9 +31,7 @@ def test_a_finished_folder_is_found_and_left_alone(write, vocab, tmp_path):
     assert (first.was_finished, again.was_finished) == (False, True)
     assert again.report == first.report
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()} == before
-    with pytest.raises(
-        InputError, match=r"prepared otherwise: seed was 0, now 3; give another folder, or set overwrite to True$"
-    ):
+    with pytest.raises(InputError, match=r"seed was 0, now 3;.* overwrite"):
         prepare(tmp_path / "out", PrepareSettings(str(corpus), vocab, seed=3))
     write("vocab/vocab.txt", "\n".join([*SPECIAL, *WORDS, ".", "!"]))
     with pytest.raises(InputError, match="the vocabulary has changed"):
@@ -57,7 +55,7 @@ def test_a_damaged_folder_is_noticed_and_written_again(write, vocab, tmp_path, c
     damaged[len(damaged) // 2] ^= 1
     (tmp_path / "out" / name).write_bytes(damaged if name != "manifest.json" else damaged[:-20])
     if name == "manifest.json" and not overwrite:  # it cannot be known what the folder was
-        with pytest.raises(InputError, match=r"manifest.json:\d+: not JSON .*overwrite"):
+        with pytest.raises(InputError, match=r"json:\d+: not JSON .*overwrite"):
             prepare(tmp_path / "out", settings)
         return
     assert not prepare(tmp_path / "out", settings, overwrite=overwrite).was_finished
@@ -80,7 +78,7 @@ def test_other_files_are_never_overwritten(write, vocab, tmp_path):
     """A folder with somebody's files is not prepared text, and stays, whatever is asked."""
     corpus = write("text/a.txt", stories(3))
     for overwrite in (False, True):
-        with pytest.raises(InputError, match="is not empty and not a prepared folder"):
+        with pytest.raises(InputError, match="not a prepared folder"):
             prepare(tmp_path / "text", PrepareSettings(str(corpus), vocab), overwrite=overwrite)
     assert corpus.read_text() == stories(3)
 
@@ -154,7 +152,7 @@ def test_finished_work_is_kept_where_the_file_system_refuses(write, vocab, tmp_p
 
     with monkeypatch.context() as patch:
         patch.setattr(pathlib.Path, "rename", refused)
-        with pytest.raises(RunError, match=r"/new: finished, but .* the place of .*out \(Invalid cross-device"):
+        with pytest.raises(RunError, match=r"/new: finished.*out .*cross-device"):
             prepare(tmp_path / "out", new, overwrite=True)
     assert bytes_of(tmp_path / "out") == before
     monkeypatch.setattr(prepare_module, "_write_shards", lambda *_: 1 / 0)
@@ -178,7 +176,7 @@ def test_files_of_others_stay(write, vocab, tmp_path):
     theirs.append(write("out.partial.lock", "mine"))
     prepare(tmp_path / "out", settings)
     theirs.append(write("out/notes.txt", "mine"))
-    with pytest.raises(InputError, match=r"out: holds other files \(notes.txt\)"):
+    with pytest.raises(InputError, match=r"out: .*other files.*notes.txt"):
         prepare(tmp_path / "out", dataclasses.replace(settings, seed=1), overwrite=True)
     assert [path.read_text() for path in theirs] == ["mine"] * 5
 
@@ -203,10 +201,10 @@ def test_places_that_cannot_be_replaced_are_refused_before_the_work(write, vocab
     (tmp_path / "out").mkdir()
     with monkeypatch.context() as patch:
         patch.setattr(os.path, "ismount", lambda path: path == tmp_path / "out")
-        with pytest.raises(InputError, match=r"out: is a mount point, .*; choose a directory inside it"):
+        with pytest.raises(InputError, match="out: is a mount point"):
             prepare(tmp_path / "out", settings)
     write("file", "")
-    with pytest.raises(InputError, match=r"file/out: cannot be made or replaced \(Not a directory\)"):
+    with pytest.raises(InputError, match=r"file/out: .*Not a directory"):
         prepare(tmp_path / "file" / "out", settings)
 
 
@@ -217,7 +215,7 @@ def test_two_runs_into_one_folder_do_not_mix(write, vocab, tmp_path):
     seen = []
 
     def second_run(step, done):
-        with pytest.raises(InputError, match="another prepare is writing this folder"):
+        with pytest.raises(InputError, match="another prepare"):
             prepare(tmp_path / "out", settings)
         seen.append(step)
 

@@ -69,7 +69,7 @@ def test_a_split_without_documents_opens_empty(folder):
     store = Store.open(folder, "validation")
     assert (store.num_documents, store.num_tokens, store.shards) == (0, 0, [])
     assert store.read([], []).tolist() == []
-    with pytest.raises(InputError, match="no split 'test'; it has train, validation"):
+    with pytest.raises(InputError, match="'test'; it has train"):
         Store.open(folder, "test")
 
 
@@ -120,7 +120,7 @@ def test_label_convention_is_recorded_and_another_is_refused(folder):
 def test_an_unfinished_folder_is_never_opened(folder, tmp_path):
     """Without a manifest nothing is finished; a broken manifest or another format is named."""
     (folder / "manifest.json").rename(folder / "manifest.json.partial")
-    with pytest.raises(InputError, match=r"no manifest.json, so this is no finished prepared folder"):
+    with pytest.raises(InputError, match=r"no manifest.json"):
         Store.open(folder)
     (folder / "manifest.json").write_text('{"format": 99}')
     with pytest.raises(InputError, match="format 99, this version reads 1"):
@@ -176,7 +176,7 @@ def test_missing_and_shortened_files_are_named(folder):
     """A file that is gone or cut short is noticed by its size, without reading it."""
     path = folder / "train-00000.tokens"
     path.write_bytes(path.read_bytes()[:-2])
-    with pytest.raises(InputError, match=r"train-00000.tokens: \d+ bytes long, the manifest says \d+ bytes"):
+    with pytest.raises(InputError, match=r"train-00000.tokens: \d+ bytes"):
         Store.open(folder)
     path.unlink()
     with pytest.raises(InputError, match=r"train-00000.tokens: missing"):

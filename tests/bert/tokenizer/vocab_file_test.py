@@ -43,7 +43,7 @@ def test_windows_line_ends_and_byte_order_mark(tmp_path):
 
 
 def test_a_folder_without_vocabulary_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"neither tokenizer.json nor vocab.txt"):
+    with pytest.raises(InputError, match=r"tokenizer.json nor vocab.txt"):
         load_tokenizer(tmp_path)
     with pytest.raises(InputError, match=r"none.txt: no such file"):
         WordPiece.from_vocab(tmp_path / "none.txt")
