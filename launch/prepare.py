@@ -13,7 +13,7 @@ from typing import TextIO
 
 from absl import logging
 
-from bert.corpus import pool
+from bert import worker_pool
 from bert.errors import InputError, printable
 from bert.store.prepare import PreparedFolder, prepare
 from bert.store.prepare_settings import PrepareSettings
@@ -33,7 +33,7 @@ def run(argv: list[str]) -> PreparedFolder:
     flags.check_fields(config, "configs/prepare.py")
     flags.show(config, options)
     fields = dict(config)
-    workers, overwrite = fields.pop("workers") or pool.usable_cores(), fields.pop("overwrite")
+    workers, overwrite = fields.pop("workers") or worker_pool.usable_cores(), fields.pop("overwrite")
     if workers < 0:
         raise InputError(f"config.workers is {workers}; give a number of processes, or 0 for one on each core")
     started = time.monotonic()

@@ -62,7 +62,7 @@ def load_saved(folder: pathlib.Path) -> Any:
 def check(column: pyarrow.Array | pyarrow.ChunkedArray) -> None:
     """Raises one of `FAULTS` where damaged bytes point beyond the end of their memory, which would end the process.
 
-    Whether texts are UTF-8 is left to whoever reads them.
+    Texts are not checked for UTF-8.
     """
     is_text = pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)
     (column.cast(pyarrow.large_binary()) if is_text else column).validate(full=True)

@@ -161,7 +161,7 @@ class Corpus:
     def _layout(self, source: Source, encoding: str) -> tuple[str, float]:
         """Layout of a text file, and the share of its lines that end inside sentences where none are joined.
 
-        Short ones share both with all short ones beside them with the same ending.
+        Short files share both with the other short files of their folder that have the same ending.
         """
         wanted = self._wanted_layout()
         if wanted in LAYOUTS:

@@ -16,7 +16,7 @@ import sysconfig
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
-from bert.corpus import pool
+from bert import worker_pool
 
 MIN_WORDS = 8  # shorter docstrings ("Return self.") teach little, and cannot hold two sentences
 MAX_FILE_BYTES = 4 << 20
@@ -57,7 +57,7 @@ def documents(workers: int = 1) -> Iterator[tuple[str, str]]:
     files = source_files()
     seen: set[str] = set()
     tasks = [files[start : start + TASK_FILES] for start in range(0, len(files), TASK_FILES)]
-    for texts in pool.ordered_map(_read_files, tasks, workers=workers, setup=_start_reading, setup_arguments=()):
+    for texts in worker_pool.ordered_map(_read_files, tasks, workers=workers, setup=_start_reading, setup_arguments=()):
         for name, text in texts:
             key = " ".join(text.split())
             if key not in seen:

@@ -30,7 +30,7 @@ _LETTERS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u312f\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
     "\U00020000-\U0003ffff"
 )
-_MARKS = "[\u2010-\u2027]*"  # dashes, quotation marks, the ellipsis: of these scripts where they stand beside a letter
+_MARKS = "[\u2010-\u2027]*"  # dashes, quotation marks, the ellipsis: of these scripts next to a letter
 UNSPACED_START, UNSPACED_END = re.compile(f"{_MARKS}[{_LETTERS}]"), re.compile(f"[{_LETTERS}]{_MARKS}$")
 MIN_UNSPACED_WIDTH = 15  # characters; narrower ones are lists and verse
 # Characters that take two columns on a terminal (East Asian Width W and F): programs count columns when they wrap.
@@ -72,7 +72,7 @@ def resolve_layout(wanted: str, sample: str, language: str) -> str:
 def share_inside_sentences(text: str) -> float:
     """Share of the lines with a line below them that end inside a sentence; 0 for fewer than 10 of them.
 
-    Such a line ends in a comma, a colon or a semicolon, or the line below goes on with a small letter.
+    Such a line ends in a comma, a colon or a semicolon, or the line below begins with a small letter.
     """
     pairs = _pairs([line.rstrip() for line in text[:SAMPLE_CHARS].split("\n")])
     if len(pairs) < ENOUGH_LINES:

@@ -45,7 +45,7 @@ __all__ = ["BatchSettings", "Batches", "EpochReport", "EvaluationBatches"]
 
 @dataclasses.dataclass(frozen=True)
 class EpochReport:
-    """What an epoch holds; `str()` is for the user."""
+    """Counts of an epoch; `str()` is the line for the user."""
 
     pairs: pairs.PairCounts
     rows: int

@@ -1,4 +1,4 @@
-"""Token ids of any length -> batches of a few shapes, one example a row: what inference feeds a model with.
+"""Token ids of any length -> batches of a few shapes, one example a row, for inference.
 
 Compiled functions are made per shape, so lengths and row counts come from short lists. Keys of a batch are those of
 bert/data/batches.py. NumPy only.
@@ -58,7 +58,7 @@ def one_example_a_row(
 
 
 def padded(arrays: HostBatch, length: int, size: int) -> HostBatch:
-    """The arrays [B, T] padded with 0 to [size, length], and position ids beside them."""
+    """The arrays [B, T] padded with 0 to [size, length], with position ids."""
     larger = {
         name: np.pad(value_BT, ((0, size - value_BT.shape[0]), (0, length - value_BT.shape[1])))
         for name, value_BT in arrays.items()

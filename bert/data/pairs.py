@@ -29,16 +29,16 @@ from bert.tokenizer.tokenizer import Template
 
 Objective = Literal["nsp", "sop", "none"]
 OBJECTIVES = ("nsp", "sop", "none")
-# What the two classes of a pair are called, by objective; a name's place is its label. Those of nsp are as in Google's
-# released weights, and what a prepared folder says of itself (LABELS in bert/store/reader.py).
+# The two classes of a pair, by objective; a name's place is its label. Those of nsp are as in Google's released
+# weights and in the manifest of a prepared folder (LABELS in bert/store/reader.py).
 CLASS_NAMES = {"nsp": ("is_next", "random"), "sop": ("in_order", "swapped")}
 IS_NEXT, RANDOM, NO_LABEL = 0, 1, -1  # named after nsp; the same places with sop
-_RARE = 0.05  # share of the rarer class from which on nobody needs to look
+_RARE = 0.05  # share of the rarer class below which the notice is given
 
 
 @dataclasses.dataclass(frozen=True)
 class PairCounts:
-    """What a plan holds; `str()` is the line for the user."""
+    """Counts of a plan; `str()` is the line for the user."""
 
     objective: Objective
     documents: int
@@ -53,7 +53,7 @@ class PairCounts:
 
     @property
     def notice(self) -> str:
-        """What somebody should know before these labels are learnt; empty where both classes are there."""
+        """A warning where one class is missing or rare; else empty."""
         rarer, labelled = min(self.true_pairs, self.other_pairs), self.true_pairs + self.other_pairs
         if self.objective == "none" or (rarer and rarer >= _RARE * labelled):
             return ""

@@ -13,7 +13,7 @@ import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from bert.corpus import pool
+from bert import worker_pool
 from bert.corpus.corpus import Corpus
 from bert.errors import InputError
 from bert.store.prepare_report import PrepareReport, group_sources, remarks_on_lines
@@ -243,7 +243,7 @@ def _write_shards(
 
     setup = (tokenizer, settings.language, settings.special_tokens_in_text, words)
     done = 0
-    for pieces in pool.ordered_map(
+    for pieces in worker_pool.ordered_map(
         tokenize_sections, sections(), workers=workers, setup=start_tokenizing, setup_arguments=setup
     ):
         task = under_way.popleft()

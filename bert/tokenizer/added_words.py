@@ -18,7 +18,7 @@ class AddedWord:
 
     special: stands for no text, so decoding can leave it out, and it is neither masked nor a random replacement.
     normalized: found in the text after lower-casing, itself lower-cased as well; else in the text as it is written.
-    single_word: not where a letter, a digit or an underscore is beside it.
+    single_word: not next to a letter, a digit or an underscore.
     lstrip, rstrip: takes the blanks before, or after, along.
     """
 

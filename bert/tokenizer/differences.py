@@ -1,4 +1,4 @@
-"""In what two tokenizers differ, for people whose model and text do not fit together."""
+"""The differences of two tokenizers, for messages about a model and a text that do not fit together."""
 
 import dataclasses
 from typing import Any

@@ -1,11 +1,11 @@
-"""What lower-casing and the removal of accents, which BERT does together, would take from a text."""
+"""What lower-casing and the removal of accents, which BERT does together, would remove from a text."""
 
 import collections
 import re
 import unicodedata
 from collections.abc import Iterable
 
-SAMPLE_CHARS = 2_000_000  # characters looked at; more would not change the answer
+SAMPLE_CHARS = 2_000_000  # characters of text to examine; more would not change the answer
 MIN_COUNT = 20  # times that each word of a pair is there
 MIN_RATIO = 0.1  # of the rarer word to the other
 MIN_SHARE = 0.005  # of the words; 21 English books have 0.0005 at most, source code 0.006, SMILES 0.009 to 0.065

@@ -17,14 +17,14 @@ from bert.tokenizer.added_words import AddedWord, protected_word, special_word
 from bert.tokenizer.tokenizer import library_errors
 from bert.tokenizer.vocab_file import SPECIAL_TOKENS
 
-MAX_WORD_CHARS = 100  # where nothing is said; tokenizers' default, Google's is 200
+MAX_WORD_CHARS = 100  # the default, as in `tokenizers`; Google's is 200
 PREFIX = "##"  # of entries that continue a word
-_LATER = ("added", "pieces", "clean_text", "prefix", "components")  # settings that the first fingerprints did not have
+_LATER = ("added", "pieces", "clean_text", "prefix", "components")  # settings that first fingerprints do not have
 
 
 @dataclasses.dataclass(frozen=True)
 class WordPieceSettings:
-    """All that decides the ids of a text, beside the vocabulary."""
+    """All that decides the ids of a text, except the vocabulary."""
 
     lower_case: bool
     strip_accents: bool
@@ -36,12 +36,12 @@ class WordPieceSettings:
     pieces: int | None = None  # entries that words are cut into, the first ones; the rest are only added words
     clean_text: bool = True  # control characters are removed, white space becomes blanks
     prefix: str = PREFIX
-    # (field of tokenizer.json, its JSON) for a normalizer, pre_tokenizer or decoder that is not BERT's. Beside such a
-    # normalizer the switches above only tell what it does.
+    # (field of tokenizer.json, its JSON) for a normalizer, pre_tokenizer or decoder that is not BERT's. With such a
+    # normalizer the switches above only describe it.
     components: tuple[tuple[str, str], ...] = ()
 
     def added_words(self) -> dict[str, AddedWord]:
-        """All that is looked for before words are cut, by its text; special tokens are among them."""
+        """All words that are searched for before others are cut, by their text; special tokens are among them."""
         words = {token: special_word(token) for _, token in self.special_tokens}
         words |= {word: protected_word(word) for word in self.protected}
         return words | {word.content: word for word in self.added}

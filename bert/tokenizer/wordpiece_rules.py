@@ -24,7 +24,7 @@ _TYPES = {
     "decoder": ("WordPiece",),
     "model": ("WordPiece",),
 }  # fmt: skip
-# What files may leave out, or hold null for, beside what the library allows.
+# Fields that files may leave out or set to null, more than the library allows.
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "BertNormalizer": {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True},
     "WordPiece": {

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bert.corpus import pool
+from bert import worker_pool
 from bert.errors import RunError
 
 _added = 0
@@ -30,7 +30,7 @@ def die(number):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_come_in_order_and_each_process_is_set_up(workers):
-    found = pool.ordered_map(add, range(20), workers=workers, setup=set_up, setup_arguments=(100,))
+    found = worker_pool.ordered_map(add, range(20), workers=workers, setup=set_up, setup_arguments=(100,))
     assert list(found) == [number + 100 for number in range(20)]
 
 
@@ -44,7 +44,7 @@ def test_only_a_few_tasks_are_under_way():
             taken += 1
             yield number
 
-    results = pool.ordered_map(add, tasks(), workers=2, setup=set_up, setup_arguments=(0,))
+    results = worker_pool.ordered_map(add, tasks(), workers=2, setup=set_up, setup_arguments=(0,))
     for _ in range(10):
         next(results)
     assert taken <= 10 + 6
@@ -53,12 +53,12 @@ def test_only_a_few_tasks_are_under_way():
 
 def test_a_killed_process_is_told_in_one_line():
     with pytest.raises(RunError, match=r"2 worker .* set workers to 1"):
-        list(pool.ordered_map(die, range(9), workers=2, setup=set_up, setup_arguments=(0,)))
+        list(worker_pool.ordered_map(die, range(9), workers=2, setup=set_up, setup_arguments=(0,)))
 
 
 def test_an_error_in_a_task_reaches_the_caller():
     with pytest.raises(TypeError):
-        list(pool.ordered_map(add, ["x"], workers=2, setup=set_up, setup_arguments=(0,)))
+        list(worker_pool.ordered_map(add, ["x"], workers=2, setup=set_up, setup_arguments=(0,)))
 
 
 def wait_long(_):
@@ -67,10 +67,10 @@ def wait_long(_):
 
 
 PROGRAM = """
-from bert.corpus import pool
+from bert import worker_pool
 from {module} import set_up, wait_long
 if __name__ == "__main__":
-    list(pool.ordered_map(wait_long, range(2), workers=2, setup=set_up, setup_arguments=(0,)))
+    list(worker_pool.ordered_map(wait_long, range(2), workers=2, setup=set_up, setup_arguments=(0,)))
 """
 
 
