@@ -64,7 +64,7 @@ def prepare(
     replaced; RunError where the disk is full or a worker was killed.
     """
     folder = pathlib.Path(os.path.realpath(out))
-    corpus = Corpus(settings.corpus, settings.reading(), workers=workers)
+    corpus = Corpus(settings.corpus, settings.corpus_settings(), workers=workers)
     rules = {name: getattr(settings, name) for name in ("lower_case", "strip_accents", "max_word_chars")}
     tokenizer = open_vocabulary(settings.vocab, **rules) if settings.vocab else None  # None: to be learnt
     longest = tokenizer.max_word_chars if tokenizer else settings.max_word_chars or MAX_WORD_CHARS

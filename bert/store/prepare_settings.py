@@ -50,5 +50,5 @@ class PrepareSettings:
             if (value := getattr(self, name)) is not None:
                 check_range(name, value, at_least=1, whole=True)
 
-    def reading(self) -> CorpusSettings:
+    def corpus_settings(self) -> CorpusSettings:
         return CorpusSettings(self.encoding, self.text_column, self.documents, self.sentences, self.language)

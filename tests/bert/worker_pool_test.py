@@ -78,7 +78,7 @@ def test_workers_end_with_the_process_that_started_them(tmp_path):
     """After kill -9 of the first process, no worker stays behind."""
     here = pathlib.Path(__file__)
     (tmp_path / "program.py").write_text(PROGRAM.format(module=here.stem))
-    paths = os.pathsep.join([str(here.parent), str(here.parents[3])])
+    paths = os.pathsep.join([str(here.parent), str(here.parents[2])])
     environment = {**os.environ, "PYTHONPATH": paths}
     program = [sys.executable, str(tmp_path / "program.py")]
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=environment) as started:
