@@ -1,13 +1,14 @@
 """Atomic replacement of files and folders, which get their names only when they are complete; locks.
 
-What is being written stands beside its place in a workspace, a new folder .NAME.unfinished-RANDOM that holds
+An output is written in a workspace beside its target, a new folder .NAME.unfinished-RANDOM that holds
 
   mark   names the target; the writer holds a lock on it
-  new    what is being written
-  old    the folder that it takes the place of, from the first of two renames on
+  new    the output
+  old    the folder that it replaces, from the first of two renames on
 
-A workspace is deleted only where its mark names the target and its writer is gone; no other name is taken to be ours.
-A kill at any moment leaves a whole older or newer output under its name, or as ``old``, which `settle` brings back.
+A workspace is deleted only where its mark names the target and its writer is gone; no other folder is ours.
+A kill at any moment leaves a whole older or newer output under its name, or as ``old``, which
+`recover_interrupted_replace` renames back.
 """
 
 import contextlib
@@ -36,7 +37,7 @@ Finished = Callable[[pathlib.Path], bool]
 
 @contextlib.contextmanager
 def lock(path: pathlib.Path, busy: str) -> Iterator[bool]:
-    """Holds a lock on a file until the block or the process ends; yields whether the file was made for it.
+    """Holds a lock on a file until the block or the process ends; yields whether the file is new.
 
     Raises InputError where another process holds it (``busy``) or it is no plain file, OSError where it cannot be made.
     """
@@ -64,8 +65,8 @@ def json_text(value: Any, indent: int | None = None) -> str:
 def write(path: pathlib.Path, text: str) -> None:
     """Writes a text file (UTF-8) that has its name only when it is complete; makes its folder. OSError where it cannot.
 
-    What a link leads to is replaced, and keeps its mode and owner. Pipes and devices are written into, and so is a file
-    in a folder that takes no new one.
+    The target of a link is replaced, and keeps its mode and owner. Pipes and devices are written into, and so is a file
+    in a folder where no other can be created.
     """
     content, before = text.encode(), None
     with contextlib.suppress(FileNotFoundError):
@@ -107,7 +108,7 @@ def _replace(target: pathlib.Path, content: bytes, before: os.stat_result | None
 
 
 def free_name(path: pathlib.Path) -> pathlib.Path:
-    """The path, or where something is there already, one beside it that is free."""
+    """The path, or a free one beside it where it exists."""
     while os.path.lexists(path):
         path = path.with_name(f"{path.name}-again")
     return path
@@ -126,7 +127,7 @@ def check_replaceable(target: pathlib.Path, ours: Collection[str]) -> None:
         if others:
             shown = ", ".join(others[:3])
             raise InputError(f"{target}: holds other files ({shown}); choose a new or an empty directory")
-        # What a file system lets one do is known when it is done: a folder is made where `replacing` will, and goes.
+        # Only trying shows what a file system permits: a folder is created where `replacing` will, and removed.
         beside = next((parent for parent in target.parents if parent.exists()), target)
         pathlib.Path(tempfile.mkdtemp(dir=beside)).rmdir()
     except OSError as error:
@@ -139,12 +140,12 @@ def _cannot_be_made(target: pathlib.Path, error: OSError) -> InputError:
 
 @contextlib.contextmanager
 def replacing(target: pathlib.Path, *, finished: Finished | None = None, busy: str = "") -> Iterator[pathlib.Path]:
-    """A folder to write into, which becomes ``target`` at the end, or goes where anything fails.
+    """An empty folder to write into, which becomes ``target`` at the end, and is deleted where anything fails.
 
-    ``finished``: whether a folder that could not be put in place is what the next call yields; it is empty otherwise.
-    ``busy``: what a second writer is told; where it is empty there may be several, and the last one wins.
-    Raises InputError where it cannot be made or written (one that is raised within names the folder as it was to be
-    called), RunError where it is finished, but cannot be put in place.
+    ``finished``: whether a folder that could not be put in place is complete; the next call yields it.
+    ``busy``: the message for a second writer; where it is empty there may be several, and the last one wins.
+    Raises InputError where it cannot be made or written (errors from within name the target instead of the workspace),
+    RunError where it is finished, but cannot be put in place.
     """
     new = None
     try:
@@ -163,8 +164,8 @@ def replacing(target: pathlib.Path, *, finished: Finished | None = None, busy: s
         why = error.strerror or error
         if finished and finished(new):
             raise RunError(
-                f"{new}: finished, but it could not take the place of {target} ({why}); rename it by hand, or run "
-                "again when that is mended: nothing will be done twice"
+                f"{new}: finished, but it cannot replace {target} ({why}); rename it by hand, or mend that and run "
+                "again: no work will be repeated"
             ) from error
         raise cannot_write(target, error) from None
 
@@ -184,35 +185,37 @@ def _put_in_place(new: pathlib.Path, target: pathlib.Path) -> None:
         raise
 
 
-def settle(target: pathlib.Path, needed: Collection[str], *, clear: bool = False) -> None:
-    """Brings back an older folder with the names ``needed`` where a process was killed between the two renames.
+def recover_interrupted_replace(target: pathlib.Path, needed: Collection[str], *, clear: bool = False) -> None:
+    """Restores an older folder with the names ``needed`` where a process was killed between the two renames.
 
-    ``clear``: deletes what else killed processes left, but for new folders with these names.
-    Raises InputError where the file system does not let it.
+    ``clear``: deletes what else killed processes left, except new folders with these names.
+    Raises InputError where the file system refuses.
     """
     for place, is_left in _workspaces(target):
         old, new = (all((place / part / name).is_file() for name in needed) for part in ("old", "new"))
         deadline = time.monotonic() + 1
         while old and not is_left and not target.exists() and time.monotonic() < deadline:
-            time.sleep(0.01)  # a process at work is between the renames for a moment only
+            time.sleep(0.01)  # an active process is between the renames for a moment only
         if old and is_left and not target.exists():
             try:
                 (place / "old").rename(target)
             except OSError as error:
-                how = f"{place / 'old'} cannot be renamed back ({error.strerror}); do that by hand"
-                raise InputError(f"{target}: a process was killed while it replaced this, and {how}") from error
-            logging.warning("%s: a process was killed while it replaced this directory; the older one is back", target)
+                raise InputError(
+                    f"{target}: a process was killed while it replaced this, and {place / 'old'} cannot be renamed "
+                    f"back ({error.strerror}); do that by hand"
+                ) from error
+            logging.warning("%s: a process was killed while it replaced this; the older directory is restored", target)
         if clear and is_left and not new:
             _clear(place, target)
 
 
 def workspace_prefix(target: pathlib.Path) -> str:
-    """How the names of its workspaces begin."""
+    """The beginning of its workspaces' names."""
     return f".{target.name[:40]}.unfinished-"
 
 
 def _mark(target: pathlib.Path) -> bytes:
-    """What the marks in its workspaces hold."""
+    """The content of the marks in its workspaces."""
     return b"bert-jax is writing " + os.fsencode(target.name) + b"\n"
 
 
@@ -248,10 +251,10 @@ def _workspace(target: pathlib.Path, finished: Finished | None = None, busy: str
 
 
 def _workspaces(target: pathlib.Path) -> Iterator[tuple[pathlib.Path, bool]]:
-    """The workspaces of a target, and whether the writer is gone; then it is locked until the next one is asked for."""
+    """The workspaces of a target, and whether the writer is gone; then it is locked until the next iteration."""
     for place in sorted(target.parent.glob(f"{glob.escape(workspace_prefix(target))}*")):
         mark = place / "mark"
-        # Where there are no locks, nobody knows whether the writer is gone.
+        # Without locks it is unknown whether the writer is gone.
         with contextlib.suppress(OSError), open(mark, "r+b" if os.access(mark, os.W_OK) else "rb") as file:
             if place.is_symlink() or file.read() != _mark(target):
                 continue
@@ -264,7 +267,7 @@ def _workspaces(target: pathlib.Path) -> Iterator[tuple[pathlib.Path, bool]]:
 
 
 def _clear(place: pathlib.Path, target: pathlib.Path) -> None:
-    """Deletes a workspace, its mark last, unless it holds the only folder; where it fails, the next writer does it."""
+    """Deletes a workspace, its mark last, unless it holds the only folder; the next writer retries what fails."""
     if target.exists() or not (place / "old").exists():
         for part in ("new", "old", ""):
             shutil.rmtree(place / part, ignore_errors=True)

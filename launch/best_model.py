@@ -1,4 +1,4 @@
-"""The model of a fine-tuning run's best evaluation: its logged metrics, and its ``model/`` where that is lost."""
+"""The model of a fine-tuning run's best evaluation: its logged metrics, and its ``model/`` restored where lost."""
 
 import pathlib
 from collections.abc import Callable
@@ -17,10 +17,9 @@ from launch import runtime
 
 
 def metrics_of(workdir: pathlib.Path, step: int) -> Metrics:
-    """The logged metrics of the evaluation at a step; none below step 0, and on other processes than the first.
+    """The logged metrics of the evaluation at a step; none below step 0, and none except on process 0.
 
-    Raises:
-      InputError: the log does not have them.
+    InputError where the log does not have them.
     """
     if step < 0 or jax.process_index() != 0:
         return {}
@@ -44,8 +43,7 @@ def lacks_files(model: pathlib.Path) -> bool:
 def bring_back(workdir: pathlib.Path, write: Callable[[int, Params, Metrics], None]) -> None:
     """Writes the best evaluation's model again where ``model/`` is lost, from the checkpoint of its step.
 
-    Raises:
-      InputError: there is no such checkpoint. Another step's weights are not the model that was chosen.
+    InputError where there is no such checkpoint: another step's weights are not the model that was chosen.
     """
     model, checkpoints = workdir / run_directory.MODEL, workdir / run_directory.CHECKPOINTS
     hugging_face.restore(model)
@@ -60,11 +58,11 @@ def bring_back(workdir: pathlib.Path, write: Callable[[int, Params, Metrics], No
         _, params = checkpoint.newest_params(checkpoints, best)
     except InputError as error:
         raise InputError(
-            f"{model}: the model of step {best}, the best evaluation, is lost, and its checkpoint, too ({error}); "
+            f"{model}: the model of step {best}, the best evaluation, is lost, and so is its checkpoint ({error}); "
             "start again in another folder: the same command gives the same model"
         ) from None
     scores = metrics_of(workdir, best)
-    if model.exists() and jax.process_index() == 0:  # what is left of it may be of use to somebody
+    if model.exists() and jax.process_index() == 0:  # what is left of it is kept
         model.rename(files.free_name(model.with_name(f"{model.name}.damaged")))
     write(best, params, scores)
-    runtime.say(f"{model}/ was lost, and is written again from the checkpoint of step {best}")
+    runtime.say(f"{model}/ was lost, and was written again from the checkpoint of step {best}")

@@ -13,7 +13,7 @@ from ml_collections import ConfigDict, config_flags
 from bert import config_fields
 from bert.errors import InputError
 
-# Python's message about a value of the wrong type -> the rule.
+# Python's message on a value of the wrong type -> the rule.
 _RULES = {
     r"invalid literal for int\(\) with base 10: .*": "must be a whole number, in digits",
     r"could not convert string to float: .*": "must be a number",
@@ -39,7 +39,7 @@ def check(argv: Sequence[str], default: str | None) -> None:
 
 
 def settings_of(argv: Sequence[str], default: str | None) -> ConfigDict:
-    """The settings of the config file, without the changes that the command line makes."""
+    """The settings of the config file, without the changes of the command line."""
     config_fields.declared.clear()
     only_files = [argv[0], *(word for word in argv[1:] if re.match(r"--?config=", word))]
     values = cast(Any, absl_flags.FlagValues)()
@@ -77,9 +77,9 @@ def in_one_line(text: str) -> str:
 
 
 def help_on(argv: Sequence[str], default: str | None) -> list[str]:
-    """The lines of ``--help`` on the settings: each with its value and comment, once, under the place that declares it.
+    """The lines of ``--help`` on the settings: each once with its value and comment, by the place that declares it.
 
-    A place that changes a value may explain the choice in a comment of its own, which is shown then.
+    Of several comments the one nearest to the config file is shown.
     """
     path = path_of(argv, default)
     if not path or not pathlib.Path(path).is_file():

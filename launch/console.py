@@ -1,4 +1,4 @@
-"""What a command prints and logs: plain lines, in which no text of others can steer the terminal."""
+"""Output of commands: plain lines, in which text from files cannot control the terminal."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ from bert.errors import printable
 
 
 class _Escaping:
-    """A stream that escapes control characters; everything else is that of the stream behind it."""
+    """A stream that escapes control characters and passes everything else on."""
 
     def __init__(self, stream: TextIO):
         self._stream = stream
@@ -33,7 +33,7 @@ class _Escaping:
 def plain_output() -> None:
     """Makes standard output and error escape control characters, and characters that their encoding lacks.
 
-    Our own code that steers a terminal writes to ``sys.__stderr__``.
+    Progress bars, which need control characters, write to ``sys.__stderr__``.
     """
     for name in ("stdout", "stderr"):
         if isinstance(stream := getattr(sys, name), _Escaping) or stream is None:  # it may be closed
@@ -44,12 +44,12 @@ def plain_output() -> None:
 
 
 def beside(output: str | None) -> TextIO:
-    """The stream for what a command prints: standard error if its output file is standard output."""
+    """The stream for a command's messages: standard error if its output file is standard output."""
     return sys.stderr if output and files.standard_stream(pathlib.Path(output)) == 1 else sys.stdout
 
 
 def plain_logging() -> None:
-    """Logs plain lines to standard error, without those of Orbax and asyncio, whose errors we report ourselves."""
+    """Logs plain lines to standard error, without those of Orbax and asyncio, whose errors are reported here."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Plain())
     handler.addFilter(lambda record: "orbax" not in record.pathname and record.name != "asyncio")
@@ -66,5 +66,5 @@ class _Plain(logging.Formatter):
 
 
 def _in_one_line(value: Any) -> Any:
-    """Texts, paths and errors; a report may have several lines of its own."""
+    """Texts, paths and errors in one line; other values, such as reports, may have several."""
     return printable(str(value)) if isinstance(value, (str, os.PathLike, BaseException)) else value

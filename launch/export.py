@@ -37,10 +37,8 @@ def run(argv: list[str]) -> None:
 
 
 def check_apart(source: str, out: str, format: str, dtype: str) -> None:
-    """Refuses to write into the source or into a run, whose files nothing may replace or come between.
-
-    Only a whole model may be put under a run's name ``model/``, and only where the source is not read from there.
-    """
+    """Refuses to write into the source or into a run, except a whole model as ``model/`` of a run that is not the
+    source."""
     inner, outer = (pathlib.Path(os.path.realpath(path)) for path in (out, source))
     places = [outer]
     if os.path.isfile(outer / run_directory.MODEL / CONFIG_FILE):
@@ -65,7 +63,7 @@ def _is_run(folder: pathlib.Path) -> bool:
 
 
 def _same(one: pathlib.Path, other: pathlib.Path) -> bool:
-    """Whether two names are one place; there are file systems without letter case, and mounts."""
+    """Whether two names are one place, as on file systems without letter case, and by mounts."""
     return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
 
 

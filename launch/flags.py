@@ -1,17 +1,7 @@
-"""Command lines of all launchers: ``--config=FILE --config.NAME=VALUE`` plus a few named options.
+"""Command lines of all commands: ``--config=FILE --config.NAME=VALUE`` and a few named options.
 
-A launcher reads:
-
-    def run(argv: list[str]) -> None:
-        config, options = flags.parse(argv, doc=__doc__, config_file="configs/prepare.py",
-                                      options={"out": "folder to write"}, required=("out",))
-        flags.show(config, options)
-        ...
-
-    if __name__ == "__main__":
-        flags.main(run)
-
-A mistyped command line raises `InputError` with one line; `main` prints it and exits with code 2.
+A command is a function ``run(argv)`` that calls `parse`, and `main` runs it. A mistyped command line raises
+`InputError` with one line; `main` prints it and exits with code 2.
 """
 
 import difflib
@@ -35,13 +25,12 @@ _spellings: dict[str, str] = {}
 
 
 class Options(dict[str, Any]):
-    """The named options of a command, readable as attributes; None where an option was not given."""
+    """The named options of a command, readable as attributes; None where an option is absent."""
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(f"option --{name} is not declared; declared: {', '.join(self)}") from None
+        if name not in self:
+            raise AttributeError(f"option --{name} is not declared; declared: {', '.join(self)}")
+        return self[name]
 
 
 def parse(
@@ -57,13 +46,13 @@ def parse(
 
     Args:
       argv: the whole command line, program name first.
-      doc: text of the launcher, shown by ``--help``.
+      doc: text of the command, shown by ``--help``.
       config_file: config used without ``--config`` ("configs/x.py" or "configs/x.py:size"); None makes ``--config``
         required; "" means that the command takes no config at all (an empty one is returned).
-      options: name -> one line of help, for every option that takes a text.
-      required: names of options that must be given.
-      arguments: what the words outside options are, for the help; they are returned as ``options.arguments``.
-        Empty means that there must be none.
+      options: name -> one line of help, for each option.
+      required: names of options that must be present.
+      arguments: one line of help on the words outside options, which are returned as ``options.arguments``; empty
+        where there must be none.
 
     Raises:
       InputError: an unknown setting or option (with the nearest name), a value of the wrong type, a missing
@@ -89,10 +78,8 @@ def parse(
 
 
 def as_options(message: str) -> str:
-    """A message of the library, its advice on settings in the words of the command line.
-
-    "set text to a column" becomes "set --config.text to a column", or --text where that is an option.
-    """
+    """A message of the library with settings spelled as on the command line: "set text to a column" becomes "set
+    --config.text to a column", or --text where that is an option."""
     if not _spellings:
         return message
     names = "|".join(re.escape(name) for name in sorted(_spellings, key=len, reverse=True))
@@ -102,13 +89,9 @@ def as_options(message: str) -> str:
 
 
 def check_fields(config: ConfigDict, like: str) -> None:
-    """Checks that a config file has the settings of the file ``like``, and no others, which nothing would read.
+    """Raises InputError where a config does not have exactly the settings of the file ``like`` (path in the checkout).
 
-    Args:
-      like: path from the checkout, such as "configs/pretrain.py".
-
-    Raises:
-      InputError: it is the file of another command, a copy of an older one, or misspells a name.
+    Then its file is of another command, or a copy of an older one, or misspells a name.
     """
     path = pathlib.Path(__file__).parents[1] / like
     settings = config_files.settings_of(["", f"--config={path}"], None)
@@ -125,7 +108,7 @@ def check_fields(config: ConfigDict, like: str) -> None:
 
 
 def whole_number(options: Options, name: str, default: int) -> int:
-    """The value of an option that is a whole number of at least 1."""
+    """The value of an option that must be a whole number of at least 1."""
     value = options[name]
     if value is None:
         return default
@@ -135,7 +118,7 @@ def whole_number(options: Options, name: str, default: int) -> int:
 
 
 def yes_or_no(options: Options, name: str) -> bool:
-    """Whether an option is "yes"; no where it was not given."""
+    """Whether an option is "yes"."""
     value = options[name]
     if value not in (None, "yes", "no"):
         raise InputError(f"--{name}={value}: must be yes or no")
@@ -169,7 +152,7 @@ def _read(argv: list[str], config_file: str | None, options: Mapping[str, str]) 
         absl_flags.DEFINE_string(name, None, text, flag_values=values)
     try:
         with config_files.quiet_loader():
-            if config_file != "":  # a default file is read, and the overrides with it, in this very call
+            if config_file != "":  # this call reads a default file, and the overrides
                 config_flags.DEFINE_config_file(
                     "config", config_file, flag_values=values, lock_config=True, sys_argv=argv
                 )
@@ -221,7 +204,7 @@ def _nearest(name: str, known: Sequence[str], prefix: str = "", otherwise: str |
 
 
 def show(config: ConfigDict, options: Options) -> None:
-    """Prints every resolved setting, one a line, in a form that can be pasted back into a command line."""
+    """Prints every resolved setting, one a line, in a form that can be pasted into a command line."""
     for name, value in config_fields.flatten(config).items():
         print(printable(f"--config.{name} (not set)" if value is None else f"--config.{name}={value}"))
     for name, value in options.items():
@@ -264,8 +247,8 @@ def _output_is_read() -> bool:
 def main(run: Callable[[list[str]], object]) -> None:
     """Runs a command and ends the process.
 
-    Exit codes: 0 done, 1 a run that cannot go on, 2 bad input (both with one ``error:`` line), 130 stopped by Ctrl-C;
-    1 without a line where the reader of the output, such as head, has ended.
+    Exit codes: 0 done, 1 a run that cannot continue, 2 bad input (both with one ``error:`` line), 130 Ctrl-C; 1 without
+    a line where the reader of the output, such as head, has ended.
     """
     console.plain_output()
     console.plain_logging()

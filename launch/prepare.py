@@ -2,7 +2,7 @@
 
     python -m launch.prepare --config=configs/prepare.py --config.corpus='texts/*.txt' --out=prepared/
 
-Run again with the same settings, it finds the folder finished; with others, it says what differs.
+Run again with the same settings, it reports the folder as finished; with others, it names the differences.
 """
 
 import contextlib
@@ -55,7 +55,7 @@ def run(argv: list[str]) -> PreparedFolder:
 
 @contextlib.contextmanager
 def progress_line(stream: TextIO) -> Iterator[Callable[[str, int], None]]:
-    """Tells how far a run is: one line that is rewritten on a terminal, else a plain line every ten seconds."""
+    """Shows progress: one line that is rewritten on a terminal, else a plain line every ten seconds."""
     on_terminal = stream.isatty()
     started = shown = time.monotonic()
     current = ""
@@ -64,7 +64,7 @@ def progress_line(stream: TextIO) -> Iterator[Callable[[str, int], None]]:
         nonlocal shown, started, current
         now = time.monotonic()
         if current not in ("", step):
-            started = now  # the bytes are those of the step, and so is the rate
+            started = now  # bytes and rate are those of the step
         current = step
         if now == started or now - shown < (0.2 if on_terminal else SECONDS_BETWEEN_LINES):
             return

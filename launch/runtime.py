@@ -1,4 +1,4 @@
-"""What a command sets up before JAX computes anything: memory, the compilation cache, several processes."""
+"""Set-up before JAX computes anything: memory, the compilation cache, several processes."""
 
 import ctypes
 import os
@@ -9,9 +9,9 @@ from typing import Any
 
 import jax
 
-from bert.errors import InputError
+from bert.errors import InputError, check_choice, check_range
 
-# Options that a command offers for several processes; Slurm and Open MPI need none of them.
+# Options for several processes; Slurm and Open MPI need none of them.
 PROCESS_OPTIONS = {
     "coordinator": "HOST:PORT of process 0, when several processes train together without Slurm or Open MPI; auto on "
     "Cloud TPUs and Kubernetes, where JAX finds the others",
@@ -25,22 +25,21 @@ def start(*, allocator: str, cache: pathlib.Path, options: Mapping[str, Any]) ->
     """Prepares this process for training.
 
     Args:
-      allocator: "keep" or "system", see configs/pretrain.py.
-      cache: folder of compiled programs, so that a second start does not compile again; JAX_COMPILATION_CACHE_DIR wins.
+      allocator: see configs/every_run.py.
+      cache: folder of compiled programs, which a second start reads; JAX_COMPILATION_CACHE_DIR replaces it.
       options: the values of PROCESS_OPTIONS.
 
     Raises:
-      InputError: for an unknown allocator, process options that cannot be, or auto where JAX knows no cluster.
+      InputError: for an unknown allocator, impossible process options, or auto where JAX knows no cluster.
     """
-    if allocator not in ("keep", "system"):
-        raise InputError(f"config.allocator is {allocator!r}; it must be keep or system")
+    check_choice("config.allocator", allocator, ("keep", "system"))
     if allocator == "keep" and platform.system() == "Linux" and platform.libc_ver()[0] == "glibc":
         keep_freed_memory()
     jax_config: Any = jax.config  # untyped
     if not jax_config.jax_compilation_cache_dir:
         jax_config.update("jax_compilation_cache_dir", str(cache.absolute()))
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
-        # The dozen small programs of a start, too: JAX keeps only those that took a second.
+        # Also the dozen small programs of a start: JAX stores only those that took a second to compile.
         jax_config.update("jax_persistent_cache_min_compile_time_secs", 0)
     _join_processes(options)
 
@@ -48,8 +47,8 @@ def start(*, allocator: str, cache: pathlib.Path, options: Mapping[str, Any]) ->
 def keep_freed_memory() -> None:
     """glibc only: freed memory stays with the process, in one arena.
 
-    A step on a CPU spends 15 to 20 % of its time on page faults when its temporaries are mapped afresh each time; the
-    price is a larger resident set.
+    Otherwise a step on a CPU spends 15 to 20 % of its time on page faults of newly mapped temporaries; the resident set
+    is larger.
     """
     libc = ctypes.CDLL(None)
     libc.mallopt(_M_ARENA_MAX, 1)
@@ -94,10 +93,8 @@ def _named_processes(named: dict[str, str]) -> tuple[str, int, int]:
         count, number = int(named["num_processes"]), int(named["process_id"])
     except ValueError:
         raise InputError("--num_processes and --process_id must be whole numbers") from None
-    if count < 1:
-        raise InputError(f"--num_processes is {count}; it must be at least 1")
-    if not 0 <= number < count:
-        raise InputError(f"--process_id is {number}; of {count} processes it must be from 0 to {count - 1}")
+    check_range("--num_processes", count, at_least=1)
+    check_range("--process_id", number, at_least=0, at_most=count - 1, hint=f", for {count} processes")
     return address, count, number
 
 

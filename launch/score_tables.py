@@ -1,4 +1,4 @@
-"""The tables that fine-tuning prints at its end: scores of the best evaluation, and of several seeds."""
+"""The tables at the end of fine-tuning: scores of the best evaluation, and of several seeds."""
 
 import statistics
 
@@ -12,7 +12,7 @@ from tasks.metrics.classification_metrics import is_count, title
 
 
 def show_seeds(runs: dict[int, Metrics], best: int, task: str, job: Job) -> None:
-    """A table: a row a metric, a column a seed; then mean, standard deviation and the best; and how it was chosen."""
+    """Prints a row a metric and a column a seed; mean, standard deviation and the best; and how it was chosen."""
     titles = titles_of(runs[best], job)
     width = max(map(len, titles)) + 2
     seeds = "".join(f"{f'seed {seed}':>10}" for seed in runs)
@@ -35,7 +35,7 @@ def show_seeds(runs: dict[int, Metrics], best: int, task: str, job: Job) -> None
 
 
 def show_scores(best: Metrics, task: str, job: Job) -> None:
-    """The best evaluation, beside it the baseline where one was asked for, and a model that gives one answer only."""
+    """Prints the best evaluation, the baseline if there is one, and a note on a model that gives one answer only."""
     if jax.process_index() != 0 or not best:
         return
     baseline = job.baseline()
@@ -52,7 +52,7 @@ def show_scores(best: Metrics, task: str, job: Job) -> None:
 
 
 def titles_of(scores: Metrics, job: Job) -> dict[str, str]:
-    """How a table shows each metric -> its name; f1 and f1:LABEL may be the same, constant answers are no metric."""
+    """Title of each metric -> its name; f1 and f1:LABEL may be the same, constant answers are no metric."""
     titles: dict[str, str] = {}
     for name in scores:
         if not constant_predictions.is_note(name):

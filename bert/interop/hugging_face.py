@@ -118,4 +118,4 @@ def _read_tokenizer(folder: pathlib.Path, config: ModelConfig, report: LoadRepor
 
 def restore(directory: str | os.PathLike[str]) -> None:
     """Brings back the older model directory where a process was killed just while it replaced it."""
-    files.settle(pathlib.Path(os.path.realpath(directory)), (CONFIG_FILE,))
+    files.recover_interrupted_replace(pathlib.Path(os.path.realpath(directory)), (CONFIG_FILE,))

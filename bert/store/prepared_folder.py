@@ -91,7 +91,7 @@ def report_of(folder: pathlib.Path) -> PrepareReport:
 
 def settle(folder: pathlib.Path) -> None:
     """Clears away what killed runs left; a folder that one was just replacing comes back."""
-    files.settle(folder, (MANIFEST,), clear=True)
+    files.recover_interrupted_replace(folder, (MANIFEST,), clear=True)
 
 
 def _written_names(folder: pathlib.Path) -> list[str]:

@@ -1,8 +1,8 @@
-"""Digests of arrays: 64 bits each that tell whether a stored array came back as it was, on any number of devices.
+"""Digests of arrays: 64 bits each that detect damage to a stored array, the same on any number of devices.
 
 A digest is two sums modulo 2**32 over the words of an array. Each term is a bijective function of the word, which
-differs from place to place. So a change within one word always changes both sums, any other damage goes unnoticed once
-in 2**64; and sums of integers do not depend on their order, so not on how an array is split over devices.
+depends on its index. So a change within one word always changes both sums, other damage goes unnoticed once in 2**64;
+and sums of integers do not depend on their order, so not on how an array is split over devices.
 
 Source: the mixing steps are those of MurmurHash3 (Appleby, fmix32) with one step more; multipliers are odd.
 """
@@ -17,12 +17,9 @@ _BLOCK = 1 << 15  # words mixed together on the host; they stay in the cache
 
 
 def of_devices(tree: Any) -> dict[str, str]:
-    """Path in the tree -> digest (16 hexadecimal digits) of every array, computed where it lies.
+    """Path in the tree -> digest (16 hexadecimal digits) of every array, computed on its devices.
 
-    Every process must call it, and gets all digests.
-
-    Args:
-      tree: arrays of at most 32 bits an element.
+    Every process must call it, and gets all digests. Elements have at most 32 bits.
     """
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     sums_N2 = np.asarray(_sums([x for _, x in leaves]))
@@ -62,7 +59,8 @@ def _sums(arrays: list[jax.Array]) -> jax.Array:
     """uint32 [arrays, 2]."""
     sums_N2 = jnp.stack([_device_sums(x) for x in arrays])
     if not jax.sharding.get_abstract_mesh().empty:  # every process reads all of it
-        sums_N2 = jax.lax.with_sharding_constraint(sums_N2, jax.P())
+        untyped: Any = jax
+        sums_N2 = untyped.lax.with_sharding_constraint(sums_N2, untyped.P())
     return sums_N2
 
 

@@ -1,61 +1,40 @@
-"""Which evaluation of a run is the best so far by a named metric, and when to stop waiting for a better one."""
+"""The best evaluation of a run by a named metric, and early stopping."""
 
 import dataclasses
 import math
 
-from bert.errors import InputError
+from bert.errors import check_choice
 from bert.training.evaluate import Metrics
 
 
 @dataclasses.dataclass
 class Best:
-    """The best evaluation so far; checkpoints carry it, so that a run that was killed chooses as if it had not been.
+    """The best evaluation so far. Checkpoints hold it, so that a resumed run chooses as one without a stop."""
 
-    Attributes:
-      step: of the best one; -1 where there was none.
-      value: of its metric, None where undefined.
-      waited: evaluations since then.
-      stopped: waiting was too long, and training has ended.
-      loss: of the best one; None where undefined or unknown, as in checkpoints that were written without it.
-    """
-
-    step: int = -1
-    value: float | None = None
-    waited: int = 0
-    stopped: bool = False
-    loss: float | None = None
+    step: int = -1  # -1: there was none
+    value: float | None = None  # of its metric, None where undefined
+    waited: int = 0  # evaluations since then
+    stopped: bool = False  # patience is used up, and training has ended
+    loss: float | None = None  # None where undefined, and in older checkpoints
 
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """The metric that chooses, and how long to wait for a better value.
+    """The metric that chooses the best evaluation, and the patience."""
 
-    Attributes:
-      metric: a name among the metrics of the evaluation.
-      larger: whether a larger value is better.
-      patience: evaluations without a better one after which training stops; 0: never.
-      loss: the metric that decides between equal values, the smaller one wins; empty: the earlier evaluation stays.
-    """
-
-    metric: str
-    larger: bool = True
-    patience: int = 0
-    loss: str = ""
+    metric: str  # a name among the metrics of the evaluation
+    larger: bool = True  # whether a larger value is better
+    patience: int = 0  # evaluations without a better one after which training stops; 0: never
+    loss: str = ""  # of equal values the one with the smaller loss wins; empty: the earlier one
 
     def note(self, best: Best, step: int, metrics: Metrics) -> bool:
-        """Takes an evaluation into ``best``; True where it is the best so far.
+        """Updates ``best`` with an evaluation; True where it is the best so far.
 
-        It is better by a better value, or by a lower loss at the same value. Undefined values and losses (None, NaN,
-        infinite) are worse than any other and equal to each other. The first evaluation always counts, so that there is
-        something to keep. Patience counts the evaluations that were not better, by value or by loss.
-
-        Raises:
-          InputError: there is no such metric.
+        Undefined values and losses (None, NaN, infinite) are worse than any other and equal to each other. The first
+        evaluation always counts, so that there is a model. InputError names a metric that the evaluation lacks.
         """
-        if self.metric not in metrics:
-            raise InputError(f"metric is {self.metric!r}; it must be one of {', '.join(metrics)}")
-        # Logs that were written before have no loss beside some metrics.
-        value, loss = _finite(metrics[self.metric]), _finite(metrics.get(self.loss))
+        check_choice("metric", self.metric, metrics)
+        value, loss = _finite(metrics[self.metric]), _finite(metrics.get(self.loss))  # older logs may lack the loss
         first = best.step < 0
         better = _better(value, best.value, self.larger) or (
             value == best.value and _better(loss, best.loss, larger=False)

@@ -1,8 +1,7 @@
 """Checkpoints of the training state: saved in the background, restored on any mesh. The only importer of Orbax.
 
-A checkpoint is complete or absent: Orbax writes under a temporary name and renames. A complete one whose files were
-damaged later is found when it is read, for it holds a digest of every array (checkpoint_meta.py); it is set aside, and
-the one before is used.
+A checkpoint is complete or absent: Orbax writes under a temporary name and renames. Later damage is detected when it is
+read, by a digest of every array (checkpoint_meta.py); then it is set aside, and the checkpoint before it is used.
 """
 
 import gc
@@ -25,12 +24,7 @@ from bert.training import array_digests, checkpoint_meta, late_complaints, run_d
 
 
 class Checkpoints:
-    """The checkpoints of one run, ``directory/STEP/``.
-
-    Args:
-      directory: made if missing.
-      keep: this many newest ones stay (at least 1).
-    """
+    """The checkpoints of one run, ``directory/STEP/``; the ``keep`` newest stay."""
 
     def __init__(self, directory: pathlib.Path, *, keep: int = 2):
         late_complaints.drop()
@@ -47,13 +41,8 @@ class Checkpoints:
     def save(self, step: int, state: Any, meta: dict[str, Any]) -> None:
         """Starts saving; returns when the arrays are copied, before the files are written.
 
-        Args:
-          step: number of finished optimizer steps.
-          state: the training state, a tree of arrays.
-          meta: what else a restart needs; must survive JSON.
-
-        Raises:
-          RunError: this checkpoint or the one before could not be written; a full disk, say.
+        ``step`` counts finished optimizer steps; ``meta``, what else a restart needs, must survive JSON. Raises
+        RunError where this checkpoint or the one before could not be written, such as on a full disk.
         """
         if step in self._manager.all_steps():
             return
@@ -62,13 +51,10 @@ class Checkpoints:
         self._write(lambda: self._manager.save(step, args=args, force=True))
 
     def restore(self, target: Any) -> tuple[int, Any, dict[str, Any]] | None:
-        """Step, state and meta of the newest checkpoint that can be read; None where there is none.
+        """Step, state and meta of the newest readable checkpoint; None where there is no checkpoint.
 
-        Args:
-          target: tree of ShapeDtypeStruct with the shardings to restore to (any mesh).
-
-        Raises:
-          RunError: when there are checkpoints and none can be read.
+        ``target`` is a tree of ShapeDtypeStruct with the shardings to restore to (any mesh). Raises RunError where none
+        of the checkpoints can be read.
         """
         unreadable: dict[int, str] = {}
         for step in sorted(self._manager.all_steps(), reverse=True):
@@ -77,7 +63,7 @@ class Checkpoints:
                 restored = self._read(step, target)
             except InputError:
                 raise
-            except Exception as error:  # whatever a damaged file makes Orbax and TensorStore raise
+            except Exception as error:  # damaged files make Orbax and TensorStore raise anything
                 _raise_unless_damaged(error, self.directory / str(step))
                 problem = _first_line(error)
             if _in_all_processes(restored is not None) and restored is not None:
@@ -97,7 +83,7 @@ class Checkpoints:
         return None
 
     def _read(self, step: int, target: Any) -> tuple[Any, checkpoint_meta.Meta]:
-        """State and meta of one checkpoint; raises whatever a damaged file brings about."""
+        """State and meta of one checkpoint; a damaged file may raise anything."""
         meta = checkpoint_meta.read(self.directory / str(step))
         _refuse_other_shapes(self.directory / str(step), meta, target)
         args = ocp.args.Composite(state=ocp.args.StandardRestore(target))
@@ -116,20 +102,16 @@ class Checkpoints:
         self._manager.reload()
 
     def preempted(self, step: int) -> bool:
-        """Several processes: has the scheduler asked any of them to stop? True at the same step in all."""
-        return self._manager.reached_preemption(step)
+        """Whether the scheduler told any of several processes to stop; True at the same step in all."""
+        return bool(self._manager.reached_preemption(step))
 
     def close(self) -> None:
-        """Waits until everything is on disk.
-
-        Raises:
-          RunError: the last checkpoint could not be written.
-        """
+        """Waits until everything is on disk. RunError where the last checkpoint could not be written."""
         self._write(self._manager.wait_until_finished)
         self._write(self._manager.close)
 
     def _write(self, work: Callable[[], object]) -> None:
-        """Does what writes files, or waits for them."""
+        """Calls what writes files, or waits for them; RunError where the system refuses."""
         why = ""
         try:
             work()
@@ -138,13 +120,13 @@ class Checkpoints:
                 raise
             code = re.search(r"os_error_code='(\d+)'", str(error))
             why = os.strerror(int(code[1])) if code else getattr(error, "strerror", None) or _first_line(error)
-        if why:  # outside, so that nothing holds on to Orbax's tasks: at the end of the process they would complain
+        if why:  # outside of `except`, which keeps Orbax's tasks alive: they would print at the end of the process
             gc.collect()
             newest = run_directory.steps(self.directory)[-1:]
-            kept = f"checkpoint {newest[0]} is whole" if newest else "none is finished"
+            last = f"checkpoint {newest[0]} is whole" if newest else "none is finished"
             raise RunError(
-                f"{self.directory}: a checkpoint cannot be written ({why}); {kept}; make room, then run the "
-                "same command again"
+                f"{self.directory}: a checkpoint cannot be written ({why}); {last}; make room, then run the same "
+                "command again"
             )
 
 
@@ -165,7 +147,7 @@ def _in_all_processes(value: bool) -> bool:
 
 
 def _raise_unless_damaged(error: Exception, step_directory: pathlib.Path) -> None:
-    """Raises where an older checkpoint would be no help: no memory, no permission."""
+    """Raises RunError where an older checkpoint would not help: no memory, no permission."""
     if isinstance(error, (MemoryError, PermissionError)) or any(
         word in str(error) for word in ("PERMISSION_DENIED", "RESOURCE_EXHAUSTED")
     ):
@@ -179,7 +161,7 @@ def _refuse_other_shapes(step_directory: pathlib.Path, meta: checkpoint_meta.Met
     else:
         try:
             saved = _shapes(ocp.PyTreeCheckpointer().metadata(step_directory / "state").item_metadata.tree)
-        except Exception:  # damaged; restoring will tell
+        except Exception:  # damaged, which restoring reports
             return
         other = bool(saved) and saved != _shapes(target)
     if other:
@@ -195,22 +177,16 @@ def _shapes(tree: Any) -> list[tuple[int, ...]]:
 
 
 def best_step(directory: pathlib.Path) -> int | None:
-    """Step of the best evaluation, as the newest checkpoint that can be read says; None where none was chosen."""
+    """Step of the best evaluation by the newest readable checkpoint; None where none was chosen."""
     newest = checkpoint_meta.newest(directory)
     best = newest[1].content.get("best") if newest else None
     return best["step"] if best and best.get("step", -1) >= 0 else None
 
 
 def newest_params(directory: pathlib.Path, only: int | None = None) -> tuple[int, dict[str, Any]]:
-    """Step and parameters (NumPy arrays) of the newest checkpoint in ``directory`` that is whole.
+    """Step and parameters (NumPy arrays) of the newest whole checkpoint in a folder, or of the step ``only``.
 
-    One that is damaged stays where it is, and is told in the log: a run may be at work there.
-
-    Args:
-      only: the only step that will do.
-
-    Raises:
-      InputError: where there is none.
+    A damaged one stays, with a warning, for a run may be active there. InputError where there is none.
     """
     late_complaints.drop()
     directory = pathlib.Path(directory).absolute()
@@ -222,8 +198,8 @@ def newest_params(directory: pathlib.Path, only: int | None = None) -> tuple[int
             params = _read_params(directory / str(step))
         except MemoryError:
             raise
-        except Exception as error:  # whatever a damaged file makes Orbax and TensorStore raise
-            if not (directory / str(step)).exists():  # a run at work has saved newer ones meanwhile, and deleted it
+        except Exception as error:  # damaged files make Orbax and TensorStore raise anything
+            if not (directory / str(step)).exists():  # an active run has saved newer ones meanwhile, and deleted it
                 return newest_params(directory, only)
             unreadable[step] = _first_line(error)
             continue
@@ -236,7 +212,7 @@ def newest_params(directory: pathlib.Path, only: int | None = None) -> tuple[int
 
 
 def _read_params(step_directory: pathlib.Path) -> dict[str, Any]:
-    """The parameters of one checkpoint (NumPy arrays); raises whatever a damaged file brings about."""
+    """The parameters of one checkpoint (NumPy arrays); a damaged file may raise anything."""
     meta, path = checkpoint_meta.read(step_directory), step_directory / "state"
     checkpointer = ocp.PyTreeCheckpointer()
     described = checkpointer.metadata(path).item_metadata
@@ -247,8 +223,9 @@ def _read_params(step_directory: pathlib.Path) -> dict[str, Any]:
     empty = jax.tree.map(lambda _: 0, item)
     args = ocp.args.PyTreeRestore(item=empty, partial_restore=True, restore_args=as_numpy)
     restored = checkpointer.restore(path, args=args)
-    found = array_digests.of_host({"params": restored["params"]}) if meta.arrays else {}
-    lost = [name for name in meta.arrays or () if name.startswith("params/") and name not in found]
-    if problem := checkpoint_meta.damage(found, meta.arrays) or (lost and f"array {lost[0]} is missing"):
+    params: dict[str, Any] = restored["params"]
+    digests = array_digests.of_host({"params": params}) if meta.arrays else {}
+    lost = [name for name in meta.arrays or () if name.startswith("params/") and name not in digests]
+    if problem := checkpoint_meta.damage(digests, meta.arrays) or (lost and f"array {lost[0]} is missing"):
         raise ValueError(problem)
-    return restored["params"]
+    return params

@@ -1,7 +1,7 @@
-"""What a checkpoint holds beside its arrays: counters, shape and digest of every array, and a checksum of all that.
+"""The JSON object of a checkpoint: the loop's counters, the shape and digest of every array, and a checksum.
 
-It is a JSON object: what the loop gives (``totals``, ``best``), ``arrays`` {path: {shape, digest}}, and ``sha256`` of
-the rest. Checkpoints of earlier versions lack the last two; they are read as they are.
+Its keys are those of the loop (``totals``, ``best``), ``arrays`` {path: {shape, digest}}, and ``sha256`` of the rest.
+Checkpoints of earlier versions lack the last two; they are read without them.
 """
 
 import contextlib
@@ -21,27 +21,21 @@ _ARRAYS, _CHECKSUM = "arrays", "sha256"
 
 
 class Meta(NamedTuple):
-    """``content``: what the loop gave. ``arrays``: path -> {"shape", "digest"}; None in an older checkpoint."""
-
-    content: dict[str, Any]
-    arrays: dict[str, dict[str, Any]] | None
+    content: dict[str, Any]  # of the loop
+    arrays: dict[str, dict[str, Any]] | None  # path -> {"shape", "digest"}; None in an older checkpoint
 
 
 def complete(content: Mapping[str, Any], state: Any) -> dict[str, Any]:
     """The object to write for a state on its devices; every process must call it."""
-    found = array_digests.of_devices(state)
-    arrays = {name: {"shape": shape, "digest": found[name]} for name, shape in array_digests.shapes(state).items()}
-    # A copy: Orbax writes it later, in a thread, when the loop has gone on and added to its sums.
+    digests = array_digests.of_devices(state)
+    arrays = {name: {"shape": shape, "digest": digests[name]} for name, shape in array_digests.shapes(state).items()}
+    # A copy: Orbax writes it later, in a thread, when the loop has added to its sums.
     whole = json.loads(json.dumps({**content, _ARRAYS: arrays}))
     return {**whole, _CHECKSUM: _checksum(whole)}
 
 
 def read(step_directory: pathlib.Path) -> Meta:
-    """What a checkpoint says.
-
-    Raises:
-      ValueError: it is absent or damaged.
-    """
+    """The object of a checkpoint. ValueError where it is absent or damaged."""
     try:
         values = json_files.read_object(step_directory / "meta" / "metadata", finite=False)
     except FileNotFoundError:
@@ -57,16 +51,16 @@ def read(step_directory: pathlib.Path) -> Meta:
 
 
 def newest(checkpoints: pathlib.Path) -> tuple[int, Meta] | None:
-    """Step of the newest checkpoint that says what it holds, and what it says; its arrays may still be damaged."""
+    """Step and object of the newest checkpoint with a readable one; its arrays may still be damaged."""
     for step in run_directory.steps(checkpoints)[::-1]:
-        with contextlib.suppress(ValueError):  # damaged: who reads the arrays says so
+        with contextlib.suppress(ValueError):  # damaged, which reading the arrays reports
             return step, read(checkpoints / str(step))
     return None
 
 
-def damage(found: Mapping[str, str], arrays: Mapping[str, Mapping[str, Any]] | None) -> str:
-    """Which array did not come back as it was saved, in words; empty where all did, or nothing was noted."""
-    wrong = [name for name, digest in found.items() if arrays and arrays.get(name, {}).get("digest") != digest]
+def damage(digests: Mapping[str, str], arrays: Mapping[str, Mapping[str, Any]] | None) -> str:
+    """A sentence on the first array that differs from its digest; empty where none does, or without digests."""
+    wrong = [name for name, digest in digests.items() if arrays and arrays.get(name, {}).get("digest") != digest]
     return f"array {wrong[0]} differs from its digest" if wrong else ""
 
 

@@ -1,4 +1,4 @@
-"""The folder of one run: which settings and which data it was started with, and may it go on with these?
+"""The folder of one run: the settings and data that it was started with, and whether it may resume with others.
 
 config.json            every value as used, the encoder, and the checksums of the data and of the tokenizer
 tokenizer.json, vocab.txt, tokenizer_config.json
@@ -27,27 +27,21 @@ from bert.errors import InputError, cannot_write
 from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
 
-CONFIG, CHECKPOINTS, MODEL, METRICS, BOARD, CACHE = (
-    "config.json",
-    "checkpoints",
-    "model",
-    "metrics.jsonl",
-    "tensorboard",
-    "cache",
-)
+CONFIG, CHECKPOINTS, MODEL = "config.json", "checkpoints", "model"
+METRICS, BOARD, CACHE = "metrics.jsonl", "tensorboard", "cache"
 # Between processes: paths (data_sha256 says whether the data are the same), and what changes no number.
 _MAY_DIFFER = ("data", "validation", "allocator")
-_TOKENIZER = "tokenizer_sha256"  # no setting: what the tokenizer's files must give
+_TOKENIZER = "tokenizer_sha256"  # no setting, but the checksum of the tokenizer
 _OBJECTIVES = ("nsp", "sop", "none")
 _BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that was killed before it wrote its settings
 
 
 @contextlib.contextmanager
 def locked(workdir: pathlib.Path) -> Iterator[None]:
-    """Makes the folder and keeps other runs out of it until the end; process 0 holds the lock for all of its run.
+    """Creates the folder and keeps other runs out of it; process 0 holds the lock for all processes of the run.
 
     Raises:
-      InputError: another run is at work there, or no such folder can be made.
+      InputError: another run is active there, or no such folder can be created.
     """
     if jax.process_index() != 0:
         yield
@@ -56,7 +50,7 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
         raise InputError(f"{workdir}: its name is not UTF-8; choose another folder")
     with contextlib.ExitStack() as stack:
         try:
-            busy = f"{workdir}: another run is at work in this folder; wait for it, or stop it"
+            busy = f"{workdir}: another run is active in this folder; wait for it, or stop it"
             is_new = stack.enter_context(files.lock(workdir / "lock", busy))
         except OSError as error:
             raise InputError(f"{workdir}: cannot be a run directory ({error.strerror}); choose another") from None
@@ -70,11 +64,7 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
 
 
 def steps(checkpoints: pathlib.Path) -> list[int]:
-    """Steps of the checkpoints in a folder, the newest last: folders whose names are numbers as we write them.
-
-    Raises:
-      InputError: it is no folder.
-    """
+    """Steps of the checkpoints in a folder, the newest last. InputError where it is a file."""
     if checkpoints.exists() and not checkpoints.is_dir():
         raise InputError(f"{checkpoints}: is a file where a folder belongs; move it away")
     names = [entry.name for entry in checkpoints.iterdir() if entry.is_dir()] if checkpoints.is_dir() else []
@@ -82,22 +72,22 @@ def steps(checkpoints: pathlib.Path) -> list[int]:
 
 
 def has_checkpoints(workdir: pathlib.Path) -> bool:
-    """Whether a finished checkpoint is there (or one was, that turned out to be damaged)."""
+    """Whether there is a finished checkpoint, or one that was set aside as damaged."""
     return any(steps(folder) for folder in (workdir / CHECKPOINTS, workdir / f"{CHECKPOINTS}.damaged"))
 
 
 def newest_step(workdir: pathlib.Path) -> int:
-    """Step of the newest checkpoint that is not empty; 0 where there is none."""
+    """Step of the newest checkpoint that is not empty, else 0."""
     folder = workdir / CHECKPOINTS
     return max((step for step in steps(folder) if (folder / str(step) / "meta").is_dir()), default=0)
 
 
 def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tuple[str, ...]) -> bool:
-    """Whether a run there goes on with these settings (True), or a new one can start (False); writes nothing.
+    """Whether a run there resumes with these settings (True), or a new one can start (False); writes nothing.
 
     Args:
       settings: dotted name -> value that survives JSON; all of the run's settings and its data's checksum.
-      may_change: names, or beginnings that end in a dot, of settings that do not change what is trained.
+      may_change: settings, or sections with a dot behind them, that do not change what is trained.
 
     Raises:
       InputError: settings differ, naming each with both values; or the folder holds something else.
@@ -119,12 +109,12 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
 
     named = differing - free
     if named:
-        # What follows from settings is told where nothing else differs: long values, and names that nobody set.
+        # Derived values are reported only where no setting differs.
         shown = {name for name in named if not isinstance(now.get(name, before.get(name)), dict)} - {"data_sha256"}
         if named == {"data_sha256"}:
             raise InputError(
-                f"{path}: the data (or the validation data) have other contents than when this run was started; give "
-                "the same, or choose another folder"
+                f"{path}: the data or the validation data have changed since this run was started; give the same, or "
+                "choose another folder"
             )
         if "task" in named:
             shown = {"task"}
@@ -138,7 +128,7 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
 
 
 def write(workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokenizer) -> None:
-    """Notes the settings and the tokenizer; every process must call it, process 0 writes when all have checked."""
+    """Saves the settings and the tokenizer; every process must call it, process 0 writes when all have checked."""
     if jax.process_count() > 1:
         multihost_utils.sync_global_devices("run directory checked")
     if jax.process_index() == 0:
@@ -152,11 +142,11 @@ def write(workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokeniz
 
 
 def agree(settings: Mapping[str, Any]) -> None:
-    """Compares the settings of all processes, before anything else is made of them; every process must call it.
+    """Compares the settings of all processes before they are used; every process must call it.
 
     Raises:
-      InputError: in all processes, where some were started with other settings or data than process 0. They would
-        train on a mixture, or wait for each other forever.
+      InputError: in all processes, where some have other settings or data than process 0. They would train on a
+        mixture, or wait for each other forever.
     """
     if jax.process_count() == 1:
         return
@@ -184,15 +174,12 @@ def _digest(value: Any) -> np.ndarray:
 
 def _as_read(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings as they come back from the file: tuples become lists."""
-    return json.loads(json.dumps(settings))
+    values: dict[str, Any] = json.loads(json.dumps(settings))
+    return values
 
 
 def read(workdir: pathlib.Path) -> dict[str, Any]:
-    """The settings that a run directory was started with.
-
-    Raises:
-      InputError: no run there, or a damaged file.
-    """
+    """The settings that a run was started with. InputError where there is no run, or a damaged file."""
     path = workdir / CONFIG
     try:
         settings = json_files.read_object(path, finite=False)  # a setting may be infinite
@@ -208,22 +195,17 @@ def read(workdir: pathlib.Path) -> dict[str, Any]:
 
 
 def read_encoder(workdir: pathlib.Path) -> ModelConfig:
-    """The encoder of a run.
-
-    Raises:
-      InputError: what `read` refuses; there is no encoder in the settings, or none that can be.
-    """
+    """The encoder of a run. InputError where the settings describe none, or are damaged."""
     path, encoder = workdir / CONFIG, read(workdir).get("encoder")
     if encoder is None:
-        raise InputError(f'{path}: says nothing of an encoder ("encoder"); name a run, or a model directory')
+        raise InputError(f'{path}: has no encoder ("encoder"); name a run, or a model directory')
     return architectures.config_from_json(encoder, source=str(path))
 
 
 def read_model_keys(workdir: pathlib.Path, step: int) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Names of the classes, and what else a model directory made of this run says, with its weights of ``step``.
+    """Names of the classes, and the further keys of a model directory with this run's weights of ``step``.
 
-    Raises:
-      InputError: what `read` refuses; the settings are neither those of a pretraining run nor of a fine-tuning run.
+    Raises InputError where the settings are neither those of a pretraining run nor of a fine-tuning run.
     """
     settings, path = read(workdir), workdir / CONFIG
     if "labels" in settings and "extra" in settings:
@@ -231,22 +213,18 @@ def read_model_keys(workdir: pathlib.Path, step: int) -> tuple[tuple[str, ...], 
     objective = settings.get("examples.objective")
     if objective not in _OBJECTIVES or "labels" in settings or "extra" in settings:
         raise InputError(
-            f'{path}: says neither what was pretrained ("examples.objective") nor what was fine-tuned ("labels" and '
+            f'{path}: has neither the settings of pretraining ("examples.objective") nor of fine-tuning ("labels" and '
             '"extra"); the file was damaged or edited'
         )
     return (), {"pretraining": {"step": step, "objective": objective}}
 
 
 def read_tokenizer(workdir: pathlib.Path) -> Tokenizer:
-    """The tokenizer of a run.
-
-    Raises:
-      InputError: its files are missing or damaged, or give another one than the run was started with.
-    """
-    noted, found = read(workdir).get(_TOKENIZER), load_tokenizer(workdir)
-    if noted is not None and found.fingerprint != noted:
+    """The tokenizer of a run. InputError where its files are missing, damaged, or those of another tokenizer."""
+    expected, tokenizer = read(workdir).get(_TOKENIZER), load_tokenizer(workdir)
+    if expected not in (None, tokenizer.fingerprint):
         raise InputError(
-            f"{workdir}: tokenizer.json, vocab.txt and tokenizer_config.json there do not give the tokenizer that the "
-            "run was started with; one of them is missing or damaged: bring it back from a copy"
+            f"{workdir}: tokenizer.json, vocab.txt and tokenizer_config.json are not the tokenizer that the run was "
+            "started with; one of them is missing or damaged: restore it from a copy"
         )
-    return found
+    return tokenizer

@@ -1,7 +1,4 @@
-"""What a run tells: metrics.jsonl, TensorBoard events, a progress bar or plain lines, and its rate.
-
-Only process 0 writes.
-"""
+"""Run logging on process 0: metrics.jsonl, TensorBoard events, a progress bar or plain lines, and rates."""
 
 import json
 import math
@@ -21,20 +18,15 @@ from bert import files
 from bert.errors import InputError, cannot_write, printable
 from bert.training import run_directory
 
-_SECONDS_TO_FLUSH = 120  # as tensorboardX has it; it waits for the disk
-_TERMINAL = sys.__stderr__  # the bar steers it; `sys.stderr` may escape what does
+_SECONDS_TO_FLUSH = 120  # as in tensorboardX; a flush waits for the disk
+_TERMINAL = sys.__stderr__  # the bar uses control characters, which `sys.stderr` may escape
 
 
 class MetricsFile:
-    """``metrics.jsonl``: one JSON object a line with ``step``, ``split`` and values; and the same to TensorBoard.
+    """``metrics.jsonl``, a JSON object a line with ``step``, ``split`` and values; the same goes to TensorBoard.
 
-    Args:
-      workdir: the run directory, made if missing.
-      step: the step the run goes on from; later lines, from a run that was killed, are dropped.
-
-    Raises:
-      InputError: something else stands under one of the two names, or they cannot be written.
-      RunError: the disk is full, here or at any line.
+    Lines after ``step``, where the run resumes, are dropped. Raises InputError where one of the two cannot be written,
+    RunError when the disk is full, here or at any line.
     """
 
     def __init__(self, workdir: pathlib.Path, step: int):
@@ -44,8 +36,8 @@ class MetricsFile:
         self._path = path = workdir / run_directory.METRICS
         try:
             workdir.mkdir(parents=True, exist_ok=True)
-            kept = _lines_until(path, step) if os.path.lexists(path) else []
-            files.write(path, b"".join(kept).decode())
+            lines = _lines_until(path, step) if os.path.lexists(path) else []
+            files.write(path, b"".join(lines).decode())
             self._file = path.open("a", encoding="utf-8")
         except OSError as error:
             raise cannot_write(path, error) from None
@@ -84,9 +76,9 @@ class MetricsFile:
 
 
 class _Board:
-    """TensorBoard's events, written by the caller, who is told of a failure.
+    """TensorBoard's events, written in the calling thread, which sees the errors.
 
-    SummaryWriter's thread dies of a full disk, with tracebacks, and then its queue fills and blocks the run.
+    SummaryWriter's thread ends on a full disk, with tracebacks; then its queue fills and blocks the run.
     """
 
     def __init__(self, directory: pathlib.Path, first_step: int):
@@ -98,7 +90,7 @@ class _Board:
         name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}"
         self._file, self._flushed = record_writer.RecordWriter(str(directory / name)), time.monotonic()
         self._add(file_version="brain.Event:2")
-        # TensorBoard drops what it has seen of this step and later ones.
+        # TensorBoard drops earlier events of this step and later ones.
         self._add(step=first_step, session_log=event_pb2.SessionLog(status=event_pb2.SessionLog.START))
 
     def write(self, step: int, values: dict[str, float]) -> None:
@@ -116,11 +108,8 @@ class _Board:
 
 
 def read_log(path: pathlib.Path) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
-    """Each line of a ``metrics.jsonl`` and what it holds, None where it cannot be read; without one that was cut short.
-
-    Raises:
-      InputError: it is no plain file.
-    """
+    """Each line of a ``metrics.jsonl`` and its object, None where it cannot be read; an incomplete last line is left
+    out. Raises InputError where it is no plain file."""
     if not path.is_file():
         raise InputError(f"{path}: is no plain file; move it away")
     for line in path.read_bytes().split(b"\n")[:-1]:
@@ -133,34 +122,32 @@ def read_log(path: pathlib.Path) -> Iterator[tuple[bytes, dict[str, Any] | None]
 
 
 def _lines_until(path: pathlib.Path, step: int) -> list[bytes]:
-    """Lines up to a step. Where one cannot be read, the log says so, and the file is kept as metrics.jsonl.damaged."""
-    kept, damaged = [], []
+    """Lines up to a step. Where one cannot be read, a warning says so, and the file stays as metrics.jsonl.damaged."""
+    lines, damaged = [], []
     for number, (line, row) in enumerate(read_log(path), 1):
         if row is None:
             damaged.append(number)
         elif row["step"] <= step:
-            kept.append(line + b"\n")
+            lines.append(line + b"\n")
     if damaged:
         aside = files.free_name(path.with_name(f"{path.name}.damaged"))
         path.rename(aside)
         logging.warning("%s:%d: cannot be read and is left out; the file as it was is %s", path, damaged[0], aside)
-    return kept
+    return lines
 
 
 class Progress:
-    """A bar on a terminal, and one plain line a report elsewhere (no carriage returns in log files).
+    """A bar on a terminal, plain lines elsewhere.
 
     Args:
       total: steps of the whole run.
       done: steps finished before this process started.
-      flops_per_token: arithmetic of one token in a training step, in FLOP.
-
-    ``peak``: FLOP/s of all devices, None where unknown or not yet known.
+      flops_per_token: of a training step.
     """
 
     def __init__(self, total: int, done: int, flops_per_token: float):
         self._total, self._flops_per_token = total, flops_per_token
-        self.peak: float | None = None
+        self.peak: float | None = None  # FLOP/s of all devices, where known
         self._on_terminal = sys.stderr.isatty()
         self._active = jax.process_index() == 0
         self._bar = tqdm(
@@ -169,7 +156,7 @@ class Progress:
         self.restart(done)
 
     def restart(self, step: int) -> None:
-        """Starts the clock anew, so that compiling, evaluating and saving do not count as training."""
+        """Restarts the clock, so that compiling, evaluating and saving do not count as training."""
         self._since, self._from_step, self._tokens = time.perf_counter(), step, 0.0
 
     def advance(self) -> None:
@@ -179,20 +166,17 @@ class Progress:
         self._tokens += tokens
 
     def rates(self, step: int) -> dict[str, Any]:
-        """``tokens_per_second``, ``seconds_per_step`` and ``peak_share`` (0 to 1) since the clock was started.
-
-        Starts it anew.
-        """
+        """``tokens_per_second``, ``seconds_per_step`` and ``peak_share`` (0 to 1) since `restart`, which it calls."""
         seconds, steps = max(time.perf_counter() - self._since, 1e-9), step - self._from_step
         rate = self._tokens / seconds
         share = rate * self._flops_per_token / self.peak if self.peak else None
         self.restart(step)
-        if not steps:  # nothing was timed: the clock was started after this very step
+        if not steps:  # the clock was restarted after this step
             return {"tokens_per_second": None, "seconds_per_step": None, "peak_share": None}
         return {"tokens_per_second": rate, "seconds_per_step": seconds / steps, "peak_share": share}
 
-    def told(self, step: int, rates: dict[str, Any]) -> dict[str, str]:
-        """The rates in words: tokens/s, share of the devices' peak, time left."""
+    def format_rates(self, step: int, rates: dict[str, Any]) -> dict[str, str]:
+        """Tokens per second, share of the devices' peak and time left, as the progress shows them."""
         if rates["seconds_per_step"] is None:
             return {}
         share = rates["peak_share"]
@@ -203,11 +187,11 @@ class Progress:
         return words if share is None else {"of peak": f"{share:.0%}"} | words
 
     def report(self, step: int, label: str, values: dict[str, Any]) -> None:
-        """One line for people: the step, the label and the values."""
+        """Prints the step, the label and the values in one line."""
         if not self._active:
             return
-        told = "  ".join(f"{name} {_short(value)}" for name, value in values.items() if value is not None)
-        line = printable(f"step {step}/{self._total}  {label}  {told}")
+        shown = "  ".join(f"{name} {_short(value)}" for name, value in values.items() if value is not None)
+        line = printable(f"step {step}/{self._total}  {label}  {shown}")
         if self._on_terminal:
             tqdm.write(line, file=_TERMINAL)
         else:

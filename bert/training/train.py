@@ -1,7 +1,7 @@
-"""The loop: batch, step, log the step before, evaluate, save.
+"""The training loop: batch, step, log the step before, evaluate, save.
 
 Everything in a run is a function of (config, data, seed, step): batches are numbered, dropout keys and the learning
-rate are computed from the step. So a run that was killed goes on exactly where its newest checkpoint stands.
+rate are computed from the step. So a run that was killed resumes exactly at its newest checkpoint.
 """
 
 import collections
@@ -18,14 +18,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import jax
-import numpy as np
 
-from bert.errors import InputError, RunError, cannot_write
+from bert.errors import InputError, RunError, cannot_write, check_range
 from bert.training import arithmetic, evaluate, run_directory, sharding, tracking
 from bert.training.best import Best, Choice
 from bert.training.evaluate import Metrics
 from bert.training.step import Setup, TrainState, abstract_state, init_state, make_train_step
-from bert.types import Batch
+from bert.types import Batch, HostBatch, Params
 
 if TYPE_CHECKING:
     from bert.training.checkpoint import Checkpoints
@@ -33,11 +32,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class LoopSettings:
-    """When to do what, in optimizer steps.
-
-    Raises:
-      InputError: for a value below 1.
-    """
+    """When to log, evaluate and save, in optimizer steps. InputError names a value below 1."""
 
     total_steps: int
     log_every: int = 100  # steps from one log line to the next
@@ -46,57 +41,42 @@ class LoopSettings:
     keep_checkpoints: int = 2  # how many stay, the newest
     stop_after_skips: int = 20  # in a row, of a loss or gradient that is not finite
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            if getattr(self, field.name) < 1:
-                raise InputError(f"{field.name} is {getattr(self, field.name)}; it must be at least 1")
+            check_range(field.name, getattr(self, field.name), at_least=1)
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One training run, wired: what is trained on what, where it is written.
-
-    Attributes:
-      train_batch: number of the batch -> this process's rows of it (NumPy), a pure function.
-      evaluate: parameters -> metrics of the held-out part, the same on all processes; None for none.
-      flops_per_token: arithmetic of a training step for one token, for the progress line.
-      choose: which of the evaluated states is the best, and when to stop; None: train to the end.
-      on_best: called with (step, parameters, metrics) when an evaluation is the best so far.
-      title: name of a metric -> as the progress shows it; of names with the same title one is shown.
-      data_check: a check of the data that runs beside the training; what it raises ends the run, and nothing is saved
-        before it has passed.
-    """
+    """What is trained on which batches, and where it is written."""
 
     setup: Setup
     settings: LoopSettings
     workdir: pathlib.Path
-    train_batch: Callable[[int], dict[str, np.ndarray]]
-    evaluate: Callable[[dict], Metrics] | None
-    flops_per_token: float
-    choose: Choice | None = None
-    on_best: Callable[[int, dict, Metrics], None] | None = None
-    title: Callable[[str], str] = str
+    train_batch: Callable[[int], HostBatch]  # number of the batch -> this process's rows of it, a pure function
+    evaluate: Callable[[Params], Metrics] | None  # metrics of the held-out part, the same on all processes
+    flops_per_token: float  # of a training step
+    choose: Choice | None = None  # which evaluation is the best, and when to stop; None: train to the end
+    on_best: Callable[[int, Params, Metrics], None] | None = None  # called when an evaluation is the best so far
+    title: Callable[[str], str] = str  # how the progress shows a metric; equal titles are shown once
+    # Runs in the background; an error in it ends the run, and nothing is saved before it has passed.
     data_check: concurrent.futures.Future[None] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """How ``fit`` ended: the state, the last metrics of the held-out part, the signal that stopped it early.
-
-    ``best``: the best evaluation, where there was a choice.
-    """
+    """How `fit` ended."""
 
     state: TrainState
-    metrics: Metrics
-    stopped_by: int | None
+    metrics: Metrics  # the last ones of the held-out part
+    stopped_by: int | None  # signal that stopped it early
     best: Best
 
 
-def fit(run: Run, init_params: dict | None = None) -> Outcome:
+def fit(run: Run, init_params: Params | None = None) -> Outcome:
     """Trains to ``total_steps``, from the newest checkpoint in the run directory if there is one.
 
-    Args:
-      init_params: parameters to start from at step 0 (NumPy arrays); None draws them from the seed.
+    Without a checkpoint it starts from ``init_params`` (NumPy arrays), or from parameters drawn from the seed.
 
     Raises:
       InputError: the run is beyond ``total_steps`` already.
@@ -107,7 +87,8 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
         loop = _Loop(run, stack)
         state = loop.start(init_params)
         settings, total = run.settings, run.settings.total_steps
-        step, metrics, evaluated_at = int(state.step), {}, -1
+        step, evaluated_at = int(state.step), -1
+        metrics: Metrics = {}
         stop = stack.enter_context(_signals())
         batches = stack.enter_context(_ahead(lambda i: sharding.place(run.train_batch(i), run.setup.mesh), step, total))
         pending: jax.Array | None = None
@@ -115,10 +96,10 @@ def fit(run: Run, init_params: dict | None = None) -> Outcome:
         while step < total and not (loop.best.stopped or stop or loop.preempted(step)):
             loop.check_data(wait=False)
             batch = next(batches)
-            state, told = loop.train_step(state, batch)
+            state, values = loop.train_step(state, batch)
             if pending is not None:
                 loop.log(step, pending)
-            pending, step = told, step + 1
+            pending, step = values, step + 1
             evaluate_now = run.evaluate and (step % settings.evaluate_every == 0 or step == total)
             save_due = save_due or step % settings.save_every == 0 or step == total
             if evaluate_now or save_due or loop.is_first(step):
@@ -157,31 +138,31 @@ class _Loop:
 
     @functools.cached_property
     def checkpoints(self) -> "Checkpoints":
-        """Made on first use: Orbax takes a fifth of a second to import, and no first step has to wait for it."""
+        """Opened on first use: Orbax takes a fifth of a second to import, and no first step has to wait for it."""
         from bert.training.checkpoint import Checkpoints
 
         directory = self.run.workdir / run_directory.CHECKPOINTS
         try:
-            made = Checkpoints(directory, keep=self.run.settings.keep_checkpoints)
+            checkpoints = Checkpoints(directory, keep=self.run.settings.keep_checkpoints)
         except OSError as error:
             raise cannot_write(directory, error) from None
-        self._stack.callback(made.close)
-        return made
+        self._stack.callback(checkpoints.close)
+        return checkpoints
 
     def preempted(self, step: int) -> bool:
         return jax.process_count() > 1 and self.checkpoints.preempted(step)
 
     def is_first(self, step: int) -> bool:
-        """Whether ``step`` counts one step of this process, which is read at once: nothing computes beside it then."""
+        """Whether it is the first step of this process, whose values are read before the next one is dispatched."""
         return step == self._first_step + 1
 
-    def start(self, init_params: dict | None) -> TrainState:
+    def start(self, init_params: Params | None) -> TrainState:
         begun = run_directory.has_checkpoints(self.run.workdir)
+        state: TrainState
         restored = self.checkpoints.restore(self._target) if begun else None
         if begun and restored is None:  # a new start would forget what the run was started from
             raise RunError(
-                f"{self.run.workdir}: no checkpoint is left but damaged ones, which were set aside; start anew in "
-                "another folder"
+                f"{self.run.workdir}: all checkpoints were damaged and set aside; start again in another folder"
             )
         if restored:
             step, state, meta = restored
@@ -210,9 +191,9 @@ class _Loop:
         if check is not None and (wait or check.done()):
             check.result()
 
-    def log(self, step: int, told: jax.Array) -> None:
-        """Adds a step's sums; writes a line where one is due. ``step`` counts that step."""
-        values = self._read(told)
+    def log(self, step: int, step_values: jax.Array) -> None:
+        """Adds the sums of the step that ``step`` counts; writes a line where one is due."""
+        values = self._read(step_values)
         skipped, in_row = int(values.pop("skipped")), int(values.pop("skipped_in_row"))
         self.bad_in_row = in_row
         norm, rate = values.pop("gradient_norm"), values.pop("learning_rate")
@@ -226,7 +207,7 @@ class _Loop:
         if in_row >= self.run.settings.stop_after_skips:
             raise RunError(
                 f"step {step}: loss or gradient was not finite {in_row} times in a row (gradient norm {norm}); "
-                "lower the learning rate, lengthen the warm-up or look at the data, and start again in another folder"
+                "lower the learning rate, lengthen the warm-up or check the data, and start again in another folder"
                 + (f"; the newest checkpoint, of step {self._saved}, is from before that" if self._saved else "")
             )
         if step % self.run.settings.log_every == 0 or step == self.run.settings.total_steps:
@@ -238,7 +219,7 @@ class _Loop:
             }
             rates = self.progress.rates(step)
             self.file.write(step, "train", logged | {"tokens": tokens} | rates)
-            self.progress.report(step, "train", logged | self.progress.told(step, rates))
+            self.progress.report(step, "train", logged | self.progress.format_rates(step, rates))
             self._totals = {}
 
     def evaluate(self, step: int, state: TrainState, *, write: bool = True) -> Metrics:
@@ -261,11 +242,11 @@ class _Loop:
 
 
 def refuse_beyond(step: int, total_steps: int) -> None:
-    """Raises InputError where a run is beyond its end."""
+    """Raises InputError where a run has passed its end."""
     if step > total_steps:
         raise InputError(
-            f"total_steps is {total_steps}, but the run is at step {step} already; give {step} to see its scores, more "
-            "to train on"
+            f"total_steps is {total_steps}, but the run is at step {step} already; give {step} to see its scores, or "
+            "more to train longer"
         )
 
 
@@ -274,12 +255,12 @@ def _signals() -> Iterator[list[int]]:
     """A list that SIGTERM and SIGINT append to; a second Ctrl-C ends the process at once, without saving."""
     received: list[int] = []
 
-    def note(number, frame):
+    def note(number: int, _: object) -> None:
         if number == signal.SIGINT and number in received:
             os._exit(128 + number)  # checkpoints appear under their name when complete, so none is left half-written
         received.append(number)
 
-    # With several processes jax.distributed listens to SIGTERM and makes all of them stop at the same step.
+    # With several processes jax.distributed handles SIGTERM, and all of them stop at the same step.
     numbers = (signal.SIGTERM, signal.SIGINT) if jax.process_count() == 1 else ()
     before = {number: signal.signal(number, note) for number in numbers}
     try:
@@ -291,10 +272,10 @@ def _signals() -> Iterator[list[int]]:
 
 @contextlib.contextmanager
 def _ahead(make: Callable[[int], Batch], start: int, stop: int, depth: int = 2) -> Iterator[Iterator[Batch]]:
-    """Batches ``start`` to ``stop - 1`` in order; a thread makes up to ``depth`` of them before they are asked for."""
+    """Batches ``start`` to ``stop - 1`` in order; a thread prepares up to ``depth`` of them ahead."""
     pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="batches")
 
-    def batches():
+    def batches() -> Iterator[Batch]:
         numbers = iter(range(start, stop))
         futures = collections.deque(pool.submit(make, i) for i in itertools.islice(numbers, depth))
         while futures:

@@ -95,7 +95,7 @@ def test_without_the_checkpoint_of_that_step_it_refuses(copied, words, capsys, d
             content[100::100] = (byte ^ 4 for byte in content[100::100])  # in parameters as well as in moments
             if content:
                 path.write_bytes(content)
-    with pytest.raises(InputError, match=rf"model: the model of step {best}, .* another folder"):
+    with pytest.raises(InputError, match=rf"model: .* step {best}, .*folder"):
         run(*words, f"--workdir={copied}")
     assert not (copied / "model").exists()
     assert "wrote" not in capsys.readouterr().out

@@ -24,7 +24,7 @@ from launch import config_files
 def test_a_file_that_is_no_config(tmp_path, monkeypatch, name, text, what):
     monkeypatch.delitem(sys.modules, "config_config", raising=False)
     (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=f"{name}.*({what})") as caught:
+    with pytest.raises(InputError, match=rf"{name}.*({what})") as caught:
         config_files.settings_of(["prog", f"--config={tmp_path / name}", "--config.steps=3"], None)
     assert "\n" not in str(caught.value)
 

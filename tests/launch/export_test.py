@@ -107,9 +107,7 @@ def test_a_run_gets_a_whole_model_in_its_place_or_nothing(tmp_path, words, place
         run(f"--source={TINY}", f"--out={run_directory / place}")
         assert bert.load(run_directory).fill_mask("the [MASK]") == bert.load(TINY).fill_mask("the [MASK]")
         return
-    with pytest.raises(
-        InputError, match=rf"--out=.*/run/{place}: lies in the run directory .*/run, where only a float32"
-    ):
+    with pytest.raises(InputError, match=rf"--out=.*/run/{place}: .*float32"):
         run(f"--source={TINY}", f"--out={run_directory / place}", *words)
     assert sorted(path.name for path in run_directory.rglob("*")) == ["checkpoints", "config.json"]
 
@@ -119,7 +117,7 @@ def test_weights_elsewhere_are_not_replaced_by_what_is_less(tmp_path, monkeypatc
     """Before the source is read."""
     bert.save(bert.load(CLASSIFIER), tmp_path / "out")
     monkeypatch.setattr(bert, "load", None)
-    with pytest.raises(InputError, match=r"out/model.safetensors: .* would replace these"):
+    with pytest.raises(InputError, match=r"out/model.safetensors: .*replace"):
         run(f"--source={TINY}", f"--out={tmp_path / 'out'}", *words)
 
 
@@ -127,7 +125,7 @@ def test_models_of_others_are_not_replaced(tmp_path, monkeypatch):
     """Before the source is read."""
     shutil.copytree(CLASSIFIER, tmp_path / "out")
     monkeypatch.setattr(bert, "load", None)
-    with pytest.raises(InputError, match="out: not known to be an export of ours"):
+    with pytest.raises(InputError, match="out: not known to be an export"):
         run(f"--source={TINY}", f"--out={tmp_path / 'out'}")
 
 
@@ -136,7 +134,7 @@ def test_where_no_directory_can_be_made(tmp_path, monkeypatch, place):
     """One line, before the source is read."""
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(bert, "load", None)
-    with pytest.raises(InputError, match=f"{place}: cannot be made or replaced"):
+    with pytest.raises(InputError, match=f"{place}: cannot be made"):
         run(f"--source={TINY}", f"--out={tmp_path / place}")
 
 
@@ -165,7 +163,7 @@ def test_a_weight_too_large_for_float16_is_refused(tmp_path):
     source = tmp_path / "source"
     shutil.copytree(TINY, source)
     spoil(70_000)(source)
-    with pytest.raises(InputError, match=rf"{KEY} holds 70000, which float16 cannot; choose float32 or bfloat16"):
+    with pytest.raises(InputError, match=rf"{KEY} holds 70000, .*float16"):
         run(f"--source={source}", f"--out={tmp_path / 'out'}", "--dtype=float16")
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
     run(f"--source={source}", f"--out={tmp_path / 'out'}", "--dtype=bfloat16")

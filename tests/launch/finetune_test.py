@@ -134,10 +134,10 @@ def test_the_same_command_again_is_finished_and_says_the_same(trained, folder, t
     run(*QUICK, *table, *words, "--config.init_from=gone")
     assert "accuracy" in capsys.readouterr().out
     assert (trained / "model" / "model.safetensors").read_bytes() == before
-    with pytest.raises(InputError, match=r"this run was started with other settings: batch_size was 16, is 8"):
+    with pytest.raises(InputError, match="batch_size was 16, is 8"):
         run(*QUICK, *table, *words, "--config.batch_size=8")
     run(*QUICK, *table, *words, "--config.kind=class")  # what auto was: a later version may ask for it
-    with pytest.raises(InputError, match="other settings: kind was 'class', is 'classes'"):
+    with pytest.raises(InputError, match="kind was 'class', is 'classes'"):
         run(*QUICK, *table, *words, "--config.kind=classes")
 
 
@@ -201,21 +201,21 @@ def test_a_classifier_of_other_classes_gets_a_new_head(table, tmp_path, caplog):
 def test_predictions_that_cannot_be_meant_are_refused(trained, tmp_path):
     """One text where a list belongs, a pair for a model of single texts, an unknown ending, the input itself."""
     for rows in ("Not bad.", {"review": "Not bad."}):
-        with pytest.raises(InputError, match=r"rows is one text or one row; give a list of them"):
+        with pytest.raises(InputError, match=r"rows is one .*list"):
             bert.load(trained).predict(rows)
     source = write(tmp_path / "input.csv", [{"review": "good", "other": "bad"}])
     common = ["predict", f"--model={trained}", f"--input={source}"]
-    with pytest.raises(InputError, match=r"--text names 2 columns .*; the model reads 1: review"):
+    with pytest.raises(InputError, match=r"--text names 2 .*review"):
         predict.run([*common, f"--output={tmp_path / 'out.csv'}", "--text=review,other"])
-    with pytest.raises(InputError, match=r"out\.parquet: the ending must be one of \.csv, \.tsv, \.jsonl"):
+    with pytest.raises(InputError, match=r"out\.parquet: .*ending .*\.csv"):
         predict.run([*common, f"--output={tmp_path / 'out.parquet'}"])
-    with pytest.raises(InputError, match="is the input, which it would replace"):
+    with pytest.raises(InputError, match="is the input"):
         predict.run([*common, f"--output={source}"])
-    with pytest.raises(InputError, match="--split=test is for the folder of a GLUE task; name the file itself"):
+    with pytest.raises(InputError, match=r"--split=test .*GLUE"):
         predict.run([*common, f"--output={tmp_path / 'out.csv'}", "--split=test"])
     for name, option in (("predicted", "--label=predicted"), ("p_yes", "--text=p_yes")):
         gold = write(tmp_path / "gold.csv", [{"review": "good", name: "yes"}])
-        with pytest.raises(InputError, match=rf"gold\.csv: the answers go into the column '{name}'"):
+        with pytest.raises(InputError, match=rf"gold\.csv: .*column '{name}'"):
             predict.run(
                 ["predict", f"--model={trained}", f"--input={gold}", f"--output={tmp_path / 'out.csv'}", option]
             )
@@ -235,7 +235,7 @@ def test_unpaired_surrogates_and_nan_in_the_input_are_no_trouble(trained, tmp_pa
     row = json.loads(target.read_text(), parse_constant=refuse)
     assert (row["review"], row["id"], row["score"], row["more"]) == ("good \ufffd", "a\ufffd", None, [None])
     source.write_text('{"review": "good", "liked": "y\\ud800"}\n')
-    with pytest.raises(InputError, match=r"in\.jsonl:1.*has an unpaired surrogate"):
+    with pytest.raises(InputError, match=r"in\.jsonl:1.*surrogate"):
         evaluate.run(["evaluate", f"--model={trained}", f"--data={source}"])
 
 
@@ -244,10 +244,10 @@ def test_a_file_without_a_header_is_read_as_the_options_say(trained, tmp_path, c
     source = tmp_path / "plain.tsv"
     source.write_text('1\t"good" movie\tyes,yes,no\n2\tbad\tno,no,no\n')
     words = ["evaluate", f"--model={trained}", f"--data={source}"]
-    with pytest.raises(InputError, match=r"no column 'review'; .*or columns to their names"):
+    with pytest.raises(InputError, match=r"no column 'review'"):
         evaluate.run(words)
     words.append("--columns=id,review,liked")
-    with pytest.raises(InputError, match=r"plain\.tsv:1: .*unknown label 'yes,yes,no'"):
+    with pytest.raises(InputError, match=r"plain\.tsv:1: .*'yes,yes,no'"):
         evaluate.run(words)
     with pytest.raises(InputError, match=r"plain\.tsv:1: .*set quoting to no"):
         evaluate.run([*words, "--quoting=yes", "--votes=yes"])
@@ -257,14 +257,14 @@ def test_a_file_without_a_header_is_read_as_the_options_say(trained, tmp_path, c
     assert {"no": pytest.approx(1 / 3, abs=1e-4), "yes": pytest.approx(2 / 3, abs=1e-4)} in [
         row["truth"] for row in worst
     ]
-    with pytest.raises(InputError, match="--votes is 'True'; it must be yes or no"):
+    with pytest.raises(InputError, match=r"--votes is 'True'; .*yes"):
         evaluate.run([*words, "--votes=True"])
 
 
 def test_scores_are_not_written_over_the_data(trained, folder, tmp_path):
     data = write(tmp_path / "held.csv", reviews(4, 1))
     before = data.read_bytes()
-    with pytest.raises(InputError, match=r"--out=.*held\.csv: is the input, which it would replace"):
+    with pytest.raises(InputError, match=r"--out=.*held\.csv: is the input"):
         evaluate.run(["evaluate", f"--model={trained}", f"--data={data}", f"--out={data}"])
     assert data.read_bytes() == before
 
@@ -303,7 +303,7 @@ def test_evaluation_without_labels_or_with_another_model_is_refused(trained, tmp
         evaluate.run(["evaluate", f"--model={trained}", f"--data={source}"])
     with pytest.raises(InputError, match="has no head of a task"):
         evaluate.run(["evaluate", f"--model={TINY}", f"--data={source}"])
-    with pytest.raises(InputError, match="--batch_size=0: must be a whole number"):
+    with pytest.raises(InputError, match=r"--batch_size=0: .*whole"):
         evaluate.run(["evaluate", f"--model={trained}", f"--data={source}", "--batch_size=0"])
 
 

@@ -107,12 +107,12 @@ def test_spans_follow_the_votes_of_annotators(folder, tmp_path, capsys):
     assert [row["id"] for row in told] == [row["id"] for row in asked]
     assert all(row["context"][s["start"] : s["end"]] == s["text"]
                for row, one in zip(asked, told, strict=True) for s in one["spans"])  # fmt: skip
-    with pytest.raises(InputError, match=r"--text does not apply to .*, whose task is bio_mrc; that takes --documents"):
+    with pytest.raises(InputError, match=r"--text .*bio_mrc.*--documents"):
         evaluate.run(["evaluate", f"--model={made}", f"--data={folder / 'held.jsonl'}", "--text=x"])
-    with pytest.raises(InputError, match="--details=yes needs --format=jsonl, for json has no place for them"):
+    with pytest.raises(InputError, match=r"--details=yes needs .*jsonl"):
         predict.run(["predict", f"--model={made}", f"--input={folder / 'held.jsonl'}",
                      f"--output={tmp_path / 'p.json'}", "--details=yes"])  # fmt: skip
-    with pytest.raises(InputError, match="format is 'csv'; it must be one of jsonl, json"):
+    with pytest.raises(InputError, match=r"format is 'csv'; .*jsonl, json"):
         predict.run(
             ["predict", f"--model={made}", f"--input={folder / 'held.jsonl'}", f"--output={tmp_path / 'p.csv'}"]
         )
@@ -192,7 +192,7 @@ def test_tags_of_words_by_a_crowd(folder, tmp_path):
         line.split()[0] if line else "" for line in (folder / "crowd.conll").read_text().splitlines()
     ]
     (tmp_path / "other.conll").write_text("paris B-CITY\n")
-    with pytest.raises(InputError, match=r"other\.conll:1: the word 'paris' of this sentence has the tag 'B-CITY'"):
+    with pytest.raises(InputError, match=r"other\.conll:1: .*'paris'.*CITY"):
         evaluate.run(["evaluate", f"--model={made}", f"--data={tmp_path / 'other.conll'}", "--tags=1"])
 
 

@@ -50,7 +50,7 @@ def test_an_output_that_is_no_plain_file(source, tmp_path, command):
     assert read == [(tmp_path / "linked").read_bytes()] == [wanted]
     assert link.is_symlink()
     for place, why in ((source / "x", "Not a directory"), (tmp_path, "Is a directory")):
-        with pytest.raises(InputError, match=rf"^{place}: cannot be written \(.*{why}.*\); choose another --out"):
+        with pytest.raises(InputError, match=rf"^{place}: .*{why}.*--out"):
             command(source, place)
 
 
@@ -81,7 +81,7 @@ def test_the_input_is_never_replaced_whatever_it_is_called(source, tmp_path, mon
     else:
         monkeypatch.chdir(tmp_path / "x")
         path = pathlib.Path("..") / source.name
-    with pytest.raises(InputError, match="is the input, which it would replace"):
+    with pytest.raises(InputError, match="is the input"):
         command(source, path)
     assert source.read_text() == ROWS
 
@@ -94,7 +94,7 @@ def test_a_file_in_the_input_folder_is_never_replaced(source, tmp_path):
     (folder / "test.tsv").hardlink_to(tmp_path / "hard.csv")
     (folder / "dev.tsv").symlink_to(source)
     for output in (tmp_path / "hard.csv", source, folder / "test.tsv"):
-        with pytest.raises(InputError, match="is the input, which it would replace"):
+        with pytest.raises(InputError, match="is the input"):
             predicted(folder, output)
 
 
@@ -107,7 +107,7 @@ def test_official_files_beside_the_output_never_replace_the_input(tmp_path, term
     )
     before = path.read_bytes()
     common = ["predict", f"--model={READER}", f"--input={path}"]
-    with pytest.raises(InputError, match=r"nbest_predictions_dev\.json: is the input"):
+    with pytest.raises(InputError, match=r"nbest_.*_dev\.json: is the input"):
         predict.run([*common, f"--output={tmp_path / 'dev.json'}"])
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
     device, reading = terminal

@@ -118,9 +118,7 @@ def test_a_run_starts_from_an_encoder_alone_when_its_head_may_be_new(prepared, t
     )  # fmt: skip
     bert.save(alone, tmp_path / "encoder")
     words = (f"--config.data={prepared}", f"--workdir={tmp_path / 'two'}", f"--config.init_from={tmp_path / 'encoder'}")
-    with pytest.raises(
-        InputError, match=r"has no mlm, next_sentence; start with new ones by --config.init_fresh=mlm,next"
-    ):
+    with pytest.raises(InputError, match=r"mlm.*--config.init_fresh=mlm,next"):
         run(*TINY, *words)
     still = ("--config.optimizer.learning_rate=1e-30", "--config.init_fresh=mlm,next_sentence")
     run(*TINY, *words, "--config.total_steps=2", *still)
@@ -152,40 +150,40 @@ def test_other_objectives_train(prepared, tmp_path, capsys, objective):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--config.max_length=65",), "config.max_length is 65, but the model has 64 positions"),
+        (("--config.max_length=65",), "config.max_length is 65, .*64"),
         (("--config.total_steps=0",), "total_steps is 0"),
         (("--config.batch_size=6", "--config.micro_batches=4"), "batch_size is 6; it must be a multiple of"),
-        (("--config.model.size=tinny",), "size is 'tinny'; it must be one of tiny, .*did you mean 'tiny'"),
+        (("--config.model.size=tinny",), "size is 'tinny'; .*mean 'tiny'"),
         (("--config.examples.mask_share=0.9", "--config.examples.random_share=0.3"), "0.9.*0.3"),
         (("--config.optimizer.name=adam",), "optimizer.name is 'adam'"),
-        (("--config.totl_steps=3",), "unknown setting config.totl_steps; did you mean config.total_steps"),
+        (("--config.totl_steps=3",), "config.totl_steps; .*config.total_steps"),
         (("--config.data=",), "config.data is missing"),
         (("--config.allocator=jemalloc",), "config.allocator is 'jemalloc'"),
         (("--config.probes=('no mask',)",), "config.probes: 'no mask' has no \\[MASK\\]"),
         (("--coordinator=localhost:1",), "--num_processes is missing"),
         (
             ("--coordinator=auto", "--num_processes=2"),
-            "--coordinator is 'auto'; it must be HOST:PORT",
+            "--coordinator is 'auto'; .*HOST:PORT",
         ),
         (("--coordinator=localhost", "--num_processes=2", "--process_id=0"), "--coordinator is 'localhost'"),
         (("--coordinator=localhost:1", "--num_processes=two", "--process_id=0"), "must be whole numbers"),
         (
             ("--coordinator=localhost:1", "--num_processes=2", "--process_id=2"),
-            "--process_id is 2; of 2 processes",
+            "--process_id is 2; .*2 processes",
         ),
         (
             ("--config.model.attention=fused",),
-            "attention is 'fused', which has no dropout on attention weights; set attention_dropout=0 or ",
+            "'fused', .*attention_dropout=0",
         ),
         (("--config.init_from=nowhere",), "nowhere: no such directory"),
         (("--config.init_fresh=mlm",), "config.init_fresh needs config.init_from"),
         (
             ("--config.init_from=nowhere", "--config.init_fresh=mlm,poolr"),
-            "config.init_fresh names 'poolr'; it may list mlm, pooler and next_sentence",
+            "config.init_fresh names 'poolr'; .*mlm",
         ),
         (
             ("--config.init_from=nowhere", "--config.init_fresh=sequence_classifier"),
-            "config.init_fresh names 'sequence_classifier'; it may list mlm",
+            "config.init_fresh names 'sequence_classifier'",
         ),
     ],
 )
@@ -215,10 +213,10 @@ def test_a_model_of_any_size(prepared, tmp_path):
     config = bert.load(tmp_path / "run").config
     assert (config.num_layers, config.hidden_size, config.num_heads, config.intermediate_size) == (1, 48, 3, 192)
     before = (tmp_path / "run" / "config.json").read_bytes()
-    with pytest.raises(InputError, match="total_steps is 1, but the run is at step 2 already"):
+    with pytest.raises(InputError, match=r"total_steps is 1, .*step 2"):
         run(*words, "--config.total_steps=1")
     assert (tmp_path / "run" / "config.json").read_bytes() == before
-    with pytest.raises(InputError, match=r"other settings: model\.num_layers was 1, is 2"):
+    with pytest.raises(InputError, match=r"model\.num_layers was 1, is 2"):
         run(*words, "--config.model.num_layers=2")
     with pytest.raises(InputError, match="num_heads"):
         run(*words, f"--workdir={tmp_path / 'uneven'}", "--config.model.num_heads=5")
@@ -231,7 +229,7 @@ def test_damaged_text_is_refused_by_name_and_prepared_again(prepared, tmp_path):
     run(*words, "--config.total_steps=2")
     path = data / "train-00000.tokens"
     path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
-    with pytest.raises(InputError, match=r"train-00000\.tokens: its checksum differs .*prepare the text again"):
+    with pytest.raises(InputError, match=r"train-00000\.tokens: .*checksum"):
         run(*words, "--config.total_steps=4")
     assert bert.load(workdir).extra["pretraining"]["step"] == 2
     settings = PrepareSettings(

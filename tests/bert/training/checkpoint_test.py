@@ -108,7 +108,7 @@ def test_a_write_that_fails_is_one_line_and_the_next_start_clears_it_away(tmp_pa
     checkpoints = Checkpoints(tmp_path / "checkpoints")
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
     try:
-        with pytest.raises(RunError, match=r"checkpoints: .*\(File too large\); checkpoint 2 is whole; make room"):
+        with pytest.raises(RunError, match=r"checkpoints: .*large.*2 is whole"):
             save_and_close(checkpoints, 4)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -49,13 +49,13 @@ def test_a_run_of_an_earlier_version_goes_on(tmp_path, tokenizer):
 def test_other_settings_are_refused_with_both_values(tmp_path, tokenizer):
     """A changed seed would silently train something else; a longer run and another mesh may go on."""
     open_run(tmp_path / "run", tokenizer)
-    with pytest.raises(InputError, match="started with other settings: seed was 0, is 1; give the same ones"):
+    with pytest.raises(InputError, match="settings: seed was 0, is 1; give"):
         open_run(tmp_path / "run", tokenizer, seed=1)
-    with pytest.raises(InputError, match="other settings: seed was 0, is 1; give"):  # not what follows from it
+    with pytest.raises(InputError, match="settings: seed was 0, is 1; give"):  # not what follows from it
         open_run(tmp_path / "run", tokenizer, seed=1, extra={"seed": 1}, data_sha256="other")
-    with pytest.raises(InputError, match=r"the data \(or the validation data\) have other contents"):
+    with pytest.raises(InputError, match=r"config.json: the data .*changed"):
         open_run(tmp_path / "run", tokenizer, data_sha256="other")
-    with pytest.raises(InputError, match="other settings: task was None, is 'squad'; give"):  # all else follows from it
+    with pytest.raises(InputError, match="task was None, is 'squad'; "):  # all else follows from it
         open_run(tmp_path / "run", tokenizer, seed=1, task="squad")
     assert open_run(tmp_path / "run", tokenizer, total_steps=20, **{"mesh.mode": "fsdp"})
     assert run_directory.read(tmp_path / "run")["total_steps"] == 20
@@ -125,5 +125,5 @@ def test_a_refused_run_leaves_no_trace(tmp_path):
     with pytest.raises(InputError, match="not UTF-8"):
         run_directory.locked(tmp_path / "\udcff" / "run").__enter__()
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
-    with pytest.raises(InputError, match=r"thesis\.tex: cannot be a run directory \(File exists\)"):
+    with pytest.raises(InputError, match=r"thesis\.tex: .*File exists"):
         run_directory.locked(tmp_path / "thesis.tex").__enter__()

@@ -28,8 +28,8 @@ def test_rates_in_words(seconds, text):
     """Ten steps left of 20: the time for them, the share of the peak as a percentage, and none where it is unknown."""
     progress = tracking.Progress(20, 10, flops_per_token=1.0)
     rates = {"tokens_per_second": 12345.6, "seconds_per_step": seconds, "peak_share": 0.456}
-    assert progress.told(10, rates) == {"tokens/s": "12,346", "left": text, "of peak": "46%"}
-    assert "of peak" not in progress.told(10, rates | {"peak_share": None})
+    assert progress.format_rates(10, rates) == {"tokens/s": "12,346", "left": text, "of peak": "46%"}
+    assert "of peak" not in progress.format_rates(10, rates | {"peak_share": None})
 
 
 def test_the_log_is_json_also_where_a_gradient_was_not_finite(tmp_path):
@@ -47,7 +47,7 @@ def test_nothing_timed_has_no_rate():
     progress = tracking.Progress(20, 0, flops_per_token=1.0)
     progress.restart(5)
     assert set(progress.rates(5).values()) == {None}
-    assert progress.told(5, progress.rates(5)) == {}
+    assert progress.format_rates(5, progress.rates(5)) == {}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_stands_in_the_way_is_named(tmp_path, name):
         (tmp_path / name).write_text("mine")
     else:
         (tmp_path / name).mkdir()
-    with pytest.raises(InputError, match=f"{name}: .*move (it )?away"):
+    with pytest.raises(InputError, match=rf"{name}: .*move (it )?away"):
         tracking.MetricsFile(tmp_path, 0)
     assert (tmp_path / name).exists()
 
@@ -88,7 +88,7 @@ def test_a_full_disk_is_one_line(tmp_path):
     metrics = tracking.MetricsFile(tmp_path, 0)
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, hard))
     try:
-        with pytest.raises(RunError, match=r"metrics.jsonl: cannot be written \(File too large\); make room"):
+        with pytest.raises(RunError, match=r"metrics.jsonl: .*too large.*room"):
             write(metrics, 100)
         with pytest.raises(RunError, match="make room"):
             metrics.close()

@@ -133,7 +133,7 @@ def test_checkpoints_that_are_all_damaged_are_an_error_and_not_a_new_start(finis
     for file in (finished / "checkpoints").glob("*/state/d/*"):
         file.write_bytes(b"")
     for _ in range(2):  # the second start must not find an empty folder and begin anew
-        with pytest.raises(RunError, match=r"no checkpoint can be read \(6: .*; 4: "):
+        with pytest.raises(RunError, match=r"no checkpoint .*\(6: .*; 4: "):
             fit(tiny.run(finished, total_steps=8))
     assert lines(finished)[-1]["step"] == 6
 
@@ -141,13 +141,13 @@ def test_checkpoints_that_are_all_damaged_are_an_error_and_not_a_new_start(finis
 def test_a_run_whose_checkpoints_were_all_set_aside_does_not_begin_anew(finished):
     """Its first weights may have come from elsewhere; drawn ones must not take their place."""
     (finished / "checkpoints").rename(finished / "checkpoints.damaged")
-    with pytest.raises(RunError, match="no checkpoint is left but damaged ones"):
+    with pytest.raises(RunError, match="all checkpoints were damaged"):
         fit(tiny.run(finished, total_steps=8))
 
 
 def test_a_checkpoint_of_another_model_is_refused_and_kept(finished):
     """A run directory of a smaller model: one line that says so, and the checkpoint stays where it is."""
-    with pytest.raises(InputError, match="saved by a run with other parameters"):
+    with pytest.raises(InputError, match="with other parameters"):
         fit(tiny.run(finished, tiny.setup(num_layers=2), total_steps=8))
     assert (finished / "checkpoints" / "6").is_dir()
 
@@ -233,7 +233,7 @@ def test_a_finished_run_that_is_started_again_only_evaluates(six_steps, finished
 
 def test_a_run_beyond_its_total_steps_is_refused_and_not_called_stopped(finished):
     """Six steps done, four asked for: both numbers and the way out; the checkpoint stays."""
-    with pytest.raises(InputError, match="total_steps is 4, but the run is at step 6 already; give 6 to see"):
+    with pytest.raises(InputError, match=r"total_steps is 4, .*give 6"):
         fit(tiny.run(finished, total_steps=4))
     assert (finished / "checkpoints" / "6").is_dir()
 
