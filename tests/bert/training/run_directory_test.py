@@ -55,7 +55,7 @@ def test_other_settings_are_refused_with_both_values(tmp_path, tokenizer):
         open_run(tmp_path / "run", tokenizer, seed=1, extra={"seed": 1}, data_sha256="other")
     with pytest.raises(InputError, match=r"config.json: the data .*changed"):
         open_run(tmp_path / "run", tokenizer, data_sha256="other")
-    with pytest.raises(InputError, match="task was None, is 'squad'; "):  # all else follows from it
+    with pytest.raises(InputError, match=": task was None, is 'squad'; give"):  # all else follows from it
         open_run(tmp_path / "run", tokenizer, seed=1, task="squad")
     assert open_run(tmp_path / "run", tokenizer, total_steps=20, **{"mesh.mode": "fsdp"})
     assert run_directory.read(tmp_path / "run")["total_steps"] == 20
@@ -109,7 +109,7 @@ def test_files_of_others_keep_their_text(tmp_path, tokenizer):
 def test_two_runs_never_share_a_folder(tmp_path):
     """The second one is refused in a line while the first is at work, and let in afterwards."""
     second = run_directory.locked(tmp_path / "run")
-    with run_directory.locked(tmp_path / "run"), pytest.raises(InputError, match="another run is at work"), second:
+    with run_directory.locked(tmp_path / "run"), pytest.raises(InputError, match="another run is active"), second:
         pass
     with run_directory.locked(tmp_path / "run"):
         pass
