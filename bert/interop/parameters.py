@@ -19,7 +19,6 @@ from bert.types import Params
 
 _BLOCK = 128  # rows and columns of a kernel that are transposed at a time: such a piece stays in the cache
 _LARGEST = 2**31 - 2**22  # bytes of weights in a flatbuffer or protobuf message of 2 GiB; 4 MiB are left for the graph
-_ANOTHER_MODEL = "weights and configuration belong to different models"
 
 
 def to_params(
@@ -56,8 +55,8 @@ def to_params(
         _check_shape(weight, sizes, tensor, layer_names[0], report.source)  # before so much memory is asked for
         value = np.empty((len(layer_names), *weight.shape(sizes)), np.float32)
         for i, name in enumerate(layer_names):
-            _fill(value[i], tensors[name] if i else tensor, name, weight, sizes, report.source)
-        put(params, weight.path, value if weight.by_layer else value[0])
+            _fill(value[i, ...], tensors[name] if i else tensor, name, weight, sizes, report.source)
+        put(params, weight.path, value if weight.by_layer else value[0, ...])
         used |= dict.fromkeys(layer_names)
     report.used += used
     return params
@@ -67,8 +66,8 @@ def _check_shape(weight: Weight, sizes: Mapping[str, int], tensor: np.ndarray, n
     shape = weight.file_shape(sizes)
     if tensor.shape != shape:
         raise InputError(
-            f"{source}: {name} has shape {list(tensor.shape)}, the configuration asks for {list(shape)}; "
-            f"{_ANOTHER_MODEL}"
+            f"{source}: {name} has shape {list(tensor.shape)}, the configuration asks for {list(shape)}; weights and "
+            "configuration belong to different models"
         )
 
 
@@ -79,8 +78,9 @@ def _fill(
     _check_shape(weight, sizes, tensor, name, source)
     if tensor.dtype.kind != "f" and tensor.dtype.name != "bfloat16":
         raise InputError(f"{source}: {name} holds {tensor.dtype}; a weight must be a float of 16, 32 or 64 bits")
-    start = weight.start(sizes) if weight.pieces else 0
-    theirs = (np.swapaxes(tensor, -1, -2) if weight.transposed else tensor)[..., start : start + ours.shape[-1]]
+    theirs, start = np.swapaxes(tensor, -1, -2) if weight.transposed else tensor, weight.start(sizes)
+    if weight.pieces:
+        theirs = theirs[..., start : start + ours.shape[-1]]
     with np.errstate(over="ignore", invalid="ignore"):  # a float64 beyond float32 becomes infinite, and is refused
         if weight.transposed and ours.ndim == 2:
             _copy_in_squares(ours, theirs)
@@ -88,7 +88,7 @@ def _fill(
             ours[...] = theirs
     bad = first_not_finite(ours)
     if bad is not None:
-        place = [*bad[:-1], bad[-1] + start]
+        place = [*bad[:-1], *(last + start for last in bad[-1:])]
         place[-2:] = place[-2:][::-1] if weight.transposed else place[-2:]
         raise InputError(f"{source}: {name} holds {ours[bad]} at {place}; a weight must be finite in float32")
 
@@ -138,7 +138,7 @@ def from_params(params: Params, config: Any, table: NameTable | None = None) -> 
             for name, tensor in zip(
                 weight.names(config.num_layers), value if weight.by_layer else [value], strict=True
             ):
-                yield name, np.ascontiguousarray(np.swapaxes(tensor, -1, -2) if weight.transposed else tensor)
+                yield name, np.asarray(np.swapaxes(tensor, -1, -2) if weight.transposed else tensor, order="C")
     if left:
         raise InputError(f"parameter {next(iter(left))} has no name outside; known parts: {', '.join(table.parts)}")
 

@@ -115,7 +115,7 @@ class NameTable:
 
     @property
     def token_table(self) -> Weight | None:
-        return next((weight for weight in self.parts["encoder"] if weight.axes[0] == "V"), None)
+        return next((weight for weight in self.parts["encoder"] if weight.axes[:1] == "V"), None)
 
     @property
     def one_classifier_name(self) -> bool:
