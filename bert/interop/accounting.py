@@ -100,7 +100,7 @@ def read_parts(
     beyond the config's number of layers, and for names of classes that are not those of the weights.
     """
     other_models.refuse(tensors, table, file, report)
-    report.notes += config_keys.notes(file.values, file.config.to_json(), file.path.name)
+    report.notes += file.config.json_notes(file.values, source=file.path.name)
     kind, guessed = classifier_kind(file.values, tensors, table)
     parts = table.parts_present(tensors, kind)
     parts = _leave_incomplete(tensors, table, parts, fresh, report)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bert.architectures import ModelConfig
 from bert.errors import InputError
 from bert.interop import names
 from bert.interop.load_report import LoadReport
@@ -24,7 +25,7 @@ _LARGEST = 2**31 - 2**22  # bytes of weights in a flatbuffer or protobuf message
 def to_params(
     tensors: Mapping[str, np.ndarray],
     table: NameTable,
-    config: Any,
+    config: ModelConfig,
     parts: Sequence[str],
     report: LoadReport,
     *,
@@ -117,7 +118,9 @@ def _missing_text(report: LoadReport, tensors: Mapping[str, np.ndarray]) -> str:
     return f"{report.source}: missing {shown}{hint}; the file is incomplete or written for another model"
 
 
-def from_params(params: Params, config: Any, table: NameTable | None = None) -> Iterator[tuple[str, np.ndarray]]:
+def from_params(
+    params: Params, config: ModelConfig, table: NameTable | None = None
+) -> Iterator[tuple[str, np.ndarray]]:
     """(name in the file, contiguous float32 array) for every tensor; ``table``: the family's own unless given.
 
     Raises InputError for parameters that the table does not have, or not in this shape, and for incomplete parts.
@@ -143,7 +146,7 @@ def from_params(params: Params, config: Any, table: NameTable | None = None) -> 
         raise InputError(f"parameter {next(iter(left))} has no name outside; known parts: {', '.join(table.parts)}")
 
 
-def _checked(weight: Weight, left: Params, part: str, config: Any, sizes: Mapping[str, int]) -> np.ndarray:
+def _checked(weight: Weight, left: Params, part: str, config: ModelConfig, sizes: Mapping[str, int]) -> np.ndarray:
     """The parameter, taken out of ``left``, float32 and of the table's shape."""
     if weight.path not in left:
         raise InputError(f"parameter {weight.path} is missing; {part} needs it")
@@ -153,7 +156,7 @@ def _checked(weight: Weight, left: Params, part: str, config: Any, sizes: Mappin
     return value
 
 
-def _shape(weight: Weight, config: Any, sizes: Mapping[str, int]) -> tuple[int, ...]:
+def _shape(weight: Weight, config: ModelConfig, sizes: Mapping[str, int]) -> tuple[int, ...]:
     """Of the parameter in our tree."""
     return (config.num_layers,) * weight.by_layer + weight.shape(sizes)
 
@@ -167,7 +170,7 @@ def check_needs(params: Params, table: NameTable) -> None:
                 raise InputError(f"the head has {part} but no {needed}; {part} needs {needed}: keep both, or neither")
 
 
-def check_shapes(shapes: Mapping[str, Sequence[int]], config: Any, source: str) -> None:
+def check_shapes(shapes: Mapping[str, Sequence[int]], config: ModelConfig, source: str) -> None:
     """Refuses parameters that are not those of a model of this configuration.
 
     Args:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from bert.architectures import ModelConfig
+
 HEAD_PARTS = ("pooler", "mlm", "next_sentence", "sequence_classifier", "token_classifier", "span")
 WITH_CLASSES = ("sequence_classifier", "token_classifier")  # the weights alone say how many classes there are
 NEEDS = {"next_sentence": ("pooler",), "sequence_classifier": ("pooler",)}  # they read the pooler's output
@@ -105,7 +107,7 @@ class NameTable:
         """Why a tensor that no part holds is no weight; None where the table does not say."""
         return next((why for pattern, why in self.ignored.items() if re.search(pattern, name)), None)
 
-    def axis_sizes(self, config: Any, classes: int | None = None) -> dict[str, int]:
+    def axis_sizes(self, config: ModelConfig, classes: int | None = None) -> dict[str, int]:
         """Letter -> size. C: classes, 2 unless given; R: the two ends of a span, the two relations of a pair."""
         return {letter: getattr(config, field) for letter, field in self.sizes.items()} | {
             "L": config.num_layers,
