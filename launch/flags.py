@@ -91,11 +91,14 @@ def as_options(message: str) -> str:
 def check_fields(config: ConfigDict, like: str) -> None:
     """Raises InputError where a config does not have exactly the settings of the file ``like`` (path in the checkout).
 
-    Then its file is of another command, or a copy of an older one, or misspells a name.
+    Then its file is of another command, or a copy of an older one, or misspells a name. The settings of a model that
+    names its ``model_type`` are not compared.
     """
     path = pathlib.Path(__file__).parents[1] / like
     settings = config_files.settings_of(["", f"--config={path}"], None)
     known, names = list(config_fields.flatten(settings)), list(config_fields.flatten(config))
+    if "model.model_type" in names:
+        known, names = ([name for name in all_names if not name.startswith("model.")] for all_names in (known, names))
     for name in names:
         if name not in known:
             near = _nearest(name, known, prefix="config.", otherwise="; remove it, or start from that file")

@@ -6,7 +6,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-from bert import architectures
+from bert import architectures, config_fields
 from bert.architectures import ModelConfig
 from bert.architectures.bert import SIZES, BertConfig
 from bert.errors import InputError
@@ -36,11 +36,7 @@ def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, 
         start = _from_weights(config, store, HEAD_PARTS if pairs else ("mlm",))
     else:
         _fresh_parts(config)
-        fields = {name: value for name, value in config.model.items() if name != "size" and value is not None}
-        if "hidden_size" in fields:
-            fields.setdefault("intermediate_size", 4 * fields["hidden_size"])
-        encoder = BertConfig.of_size(config.model.size, vocab_size=store.vocab_size, **fields)
-        return Start(encoder, store.tokenizer, None)
+        return Start(_described(config, store.vocab_size), store.tokenizer, None)
     if config.init_from and isinstance(start.config, BertConfig):
         _adopt(config, start.config)
     return start
@@ -75,6 +71,18 @@ def check_length(max_length: int, encoder: ModelConfig, source: str, hint: str =
     longest = encoder.max_length
     if max_length > longest:
         raise InputError(f"config.max_length is {max_length}, but {source} has {longest} positions; lower it{hint}")
+
+
+def _described(config: ConfigDict, vocab_size: int) -> ModelConfig:
+    """The encoder of ``config.model``: a BERT of its size, or that of its ``model_type`` with the settings it has."""
+    fields = {name: value for name, value in config.model.items() if value is not None}
+    if "model_type" in fields:
+        kind = architectures.config_class("config.model.model_type", fields["model_type"])
+        encoder: ModelConfig = config_fields.build(kind, fields, vocab_size=vocab_size)
+        return encoder
+    if "hidden_size" in fields:
+        fields.setdefault("intermediate_size", 4 * fields["hidden_size"])
+    return BertConfig.of_size(fields.pop("size"), vocab_size=vocab_size, **fields)
 
 
 def _from_weights(config: ConfigDict, store: Store, needed: Sequence[str]) -> Start:

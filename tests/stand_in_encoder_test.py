@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import sys
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -28,6 +29,7 @@ from bert.training import optim, run_directory, sharding, train
 from bert.training.pretraining import Pretraining
 from bert.training.step import Setup
 from launch import finetune
+from launch import pretrain as pretrain_command
 from tests.bert.builders import write_store
 from tests.launch.review_table import BAD, GOOD, OTHER, TINY, reviews, write
 
@@ -162,6 +164,25 @@ def test_a_run_that_was_killed_ends_bit_equal(store, pretrained, tmp_path):
     jax.tree.map(np.testing.assert_array_equal, jax.device_get(resumed.state), jax.device_get(whole.state))
     drawn = whole.state.params["encoder"]["dense"]["kernel"]
     assert np.abs(drawn).max() > 0
+
+
+def test_the_command_pretrains_what_a_config_file_names_by_its_model_type(store, tmp_path, monkeypatch):
+    """The file replaces the settings of BERT; all others are those of configs/pretrain.py."""
+    monkeypatch.delitem(sys.modules, "config_config", raising=False)
+    (tmp_path / "bag.py").write_text(
+        "from ml_collections import ConfigDict\nfrom configs import pretrain\n\ndef get_config():\n"
+        "    config = pretrain.get_config()\n"
+        "    config.model = ConfigDict({'model_type': 'bag_of_words', 'hidden_size': 8})\n    return config\n"
+    )
+    words = (f"--config={tmp_path / 'bag.py'}", f"--config.data={store.directory}", f"--workdir={tmp_path / 'run'}")
+    small = ("--config.batch_size=8", "--config.max_length=32", "--config.allocator=system")
+    steps = ("--config.total_steps=2", "--config.optimizer.warmup_steps=1")
+    pretrain_command.run(["pretrain", *words, *small, *steps])
+    assert bert.load(tmp_path / "run").config == BagOfWordsConfig(store.vocab_size, hidden_size=8)
+    with pytest.raises(InputError, match=r"config.model.model_type is 'bag'; .*bag_of_words"):
+        pretrain_command.run(
+            ["pretrain", *words[:2], *small, "--config.model.model_type=bag", f"--workdir={tmp_path}/x"]
+        )
 
 
 def test_an_export_loads_back_with_equal_outputs(pretrained, exported):

@@ -109,9 +109,13 @@ def config_from_json(values: Mapping[str, Any], *, source: str = "config.json") 
 
     Raises InputError, naming ``source``, for an unknown architecture and as its own `from_json` does.
     """
-    model_type = values.get("model_type") or "bert"
-    check_choice(f"{source}: model_type", model_type, tuple(REGISTRY))
-    return _resolved(REGISTRY[model_type][0]).from_json(values, source=source)
+    return config_class(f"{source}: model_type", values.get("model_type") or "bert").from_json(values, source=source)
+
+
+def config_class(name: str, model_type: str) -> Any:
+    """The configuration of an architecture, a frozen dataclass. InputError for an unknown one; ``name`` is its key."""
+    check_choice(name, model_type, tuple(REGISTRY))
+    return _resolved(REGISTRY[model_type][0])
 
 
 def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
