@@ -101,7 +101,8 @@ class Encoder(Protocol):
 
 def build(config: ModelConfig) -> "nn.Module":
     """The encoder of a configuration, an `Encoder` without a parent: the module that it is assigned to adopts it."""
-    return _resolved(REGISTRY[config.model_type][1])(config, parent=None)
+    module: nn.Module = _resolved(REGISTRY[config.model_type][1])(config, parent=None)
+    return module
 
 
 def config_from_json(values: Mapping[str, Any], *, source: str = "config.json") -> Any:
@@ -122,7 +123,8 @@ def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
     """The configuration with the settings that this architecture has; the others do not concern it."""
     known: Any = config
     names = {field.name for field in dataclasses.fields(known)}
-    return dataclasses.replace(known, **{name: value for name, value in settings.items() if name in names})
+    changed: Config = dataclasses.replace(known, **{name: value for name, value in settings.items() if name in names})
+    return changed
 
 
 def packs(config: ModelConfig) -> bool:

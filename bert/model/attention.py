@@ -17,18 +17,14 @@ from bert.model.pattern import Pattern
 def attention_scores(q_BTNH: Array, k_BSNH: Array) -> Array:
     """float32 [B, N, T, S]: ``q . k / sqrt(H)``."""
     scores_BNTS = jnp.einsum("BTNH,BSNH->BNTS", q_BTNH, k_BSNH, preferred_element_type=jnp.float32)
-    return scores_BNTS * (q_BTNH.shape[-1] ** -0.5)
+    return scores_BNTS * float(q_BTNH.shape[-1] ** -0.5)
 
 
-def attention_weights(q_BTNH: Array, k_BSNH: Array, pattern: Pattern) -> Array:
+def attention_weights(scores_BNTS: Array, pattern: Pattern) -> Array:
     """float32 [B, N, T, S]: softmax over S of the scores, 0 where a pair is not allowed.
 
     A row without any allowed key (all padding) gets equal weights: finite, and read by no loss.
     """
-    return _softmax(attention_scores(q_BTNH, k_BSNH), pattern)
-
-
-def _softmax(scores_BNTS: Array, pattern: Pattern) -> Array:
     # One finite constant instead of an added mask: adding two masks overflows to -inf in low precision.
     return jax.nn.softmax(jnp.where(pattern.allowed(), scores_BNTS, -1e30), axis=-1)
 
@@ -59,7 +55,7 @@ def _forward(
     H, dtype = q_BTNH.shape[-1], v_BSNH.dtype.name
     q_BNTH, k_BNSH, v_BNSH = (matmul.operand(x.swapaxes(1, 2), dtype) for x in (q_BTNH, k_BSNH, v_BSNH))
     scores_BNTS = matmul.batched_dot(q_BNTH, k_BNSH, (3, 3), result="float32") * (H**-0.5)
-    weights_BNTS = _softmax(scores_BNTS, pattern)
+    weights_BNTS = attention_weights(scores_BNTS, pattern)
     if rate and key is not None:
         # Weights are not negative: the sign says which ones dropout takes away, and saves a second array.
         weights_BNTS = jnp.where(kept(key, weights_BNTS.shape, rate), weights_BNTS, -weights_BNTS)

@@ -142,13 +142,10 @@ class MultiHeadAttention(nn.Module):
             mixed_BTNH = attention(q, k, v, pattern, key, self.config.attention_dropout)
         return self.output(mixed_BTNH.reshape(x_BTD.shape))
 
-    def scores(self, x_BTD: Array, x_BSD: Array, pattern: Pattern) -> Array:
-        """Scores before the softmax, float32 [B, N, T, S]."""
-        return attention_scores(*self._queries_and_keys(x_BTD, x_BSD, pattern))
-
-    def weights(self, x_BTD: Array, x_BSD: Array, pattern: Pattern) -> Array:
-        """Attention weights, float32 [B, N, T, S], without dropout."""
-        return attention_weights(*self._queries_and_keys(x_BTD, x_BSD, pattern), pattern)
+    def scores_and_weights(self, x_BTD: Array, x_BSD: Array, pattern: Pattern) -> tuple[Array, Array]:
+        """Scores before the softmax and weights after it, float32 [B, N, T, S] each, without dropout."""
+        scores_BNTS = attention_scores(*self._queries_and_keys(x_BTD, x_BSD, pattern))
+        return scores_BNTS, attention_weights(scores_BNTS, pattern)
 
 
 class FeedForward(nn.Module):
@@ -189,13 +186,10 @@ class Block(nn.Module):
         x_BTD = self.attention_norm(x_BTD + mixed_BTD).astype(dtype)
         return self.feed_forward_norm(x_BTD + dropout(self.feed_forward(x_BTD), rate, keys[2])).astype(dtype)
 
-    def attention_scores(self, x_BTD: Array, pattern: Pattern) -> Array:
-        """Scores before the softmax, float32 [B, N, T, S], for the block's input."""
-        return self.attention.scores(x_BTD, x_BTD, pattern)
-
-    def attention_weights(self, x_BTD: Array, pattern: Pattern) -> Array:
-        """Attention weights, float32 [B, N, T, S], for the block's input."""
-        return self.attention.weights(x_BTD, x_BTD, pattern)
+    def scores_and_weights(self, x_BTD: Array, pattern: Pattern) -> tuple[Array, Array]:
+        """Those of the attention, for the block's input."""
+        scores_BNTS, weights_BNTS = self.attention.scores_and_weights(x_BTD, x_BTD, pattern)
+        return scores_BNTS, weights_BNTS
 
 
 def pick(hidden_BTD: Array, positions_BP: Array) -> Array:

@@ -117,11 +117,11 @@ def _head_outputs(
 ) -> dict[str, Array]:
     head: Params = params.get("head", {})
 
-    def run(name: str, *inputs: Array | None) -> Array:
+    def run(name: str, *inputs: Array) -> Any:
         return _apply(heads.part(name, config, head[name]["bias"].shape[0]), head[name], *inputs)
 
-    def token_table() -> Array | None:
-        return _apply(architectures.build(config), params["encoder"], method="token_table")
+    def token_table() -> Array:
+        return heads.lent_table(_apply(architectures.build(config), params["encoder"], method="token_table"))
 
     def pooled() -> Array:
         return heads.pooled(functools.partial(run, "pooler"), first_BD)
@@ -143,7 +143,10 @@ def attention(params: Params, batch: Batch, layer: Array, *, config: ModelConfig
     """Scores before the softmax and weights after it, float32 [B, N, T, S], of one layer."""
     _check_looking_inside(config)
     with jax.default_matmul_precision("highest"):
-        return _apply(architectures.build(config), params["encoder"], batch, layer, method="attention")
+        scores_BNTS, weights_BNTS = _apply(
+            architectures.build(config), params["encoder"], batch, layer, method="attention"
+        )
+        return scores_BNTS, weights_BNTS
 
 
 def without_padding(name: str, value: Array, rows: int, positions: int) -> np.ndarray:

@@ -1,10 +1,9 @@
-"""What is read off the hidden states, and the model that joins an encoder with a head.
+"""Task heads, and the model that joins an encoder with one. Losses are in losses.py.
 
 A head is a Linen module called as ``head(hidden_BPD, batch, token_table_VD, train=...)`` that returns a dict of
 float32 arrays; the hidden states are those at ``head.positions(batch)``, int32 [B, P], or at all positions where it is
-None. The pretraining head is one like any other. Heads own their parameters only: the token table is lent
-by the encoder in the call. A head is made of parts, by whose names its parameters are found in training, in inference
-and in files. Losses are in losses.py.
+None. Heads own their parameters only: the encoder lends the token table in the call. A head is made of parts, by whose
+names its parameters are found in training, in inference and in files.
 Axes: as in blocks.py; P predicted position, E example in a row, C class, V vocabulary.
 
 Source: Devlin et al. 2018, sections 3.1 and 4; google-research/bert ``run_pretraining.py`` (get_masked_lm_output,
@@ -12,6 +11,7 @@ get_next_sentence_output), ``run_classifier.py`` and ``run_squad.py`` (create_mo
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import flax.linen as nn
 import jax.numpy as jnp
@@ -19,10 +19,13 @@ from jax import Array
 
 from bert import architectures
 from bert.architectures import ModelConfig
+from bert.errors import InputError
 from bert.model import vocabulary
 from bert.model.blocks import ACTIVATION_FUNCTIONS, Dense, LayerNorm
 from bert.model.dropout import dropout
 from bert.types import Batch
+
+Outputs = dict[str, Array]
 
 
 class MaskedWords(nn.Module):
@@ -35,17 +38,24 @@ class MaskedWords(nn.Module):
         self.bias = self.param("bias", nn.initializers.zeros, (self.config.vocab_size,), jnp.float32)
 
     def __call__(self, picked_BPD: Array, token_table_VD: Array) -> Array:
-        return vocabulary.logits(self._read(picked_BPD), token_table_VD, self.bias, self.config.dtype)
+        return vocabulary.logits(self._transformed(picked_BPD), token_table_VD, self.bias, self.config.dtype)
 
     def cross_entropy_and_correct(
         self, picked_BPD: Array, token_table_VD: Array, words_BP: Array
     ) -> tuple[Array, Array]:
         """Cross-entropy of these words in nats, and whether none scores higher; float32 [B, P] each."""
-        x_BPD = self._read(picked_BPD)
+        x_BPD = self._transformed(picked_BPD)
         return vocabulary.cross_entropy_and_correct(x_BPD, token_table_VD, self.bias, words_BP, self.config.dtype)
 
-    def _read(self, picked_BPD: Array) -> Array:
+    def _transformed(self, picked_BPD: Array) -> Array:
         return self.norm(ACTIVATION_FUNCTIONS[self.config.hidden_act](self.transform(picked_BPD)))
+
+
+def lent_table(token_table_VD: Array | None) -> Array:
+    """The encoder's token table; InputError where it has none to lend."""
+    if token_table_VD is None:
+        raise InputError("masked words are scored with the encoder's token table, and this encoder has none")
+    return token_table_VD
 
 
 def part(name: str, config: ModelConfig, classes: int = 2) -> nn.Module:
@@ -83,13 +93,15 @@ class PretrainingHead(nn.Module):
         names = ("masked_positions", "cls_positions") if self.with_next_sentence else ("masked_positions",)
         return jnp.concatenate([batch[name] for name in names], axis=1)
 
-    def __call__(self, hidden_BRD: Array, batch: Batch, token_table_VD: Array, *, train: bool = False):
-        del train  # no dropout in this head, as in the references
+    def __call__(
+        self, hidden_BRD: Array, batch: Batch, token_table_VD: Array | None, *, train: bool = False
+    ) -> Outputs:
         P = batch["masked_positions"].shape[1]
         picked_BPD, first_BED = hidden_BRD[:, :P], hidden_BRD[:, P:]
-        outputs = {"mlm_logits": self.mlm(picked_BPD, token_table_VD)}
+        table_VD = lent_table(token_table_VD)
+        outputs = {"mlm_logits": self.mlm(picked_BPD, table_VD)}
         if "masked_ids" in batch:
-            loss_BP, correct_BP = self.mlm.cross_entropy_and_correct(picked_BPD, token_table_VD, batch["masked_ids"])
+            loss_BP, correct_BP = self.mlm.cross_entropy_and_correct(picked_BPD, table_VD, batch["masked_ids"])
             outputs |= {"mlm_cross_entropy": loss_BP, "mlm_correct": correct_BP}
         if self.with_next_sentence:
             pooled_BED = pooled(self.pooler, first_BED)
@@ -112,10 +124,12 @@ class SequenceHead(nn.Module):
         self.pooler = part("pooler", self.config)
         self.sequence_classifier = part("sequence_classifier", self.config, self.classes)
 
-    def positions(self, batch: Batch) -> Array:
+    def positions(self, batch: Batch) -> Any:
         return batch["cls_positions"]
 
-    def __call__(self, hidden_BED: Array, batch: Batch, token_table_VD: Array, *, train: bool = False):
+    def __call__(
+        self, hidden_BED: Array, batch: Batch, token_table_VD: Array | None, *, train: bool = False
+    ) -> Outputs:
         pooled_BED = pooled(self.pooler, hidden_BED)
         read_BED = _dropped(self, pooled_BED, train)
         return {"pooled_output": pooled_BED, "sequence_logits": self.sequence_classifier(read_BED)}
@@ -134,7 +148,9 @@ class TokenHead(nn.Module):
     def positions(self, batch: Batch) -> None:
         return None
 
-    def __call__(self, hidden_BTD: Array, batch: Batch, token_table_VD: Array, *, train: bool = False):
+    def __call__(
+        self, hidden_BTD: Array, batch: Batch, token_table_VD: Array | None, *, train: bool = False
+    ) -> Outputs:
         return {"token_logits": self.token_classifier(_dropped(self, hidden_BTD, train))}
 
 
@@ -149,7 +165,9 @@ class SpanHead(nn.Module):
     def positions(self, batch: Batch) -> None:
         return None
 
-    def __call__(self, hidden_BTD: Array, batch: Batch, token_table_VD: Array, *, train: bool = False):
+    def __call__(
+        self, hidden_BTD: Array, batch: Batch, token_table_VD: Array | None, *, train: bool = False
+    ) -> Outputs:
         return start_and_end(self.span(hidden_BTD))
 
 
@@ -164,7 +182,7 @@ def pooled(pooler: Callable[[Array], Array], first_D: Array) -> Array:
     return jnp.tanh(pooler(first_D))
 
 
-def start_and_end(span_BT2: Array) -> dict[str, Array]:
+def start_and_end(span_BT2: Array) -> Outputs:
     """The two scores of each position by name, float32 [B, T] each."""
     return {"start_logits": span_BT2[..., 0], "end_logits": span_BT2[..., 1]}
 
@@ -181,12 +199,14 @@ class Model(nn.Module):
     def setup(self) -> None:
         self.encoder = architectures.build(self.config)
 
-    def __call__(self, batch: Batch, *, train: bool = False) -> dict[str, Array]:
+    def __call__(self, batch: Batch, *, train: bool = False) -> Outputs:
         if "cls_positions" in batch:
             architectures.check_packing(self.config, batch["cls_positions"].shape[1] > 1)
         hidden_BPD = self.encoder(batch, train=train, positions_BP=self.head.positions(batch))
-        return self.head(hidden_BPD, batch, self.encoder.token_table(), train=train)
+        outputs: Outputs = self.head(hidden_BPD, batch, self.encoder.token_table(), train=train)
+        return outputs
 
     def depth_of(self, path: Sequence[str]) -> int | Sequence[int] | None:
         """Depth of a parameter as `architectures.Encoder.depth_of` has it; None for the head's."""
-        return architectures.build(self.config).depth_of(path[1:]) if path[0] == "encoder" else None
+        encoder: Any = architectures.build(self.config)
+        return encoder.depth_of(path[1:]) if path[0] == "encoder" else None

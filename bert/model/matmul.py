@@ -1,4 +1,4 @@
-"""Matrix products with float32 sums, and their gradients: the only module that knows how each backend likes them.
+"""Matrix products with float32 sums, and their gradients: the only module with code for one backend.
 
 A product is right on every backend in its plain form; on CPUs the form decides the speed by a factor of two. Gradients
 are written out: sums stay float32 where autodiff would round them to the compute dtype, and on CPUs neither is an
@@ -8,6 +8,7 @@ Axes: M all leading axes as one, K in, N out; G rows and heads as one.
 
 import functools
 import pathlib
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +22,7 @@ def on_cpu() -> bool:
 
 @functools.cache
 def _native_bfloat16() -> bool:
-    """Has this CPU instructions for products of bfloat16? Without them float32 operands are faster, with equal sums."""
+    """Whether this CPU multiplies bfloat16. Where it does not, float32 operands are faster, with equal sums."""
     cpuinfo = pathlib.Path("/proc/cpuinfo")
     flags = cpuinfo.read_text().partition("flags")[2].partition("\n")[0] if cpuinfo.exists() else ""
     return "avx512_bf16" in flags or "amx_bf16" in flags
@@ -53,7 +54,7 @@ def operand(x: Array, dtype: str) -> Array:
     return x.astype(jnp.float32) if dtype == "bfloat16" and on_cpu() and not _native_bfloat16() else x
 
 
-def dot(x: Array, y: Array, contracted: tuple, batch: tuple = ((), ()), *, result: str) -> Array:
+def dot(x: Array, y: Array, contracted: tuple[Any, ...], batch: tuple[Any, ...] = ((), ()), *, result: str) -> Array:
     """`jax.lax.dot_general` with sums in float32, as ``result`` where the backend can give it, else float32."""
     # CPUs have no kernel that gives bfloat16; elsewhere the sums are float32 inside, and the result is rounded once.
     wanted = "float32" if on_cpu() else result
@@ -88,11 +89,13 @@ def dense(x: Array, kernel_KN: Array, bias_N: Array, dtype: str, result: str) ->
     return y_MN.reshape(*x.shape[:-1], -1)
 
 
-def _dense_forward(x: Array, kernel_KN: Array, bias_N: Array, dtype: str, result: str):
+def _dense_forward(
+    x: Array, kernel_KN: Array, bias_N: Array, dtype: str, result: str
+) -> tuple[Array, tuple[Array, Array]]:
     return dense(x, kernel_KN, bias_N, dtype, result), (x, kernel_KN)
 
 
-def _dense_backward(dtype: str, result: str, saved: tuple[Array, Array], dy: Array):
+def _dense_backward(dtype: str, result: str, saved: tuple[Array, Array], dy: Array) -> tuple[Array, Array, Array]:
     x, kernel_KN = saved
     dy_operand = operand(dy, dtype)
     dx = dot(dy_operand, operand(kernel_KN, dtype), ((dy.ndim - 1,), (1,)), result=x.dtype.name).astype(x.dtype)

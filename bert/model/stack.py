@@ -45,10 +45,9 @@ class StackedEncoder(nn.Module):
         ids_BT = jnp.ones((1, 1), jnp.int32)
         pattern = self.pattern({"example_ids": ids_BT, "position_ids": ids_BT})
 
-        def init_one(key: Array) -> Any:
-            return self._block().init(key, x_BTD, pattern)["params"]
-
-        return jax.vmap(init_one)(jax.random.split(key, self.config.num_layers))
+        init = jax.vmap(lambda key: self._block().init(key, x_BTD, pattern)["params"])
+        params: Params = init(jax.random.split(key, self.config.num_layers))
+        return params
 
     def _block(self) -> nn.Module:
         return self.block_class(self.config, parent=None)
@@ -64,7 +63,7 @@ class StackedEncoder(nn.Module):
         """
         return self._run(batch, train, positions_BP=positions_BP)[0]
 
-    def token_table(self) -> Array:
+    def token_table(self) -> Any:
         """Token embeddings float32 [V, D]."""
         return self.embeddings.token.embedding
 
@@ -84,14 +83,14 @@ class StackedEncoder(nn.Module):
 
     def attention(self, batch: Batch, layer: Array) -> tuple[Array, Array]:
         """Scores before the softmax and weights after it, float32 [B, N, T, S], of one layer."""
-        inputs_LBTD, weights_LBNTS = self.states(batch)
+        inputs_LBTD, _ = self.states(batch)
         blocks = self.blocks
         if isinstance(blocks, tuple):
             blocks = jax.tree.map(lambda *of_layers: jnp.stack(of_layers), *blocks)
         params = jax.tree.map(lambda stacked: stacked[layer], blocks)
         inputs = (inputs_LBTD[layer], self.pattern(batch))
-        scores: Any = self._block().apply({"params": params}, *inputs, method="attention_scores")
-        return scores, weights_LBNTS[layer]
+        outputs: Any = self._block().apply({"params": params}, *inputs, method="scores_and_weights")
+        return outputs[0], outputs[1]
 
     def _run(
         self, batch: Batch, train: bool, look_inside: bool = False, positions_BP: Array | None = None
@@ -110,7 +109,8 @@ class StackedEncoder(nn.Module):
             y_BTD = rows_over_data(y_BTD)
             if not look_inside:
                 return y_BTD, None
-            return y_BTD, (x_BTD, block.apply({"params": params}, x_BTD, pattern, method="attention_weights"))
+            _, weights_BNTS = block.apply({"params": params}, x_BTD, pattern, method="scores_and_weights")
+            return y_BTD, (x_BTD, weights_BNTS)
 
         if config.remat:
             step = jax.checkpoint(step, prevent_cse=not _scanned(config))

@@ -6,6 +6,7 @@ Axes: M all leading axes as one (predicted positions), D hidden width, V vocabul
 """
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -39,10 +40,13 @@ def cross_entropy_and_correct(
       x, table_VD, bias_V, dtype: as in `logits`.
       labels: int [...], 0 to V - 1; any other costs NaN, so that a training step with it is skipped and counted.
     """
-    return _forward(x, table_VD, bias_V, labels, dtype)[0]
+    outputs, _ = _forward(x, table_VD, bias_V, labels, dtype)
+    return outputs
 
 
-def _forward(x: Array, table_VD: Array, bias_V: Array, labels: Array, dtype: str):
+def _forward(
+    x: Array, table_VD: Array, bias_V: Array, labels: Array, dtype: str
+) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
     x_MD, label_M1 = x.reshape(-1, x.shape[-1]), labels.reshape(-1, 1)
     table_WD, bias_W = _tiled(table_VD, bias_V, dtype)
     # Compared in float32: rounded to bfloat16, a close second would count as a hit.
@@ -58,7 +62,7 @@ def _forward(x: Array, table_VD: Array, bias_V: Array, labels: Array, dtype: str
     return (loss_M1.reshape(labels.shape), correct_M1.reshape(labels.shape)), saved
 
 
-def _backward(dtype: str, saved: tuple, gradients: tuple[Array, Array]):
+def _backward(dtype: str, saved: tuple[Array, ...], gradients: tuple[Array, Array]) -> tuple[Any, ...]:
     x, table_VD, bias_V, label_M1, scores_MW, log_total_M1 = saved
     weight_M1 = gradients[0].reshape(-1, 1)
     share_MW = jnp.exp(scores_MW.astype(jnp.float32) - log_total_M1)

@@ -61,4 +61,6 @@ def peak_flops(dtype: str) -> float | None:
         product(x, x).block_until_ready()
         best = max(best, 2.0 * side**3 / (time.perf_counter() - start))
     logging.vlog(1, "matrix peak measured: %.0f GFLOP/s", best / 1e9)
-    return best * jax.process_count()  # all processes measure now, so those of one host share its cores here, too
+    return float(
+        best * jax.process_count()
+    )  # all processes measure now, so those of one host share its cores here, too

@@ -11,23 +11,23 @@ from jax.sharding import Mesh
 
 from bert.training import sharding
 from bert.training.task import Task, with_counts
-from bert.types import Batch
+from bert.types import Batch, Params
 
 Metrics = dict[str, float | None]  # by name; None where undefined
 
 
 def on_batches(
     model: nn.Module, task: Task, mesh: Mesh, batches: Callable[[], Iterable[dict[str, np.ndarray]]]
-) -> Callable[[dict], Metrics]:
+) -> Callable[[Params], Metrics]:
     """Parameters -> the task's metrics over all rows of the batches that ``batches`` makes anew each time."""
     step = make_evaluation_step(model, task, mesh)
     return lambda params: evaluate(step, params, batches(), task, mesh)
 
 
-def make_evaluation_step(model: nn.Module, task: Task, mesh: Mesh) -> Callable[[dict, Batch], Batch]:
+def make_evaluation_step(model: nn.Module, task: Task, mesh: Mesh) -> Callable[[Params, Batch], Batch]:
     """Compiled (params, batch) -> sums and ``NAME_count`` of that batch, replicated on all devices."""
 
-    def evaluation_step(params: dict, batch: Batch) -> Batch:
+    def evaluation_step(params: Params, batch: Batch) -> Batch:
         outputs: Any = model.apply({"params": params}, batch)
         return with_counts(task.sums(outputs, batch), task.counts(batch))
 
@@ -35,8 +35,8 @@ def make_evaluation_step(model: nn.Module, task: Task, mesh: Mesh) -> Callable[[
 
 
 def evaluate(
-    step: Callable[[dict, Batch], Batch],
-    params: dict,
+    step: Callable[[Params, Batch], Batch],
+    params: Params,
     batches: Iterable[dict[str, np.ndarray]],
     task: Task,
     mesh: Mesh,

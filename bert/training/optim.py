@@ -179,8 +179,8 @@ def scale_by_adam(b1: float, b2: float, eps: float, *, corrected: bool) -> optax
     """
 
     def init(params: Any) -> optax.ScaleByAdamState:
-        zeros = lambda: jax.tree.map(jnp.zeros_like, params)  # noqa: E731
-        return optax.ScaleByAdamState(count=jnp.zeros((), jnp.int32), mu=zeros(), nu=zeros())
+        mu, nu = (jax.tree.map(jnp.zeros_like, params) for _ in range(2))
+        return optax.ScaleByAdamState(count=jnp.zeros((), jnp.int32), mu=mu, nu=nu)
 
     def update(grads: Any, state: Any, params: Any = None, *, good: Any = True) -> tuple[Any, Any]:
         mu = jax.tree.map(lambda m, g: jnp.where(good, b1 * m + (1 - b1) * g, m), state.mu, grads)
@@ -205,8 +205,8 @@ def scale_by_layer_trust_ratio(depth_of: DepthOf) -> optax.GradientTransformatio
         if not decays(path):
             return update
         axes = tuple(range(1 if np.ndim(depth_of(path) or 0) else 0, param.ndim))
-        norm = lambda x: jnp.sqrt(jnp.sum(jnp.square(x.astype(jnp.float32)), axis=axes, keepdims=True))  # noqa: E731
-        p, u = norm(param), norm(update)
+        squares = (jnp.square(x.astype(jnp.float32)) for x in (param, update))
+        p, u = (jnp.sqrt(jnp.sum(square, axis=axes, keepdims=True)) for square in squares)
         return update * jnp.where((p > 0) & (u > 0), p / jnp.where(u > 0, u, 1.0), 1.0)
 
     def update(updates: Any, state: Any, params: Any) -> tuple[Any, Any]:

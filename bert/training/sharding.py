@@ -36,7 +36,7 @@ MODES: dict[str, dict[str, str | tuple[str, ...]]] = {
 }
 
 
-def make_mesh(mode: str = "dp", model_devices: int = 1, devices: list | None = None) -> Mesh:
+def make_mesh(mode: str = "dp", model_devices: int = 1, devices: list[jax.Device] | None = None) -> Mesh:
     """A mesh over all devices (or those given), ``model_devices`` of them side by side on the model axis.
 
     Raises:
@@ -73,7 +73,7 @@ def state_shardings(state: Any, mesh: Mesh, mode: str) -> Any:
     """
     rules = MODES[mode]
 
-    def one(path, x) -> NamedSharding:
+    def sharding_of(path: Any, x: Any) -> NamedSharding:
         name = jax.tree_util.keystr(path, simple=True, separator="/")
         axes = next((axes for pattern, axes in _AXES if re.search(pattern, name)), ())
         spec = [None] * (x.ndim - len(axes)) + [rules.get(axis) if axis else None for axis in axes]
@@ -81,7 +81,7 @@ def state_shardings(state: Any, mesh: Mesh, mode: str) -> Any:
             mesh, P(*(s if _divides(mesh, s, n) else None for s, n in zip(spec, x.shape, strict=False)))
         )
 
-    return jax.tree_util.tree_map_with_path(one, state)
+    return jax.tree_util.tree_map_with_path(sharding_of, state)
 
 
 def _divides(mesh: Mesh, spec: str | tuple[str, ...] | None, size: int) -> bool:

@@ -20,7 +20,9 @@ from jax.sharding import Mesh
 from bert.model import losses
 from bert.training import optim, sharding
 from bert.training.task import Task, with_counts
-from bert.types import Batch
+from bert.types import Batch, Params
+
+Row = tuple[tuple[str, tuple[int, ...], Any], ...]  # name, shape and dtype of each array of a batch of one row
 
 
 @flax.struct.dataclass
@@ -55,7 +57,7 @@ class Setup:
     micro_batches: int = 1
     seed: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.model.config.check_training()
 
 
@@ -63,11 +65,13 @@ def abstract_state(setup: Setup, batch: Batch) -> TrainState:
     """The state's shapes, dtypes and shardings, as a tree of ShapeDtypeStruct; no memory is used."""
     shapes = jax.eval_shape(_first_state(setup, _row_shapes(batch)), _seed_words(setup))
     shards = sharding.state_shardings(shapes, setup.mesh, setup.mode)
-    return jax.tree.map(lambda x, s: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=s), shapes, shards)
+    struct: Any = jax.ShapeDtypeStruct
+    target: TrainState = jax.tree.map(lambda x, s: struct(x.shape, x.dtype, sharding=s), shapes, shards)
+    return target
 
 
-def init_state(setup: Setup, target: TrainState, batch: Batch, params: dict | None = None) -> TrainState:
-    """A state at step 0, born on its devices as ``target`` (from ``abstract_state``) says.
+def init_state(setup: Setup, target: TrainState, batch: Batch, params: Params | None = None) -> TrainState:
+    """A state at step 0, created with the shardings of ``target`` (from ``abstract_state``).
 
     Args:
       batch: any batch of the task; only its shapes are read.
@@ -80,17 +84,19 @@ def init_state(setup: Setup, target: TrainState, batch: Batch, params: dict | No
     return jax.jit(lambda p: _fresh_state(setup, p), out_shardings=shards)(params)
 
 
-def draw_params(setup: Setup, batch: Batch) -> dict:
+def draw_params(setup: Setup, batch: Batch) -> Params:
     """Random parameters, a function of the seed alone; of ``batch`` only the shapes of its first row are read."""
     return _draw(setup, _row_shapes(batch), jax.random.key(setup.seed))
 
 
-def _draw(setup: Setup, row: tuple, key: Array) -> dict:
-    return setup.model.init(key, {name: jnp.zeros(*given) for name, *given in row})["params"]
+def _draw(setup: Setup, row: Row, key: Array) -> Params:
+    variables: Any = setup.model.init(key, {name: jnp.zeros(shape, dtype) for name, shape, dtype in row})
+    params: Params = variables["params"]
+    return params
 
 
 @functools.lru_cache(maxsize=1)
-def _first_state(setup: Setup, row: tuple) -> Callable[[Array], TrainState]:
+def _first_state(setup: Setup, row: Row) -> Callable[[Array], TrainState]:
     """The same function for the state's shapes and for the state, so that JAX traces it once."""
     return lambda words: _fresh_state(setup, _draw(setup, row, jax.random.wrap_key_data(words)))
 
@@ -100,12 +106,12 @@ def _seed_words(setup: Setup) -> np.ndarray:
     return np.asarray(jax.random.key_data(jax.random.key(setup.seed)))
 
 
-def _row_shapes(batch: Batch) -> tuple:
+def _row_shapes(batch: Batch) -> Row:
     """(name, shape, dtype) of each array of a batch, cut to one row."""
     return tuple((name, (1, *x.shape[1:]), jax.dtypes.canonicalize_dtype(x.dtype)) for name, x in batch.items())
 
 
-def _fresh_state(setup: Setup, params: dict) -> TrainState:
+def _fresh_state(setup: Setup, params: Params) -> TrainState:
     zero = jnp.zeros((), jnp.int32)
     return TrainState(
         zero, params, optim.transformation(setup.optimizer, setup.model.depth_of).init(params), zero, zero
@@ -128,7 +134,7 @@ def make_train_step(setup: Setup, target: TrainState) -> tuple[Step, Read]:
     """
     transformation, rate = optim.transformation(setup.optimizer, setup.model.depth_of), optim.schedule(setup.optimizer)
 
-    def micro_loss(params, batch: Batch, counts: Batch, key: Array):
+    def micro_loss(params: Params, batch: Batch, counts: Batch, key: Array) -> tuple[Array, dict[str, Array]]:
         outputs: Any = setup.model.apply({"params": params}, batch, train=True, rngs={"dropout": key})
         sums = setup.task.sums(outputs, batch)
         return losses.total(sums, counts), sums
@@ -177,7 +183,9 @@ def make_train_step(setup: Setup, target: TrainState) -> tuple[Step, Read]:
     return functools.partial(compiled, _seed_words(setup)), read
 
 
-def _accumulate(micro_loss, params, batch: Batch, counts: Batch, key: Array, parts: int):
+def _accumulate(
+    micro_loss: Callable[..., Any], params: Params, batch: Batch, counts: Batch, key: Array, parts: int
+) -> tuple[Params, dict[str, Array]]:
     """Gradient and sums of the whole batch, computed in ``parts`` one after the other.
 
     The memory is that of one part and one gradient buffer. Row r goes to part r % parts, so that each device keeps
@@ -189,7 +197,7 @@ def _accumulate(micro_loss, params, batch: Batch, counts: Batch, key: Array, par
         return grads, sums
     split = {name: x.reshape(-1, parts, *x.shape[1:]).swapaxes(0, 1) for name, x in batch.items()}
 
-    def add_part(so_far, part):
+    def add_part(so_far: Any, part: Any) -> tuple[Any, None]:
         number, rows = part
         (_, sums), grads = gradient(params, rows, counts, jax.random.fold_in(key, number))
         return jax.tree.map(jnp.add, so_far, (grads, sums)), None

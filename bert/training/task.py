@@ -31,7 +31,7 @@ class Task(Protocol):
         """
         ...
 
-    def size(self, batch: Batch) -> Array:
+    def size(self, batch: Batch) -> Any:
         """Size of a batch, float32 scalar, for rates: tokens."""
         return (batch["example_ids"] > 0).sum(dtype="float32")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bert.model import attention as module
-from bert.model.attention import attention, attention_weights, fused_attention
+from bert.model.attention import attention, attention_scores, attention_weights, fused_attention
 from bert.model.dropout import kept
 from bert.model.pattern import Pattern
 
@@ -46,7 +46,7 @@ def test_attention_of_one_word_by_hand(hand, case, key_ids, weights, output):
     k_BSNH, v_BSNH = (jnp.array(example[name])[None, :, None, :] for name in ("K", "V"))
     pattern = Pattern(jnp.array([[1]]), jnp.array([key_ids]))
 
-    got_S = attention_weights(q_BTNH, k_BSNH, pattern)[0, 0, 0]
+    got_S = attention_weights(attention_scores(q_BTNH, k_BSNH), pattern)[0, 0, 0]
     got_H = attention(q_BTNH, k_BSNH, v_BSNH, pattern)[0, 0, 0]
 
     np.testing.assert_allclose(got_S, weights, atol=5e-5)
@@ -71,7 +71,7 @@ def test_a_row_without_keys_is_finite(dtype):
     """Where nothing may be looked at the weights are equal, and neither they nor their gradients are NaN."""
     q, k, v = (jax.random.normal(jax.random.key(i), (1, 3, 1, 4)).astype(dtype) * 100 for i in range(3))
     pattern = Pattern(jnp.zeros((1, 3), int), jnp.zeros((1, 3), int))
-    np.testing.assert_allclose(attention_weights(q, k, pattern), 1 / 3, atol=1e-6)
+    np.testing.assert_allclose(attention_weights(attention_scores(q, k), pattern), 1 / 3, atol=1e-6)
     total = lambda *qkv: attention(*qkv, pattern, jax.random.key(3), RATE).astype(jnp.float32).sum()  # noqa: E731
     for gradient in jax.jit(jax.grad(total, argnums=(0, 1, 2)))(q, k, v):
         assert jnp.isfinite(gradient.astype(jnp.float32)).all()
@@ -81,12 +81,12 @@ def test_scores_far_apart_do_not_overflow():
     """Scores of 1e6 give weight 1 to the largest; without the shift by the maximum exp() would be infinite."""
     q, k = jnp.full((1, 1, 1, 1), 1e3), jnp.array([-1e3, 0.0, 1e3])[None, :, None, None]
     pattern = Pattern(jnp.ones((1, 1), int), jnp.ones((1, 3), int))
-    np.testing.assert_array_equal(attention_weights(q, k, pattern)[0, 0, 0], [0, 0, 1])
+    np.testing.assert_array_equal(attention_weights(attention_scores(q, k), pattern)[0, 0, 0], [0, 0, 1])
 
 
 def plain(q_BTNH, k_BSNH, v_BSNH, pattern, key, rate):
     """The formula: weights, the kept ones of them larger, the average of the values."""
-    weights_BNTS = attention_weights(q_BTNH, k_BSNH, pattern)
+    weights_BNTS = attention_weights(attention_scores(q_BTNH, k_BSNH), pattern)
     if key is not None:
         weights_BNTS = jnp.where(kept(key, weights_BNTS.shape, rate), weights_BNTS / (1 - rate), 0.0)
     return jnp.einsum("BNTS,BSNH->BTNH", weights_BNTS, v_BSNH)

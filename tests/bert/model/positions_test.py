@@ -46,7 +46,7 @@ def test_rotary_attention_depends_on_distances_alone():
         pattern = within_examples(batch, positions=base is not None)
         params = MultiHeadAttention(CONFIG).init(jax.random.key(1), x_BTD, x_BTD, within_examples(batch))
         params = jax.tree.map(lambda x: x * 20, params)
-        return module.apply(params, x_BTD, x_BTD, pattern, method="weights")
+        return module.apply(params, x_BTD, x_BTD, pattern, method="scores_and_weights")[1]
 
     np.testing.assert_allclose(weights(10_000.0, 0), weights(10_000.0, 40), rtol=0, atol=1e-5)
     assert np.abs(weights(10_000.0, 0) - weights(None, 0)).max() > 0.05
