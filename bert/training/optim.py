@@ -1,7 +1,7 @@
-"""Optimizers and learning-rate schedules: what decays, how the rate moves, what is clipped.
+"""Optimizers: what decays, what is clipped, the rates of layers; the learning rate is in learning_rate.py.
 
-The transformations here leave out the learning rate: the train step multiplies by ``schedule(step)`` itself, so the
-rate is a function of the one step counter in the state and is logged as used.
+The transformations here leave out the learning rate: the train step multiplies by ``rate(step)`` itself, so the rate is
+a function of the one step counter in the state and is logged as used.
 
 Sources: AdamW, Loshchilov & Hutter 2019 (as in torch.optim.AdamW); google-research/bert ``optimization.py``
 (AdamWeightDecayOptimizer); LAMB, You et al. 2020, Algorithm 2.
@@ -19,12 +19,12 @@ import optax
 from jax import Array
 
 from bert.errors import check_choice, check_range
+from bert.training import learning_rate
 from bert.types import Params
 
 Path = tuple[str, ...]  # names of a parameter, from the root of the tree
 DepthOf = Callable[[Path], int | Sequence[int] | None]  # see `heads.Model.depth_of`
 OPTIMIZERS = ("adamw", "google_adamw", "lamb")
-SCHEDULES = ("linear", "polynomial", "google", "constant")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +51,7 @@ class OptimizerSettings:
 
     def __post_init__(self) -> None:
         check_choice("optimizer.name", self.name, OPTIMIZERS)
-        check_choice("optimizer.schedule", self.schedule, SCHEDULES)
+        check_choice("optimizer.schedule", self.schedule, learning_rate.SCHEDULES)
         check_range("total_steps", self.total_steps, at_least=1)
         hint = ", which is total_steps"
         check_range("optimizer.warmup_steps", self.warmup_steps, at_least=0, at_most=self.total_steps, hint=hint)
@@ -64,28 +64,14 @@ class OptimizerSettings:
         check_range("optimizer.layer_decay", self.layer_decay, above=0, at_most=1)
         check_range("optimizer.frozen_layers", self.frozen_layers, at_least=-1, hint=", which is none")
 
-
-def schedule(settings: OptimizerSettings) -> Callable[[Any], Array]:
-    """Step number (0 for the first update) -> learning rate, float32; 0 at step 0 of a warm-up, never below 0.
-
-    "linear" and "polynomial" fall from the peak at the end of the warm-up to 0 at ``total_steps`` (Hugging Face);
-    "google" falls from step 0 on, so the rate jumps down where the warm-up ends; "constant" stays at the peak.
-    """
-    peak, warmup, total = settings.learning_rate, settings.warmup_steps, settings.total_steps
-    start = 0 if settings.schedule == "google" else warmup
-    power = settings.power if settings.schedule in ("polynomial", "google") else 1.0
-
-    def rate(step: Any) -> Array:
-        step = jnp.asarray(step, jnp.float32)
-        left = jnp.clip((total - step) / max(1, total - start), 0.0, 1.0)
-        decayed = peak * (left**power if settings.schedule != "constant" else 1.0)
-        return jnp.where(step < warmup, peak * step / max(1, warmup), decayed)
-
-    return rate
+    def rate(self) -> Callable[[Any], Array]:
+        """Step number -> learning rate, see learning_rate.py."""
+        steps = {"warmup_steps": self.warmup_steps, "total_steps": self.total_steps}
+        return learning_rate.schedule(self.schedule, peak=self.learning_rate, power=self.power, **steps)
 
 
 def transformation(settings: OptimizerSettings, depth_of: DepthOf) -> optax.GradientTransformationExtraArgs:
-    """Gradients -> update direction; the step then does ``params -= schedule(step) * direction``.
+    """Gradients -> update direction; the step then does ``params -= rate(step) * direction``.
 
     ``update`` takes ``good``, bool: where it is False, the state stays as it was, and the direction must be discarded.
     """

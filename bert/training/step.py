@@ -132,7 +132,7 @@ def make_train_step(setup: Setup, target: TrainState) -> tuple[Step, Read]:
     whatever the number of devices and micro-batches. A step whose loss or gradient is not finite changes nothing but
     the counters. ``target`` (from ``abstract_state``) says where the state lies.
     """
-    transformation, rate = optim.transformation(setup.optimizer, setup.model.depth_of), optim.schedule(setup.optimizer)
+    transformation, rate = optim.transformation(setup.optimizer, setup.model.depth_of), setup.optimizer.rate()
 
     def micro_loss(params: Params, batch: Batch, counts: Batch, key: Array) -> tuple[Array, dict[str, Array]]:
         outputs: Any = setup.model.apply({"params": params}, batch, train=True, rngs={"dropout": key})
