@@ -8,9 +8,9 @@ import pytest
 import transformers  # one of our development packages; it works without torch as far as ids and settings go
 
 import bert
-from bert.errors import InputError
 from bert.interop.export import check_replaceable, save_model_directory
 from bert.interop.hugging_face import load_model_directory
+from tests.bert.refusals import refused
 
 NEEDS_TORCH = "needs torch, which is no dependency: .venv/bin/uv pip install torch --torch-backend=cpu"
 
@@ -59,7 +59,7 @@ def test_what_transformers_saves_again_is_not_ours_to_replace(exported, tmp_path
     shutil.copytree(exported, tmp_path / "tuned")
     transformers.AutoConfig.from_pretrained(tmp_path / "tuned").save_pretrained(tmp_path / "tuned")
     assert json.loads((tmp_path / "tuned" / "config.json").read_text())["written_by"] == "bert-jax"
-    with pytest.raises(InputError, match="tuned: not known to be an export of ours"):
+    with refused("tuned", "export of ours"):
         check_replaceable(tmp_path / "tuned")
 
 

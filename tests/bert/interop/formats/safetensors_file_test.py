@@ -10,6 +10,7 @@ import safetensors.numpy
 from bert.errors import InputError
 from bert.interop.formats import weight_files
 from bert.interop.formats.safetensors_file import CHECKSUMS, open_safetensors, write_safetensors
+from tests.bert.refusals import refused
 
 TENSORS = {
     "a": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -60,7 +61,7 @@ def test_damage_is_refused_however_often_it_is_asked_for(tmp_path):
     path.write_bytes(path.read_bytes()[:-1] + b"\x7f")
     tensors = open_safetensors(path)
     for _ in range(2):
-        with pytest.raises(InputError, match=r"model\.safetensors: a .*checksum.*again"):
+        with refused("model.safetensors: a ", "checksum", "again"):
             tensors["a"]
 
 
