@@ -20,7 +20,7 @@ from bert.data.settings import BatchSettings
 from bert.errors import InputError
 from bert.model.blocks import Dense, pick
 from bert.model.dropout import dropout
-from bert.model.embeddings import Table
+from bert.model.embeddings import Embedding
 from bert.model.pattern import within_examples
 from bert.store.reader import Store
 from bert.tokenizer.backends import load_tokenizer
@@ -75,7 +75,7 @@ class BagOfWords(nn.Module):
     packing: ClassVar[str] = "exact"
 
     def setup(self) -> None:
-        self.token = Table(self.config, self.config.vocab_size)
+        self.token = Embedding(self.config, self.config.vocab_size)
         self.dense = Dense(self.config, self.config.hidden_size)
 
     def __call__(self, batch, *, train: bool = False, positions_BP=None):

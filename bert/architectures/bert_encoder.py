@@ -12,7 +12,7 @@ from bert.architectures.bert import BertConfig
 from bert.model import positions
 from bert.model.blocks import Block, LayerNorm
 from bert.model.dropout import dropout
-from bert.model.embeddings import Table
+from bert.model.embeddings import Embedding
 from bert.model.stack import StackedEncoder, rows_over_data
 from bert.types import Batch
 
@@ -23,9 +23,9 @@ class Embeddings(nn.Module):
     config: BertConfig
 
     def setup(self) -> None:
-        self.token = Table(self.config, self.config.vocab_size)
+        self.token = Embedding(self.config, self.config.vocab_size)
         self.position = positions.embedding(self.config, "learned")
-        self.type = Table(self.config, self.config.type_vocab_size)
+        self.type = Embedding(self.config, self.config.type_vocab_size)
         self.norm = LayerNorm(self.config)
 
     def __call__(self, batch: Batch, key: Array | None) -> Array:

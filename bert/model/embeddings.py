@@ -1,4 +1,4 @@
-"""Tables of embeddings."""
+"""Embeddings of ids: rows of a table."""
 
 import flax.linen as nn
 import jax.numpy as jnp
@@ -8,7 +8,7 @@ from bert.architectures import ModelConfig
 from bert.model.initializers import truncated_normal
 
 
-class Table(nn.Module):
+class Embedding(nn.Module):
     """A float32 table of embeddings [rows, D]: ids, each raised by ``offset``, -> their rows [..., D]."""
 
     config: ModelConfig

@@ -14,7 +14,7 @@ from jax import Array
 
 from bert.architectures import ModelConfig
 from bert.errors import check_choice
-from bert.model.embeddings import Table
+from bert.model.embeddings import Embedding
 
 KINDS = ("learned", "sinusoidal", "rotary", "none")
 
@@ -28,7 +28,7 @@ def embedding(config: ModelConfig, kind: str = "learned", offset: int = 0) -> Ca
     """
     check_choice("positions", kind, KINDS)
     if kind == "learned":
-        return Table(config, config.max_length + offset, offset)
+        return Embedding(config, config.max_length + offset, offset)
     if kind == "sinusoidal":
         return lambda position_ids: sinusoidal(position_ids + offset, config.hidden_size)
     return lambda position_ids: jnp.zeros(())

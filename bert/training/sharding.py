@@ -14,7 +14,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from bert.errors import InputError
+from bert.errors import InputError, check_choice, check_range
 
 # Logical axes of the last dimensions, by path ending. The leading layer axis of stacked blocks is never split.
 _AXES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
@@ -37,14 +37,9 @@ MODES: dict[str, dict[str, str | tuple[str, ...]]] = {
 
 
 def make_mesh(mode: str = "dp", model_devices: int = 1, devices: list[jax.Device] | None = None) -> Mesh:
-    """A mesh over all devices (or those given), ``model_devices`` of them side by side on the model axis.
-
-    Raises:
-      InputError: for an unknown mode or a number of devices that does not divide.
-    """
+    """A mesh over all devices (or those given), ``model_devices`` of them on the model axis."""
     devices = jax.devices() if devices is None else devices
-    if mode not in MODES:
-        raise InputError(f"mesh.mode is {mode!r}; it must be one of {', '.join(MODES)}")
+    check_choice("mesh.mode", mode, MODES)
     of_process = len(devices) // jax.process_count()
     if model_devices < 1 or of_process % model_devices:
         # Devices that share rows must lie in one process, for each process builds rows of its own.
@@ -56,8 +51,7 @@ def make_mesh(mode: str = "dp", model_devices: int = 1, devices: list[jax.Device
 
 def check_batch_size(rows: int, mesh: Mesh, micro_batches: int = 1) -> None:
     """Refuses a global batch that does not split evenly over devices and micro-batches."""
-    if micro_batches < 1:
-        raise InputError(f"micro_batches is {micro_batches}; it must be at least 1")
+    check_range("micro_batches", micro_batches, at_least=1)
     unit = mesh.shape["data"] * micro_batches
     if rows < 1 or rows % unit:
         raise InputError(

@@ -18,7 +18,7 @@ def test_a_batch_that_does_not_divide_is_refused_with_sizes_that_do():
     sharding.check_batch_size(8, mesh)
     with pytest.raises(InputError, match="multiple of 16"):
         sharding.check_batch_size(8, mesh, micro_batches=2)
-    with pytest.raises(InputError, match="micro_batches is 0; it must be at least 1"):
+    with pytest.raises(InputError, match="micro_batches is 0"):
         sharding.check_batch_size(8, mesh, micro_batches=0)
 
 
