@@ -11,7 +11,7 @@ import pyarrow
 from bert.corpus.arrow_files import FAULTS, check, damaged, load_saved, open_parquet
 from bert.errors import InputError
 from tasks.files.cells import TableCell, short
-from tasks.files.records import Table
+from tasks.files.records import Table, row_places
 
 
 def read_parquet(path: str) -> Table:
@@ -56,7 +56,7 @@ def _table(path: str, data: pyarrow.Table) -> Table:
         else:
             notes.append(f"{name}: holds {data.schema.field(name).type}, not the numbers of its ClassLabel names")
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*values.values(), strict=True)]
-    return Table(tuple(columns), rows, [f"{path}: row {i}" for i in range(1, len(rows) + 1)], tuple(notes), path, names)
+    return Table(tuple(columns), rows, row_places(path, len(rows)), tuple(notes), path, names)
 
 
 def _values(column: pyarrow.ChunkedArray, name: str, notes: list[str]) -> list[Any]:

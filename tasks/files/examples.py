@@ -31,7 +31,7 @@ class TextExamples(NamedTuple):
     texts: one text, or two, each.
     targets: float32 [N, C], or None without labels. class: shares that sum to 1 (one-hot for a single label); classes:
       0 or 1; number: the number, C = 1.
-    rows, places: of the table. kept: int, the index of each in the table's rows.
+    rows, places: of the table.
     labels: C names; none for a number.
     """
 
@@ -39,7 +39,6 @@ class TextExamples(NamedTuple):
     targets: np.ndarray | None
     rows: list[dict[str, Any]]
     places: list[str]
-    kept: list[int]
     labels: tuple[str, ...]
     kind: Kind
     report: ReadReport
@@ -47,7 +46,7 @@ class TextExamples(NamedTuple):
     def take(self, indices: Sequence[int], report: ReadReport) -> "TextExamples":
         """Some of the examples, under another report."""
         columns: dict[str, Any] = {
-            name: [getattr(self, name)[i] for i in indices] for name in ("texts", "rows", "places", "kept")
+            name: [getattr(self, name)[i] for i in indices] for name in ("texts", "rows", "places")
         }
         targets = None if self.targets is None else self.targets[indices]
         return self._replace(targets=targets, report=report, **columns)
@@ -88,19 +87,18 @@ def make_examples(
         reasons = dict(reversed(reasons.items()))
     drop = [reason for reason in reasons if needed and not (without_text and reason == "no text")]
     mention = ["no text"] if all(reasons["no label"]) else ["no text", "no label"]
-    kept, dropped = kept_rows("rows", table.places, reasons, drop, mention, notes)
-    if not kept:
+    used, dropped = kept_rows("rows", table.places, reasons, drop, mention, notes)
+    if not used:
         raise none_left(table.path, "rows", len(texts), dropped, "are text and label right?")
-    kept_targets = [target for target in (targets[i] for i in kept) if target is not None]
+    used_targets = [target for target in (targets[i] for i in used) if target is not None]
     return TextExamples(
-        [texts[i] for i in kept],
-        np.array(kept_targets, np.float32) if len(kept_targets) == len(kept) else None,
-        [table.rows[i] for i in kept],
-        [table.places[i] for i in kept],
-        kept,
+        [texts[i] for i in used],
+        np.array(used_targets, np.float32) if len(used_targets) == len(used) else None,
+        [table.rows[i] for i in used],
+        [table.places[i] for i in used],
         tuple(labels),
         kind,
-        ReadReport(table.path, len(table.rows), len(kept), dropped, tuple(notes)),
+        ReadReport(table.path, len(table.rows), len(used), dropped, tuple(notes)),
     )
 
 

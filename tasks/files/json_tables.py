@@ -7,7 +7,7 @@ from typing import Any
 from bert.errors import InputError, listed
 from bert.json_files import object_once
 from tasks.files.cells import short
-from tasks.files.records import Table, TableSettings, skipped
+from tasks.files.records import Table, TableSettings, row_places, skipped
 from tasks.files.text_lines import read_lines
 
 MOST_EMPTY, MOST_TIMES = 1_000_000, 20  # cells that rows leave out: as many at most, or times those that they have
@@ -38,7 +38,7 @@ def read_json(path: str, settings: TableSettings) -> Table:
     if isinstance(value, Table):
         return value._replace(notes=(*value.notes, f"{path}: read as jsonl, an object a line"))
     rows, notes = _rows(path, value)
-    return _table(path, rows, [f"{path}: row {i}" for i in range(1, len(rows) + 1)], notes)
+    return _table(path, rows, row_places(path, len(rows)), notes)
 
 
 def read_value(path: str, settings: TableSettings) -> Any:

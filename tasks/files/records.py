@@ -144,6 +144,11 @@ def comma_numbers(setting: str, text: str, form: str, *, zero: bool) -> dict[str
     return numbers
 
 
+def row_places(path: str, count: int) -> list[str]:
+    """The places of the rows of a file that has no lines."""
+    return [f"{path}: row {i}" for i in range(1, count + 1)]
+
+
 def skipped(path: str, blank: int) -> tuple[str, ...]:
     """The note on blank lines that were skipped, if any were."""
     lines = "blank line was" if blank == 1 else "blank lines were"

@@ -28,9 +28,9 @@ class ReadReport:
     elsewhere: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def __str__(self) -> str:
-        kept = "".join(f", {count:,} {what}" for what, count in {"kept": self.kept, **self.elsewhere}.items())
+        parts = "".join(f", {count:,} {what}" for what, count in {"kept": self.kept, **self.elsewhere}.items())
         lost = "".join(f"; dropped {count:,}: {why} (first {place})" for why, (count, place) in self.dropped.items())
-        return "\n".join(map(printable, [f"{self.source}: {self.read:,} rows read{kept}{lost}", *self.notes]))
+        return "\n".join(map(printable, [f"{self.source}: {self.read:,} rows read{parts}{lost}", *self.notes]))
 
     def as_json(self) -> dict[str, Any]:
         """The same for programs."""

@@ -26,7 +26,7 @@ from tasks.files import annotators
 from tasks.files.cells import TableCell, short
 from tasks.files.equal_texts import key_of
 from tasks.files.json_tables import read_jsonl, read_value
-from tasks.files.records import Table, TableSettings
+from tasks.files.records import Table, TableSettings, row_places
 from tasks.files.reports import ReadReport, Tally, check_labelled, none_left
 from tasks.files.splits import check_share
 from tasks.files.tables import check_path, ending_to_read, unreadable
@@ -184,7 +184,7 @@ def _read_rows(path: str, settings: QuestionSettings) -> Table:
     if isinstance(value, Table):
         return value
     rows = _rows(path, value)
-    return Table((), rows, [f"{path}: row {i}" for i in range(1, len(rows) + 1)], (), path)
+    return Table((), rows, row_places(path, len(rows)), (), path)
 
 
 def _rows(path: str, value: Any) -> list[dict[str, Any]]:

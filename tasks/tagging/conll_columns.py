@@ -126,18 +126,18 @@ def _tag_columns(path: str, settings: TagSettings, width: int, word: int, needed
             raise InputError(
                 f"{path}: tags {settings.tags} has the column {word} in it, which holds the words; set tags"
             )
-        found = list(range(begin, end + 1)) if end < width else []
+        columns = list(range(begin, end + 1)) if end < width else []
     else:
         number = _column(path, "tags", settings.tags, width)
         if number == word and settings.tags != "-1":
             raise InputError(f"{path}: words and tags are both the column {word}; set tags to another")
-        found = [] if number is None or number == word else [number]
-    if needed and not found:
+        columns = [] if number is None or number == word else [number]
+    if needed and not columns:
         raise InputError(
             f"{path}: tags is {settings.tags}, but lines have {width} column{'s' * (width != 1)} (the first is 0), the "
             f"words are in {word}; set tags, or delimiter if the lines were not split right"
         )
-    return found
+    return columns
 
 
 def _is_crowd(sentences: Sequence[_Sentence], settings: TagSettings) -> bool:

@@ -61,11 +61,11 @@ def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str
     drop = reasons if labelled == "needed" else ()
     some_tags = labelled == "if there" and not all(reasons["no tags"])
     mention = ("no words", "no tags") if some_tags else ("no words",)
-    kept, dropped = kept_rows("sentences", [row.place for row in rows], reasons, drop, mention, notes)
-    if not kept:
+    used, dropped = kept_rows("sentences", [row.place for row in rows], reasons, drop, mention, notes)
+    if not used:
         raise none_left(path, "sentences", len(rows), dropped, "are words and tags right?")
-    report = ReadReport(path, len(rows), len(kept), dropped, tuple(notes))
-    return TaggedRows([rows[i] for i in kept], report)
+    report = ReadReport(path, len(rows), len(used), dropped, tuple(notes))
+    return TaggedRows([rows[i] for i in used], report)
 
 
 def split(rows: TaggedRows, share: float, seed: int, *, equal_apart: bool = False) -> tuple[TaggedRows, TaggedRows]:

@@ -27,7 +27,7 @@ GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
 def examples(texts, targets, labels, kind="class") -> TextExamples:
     count = len(texts)
     return TextExamples(
-        texts, np.array(targets, np.float32), [{}] * count, [f"file:{i}" for i in range(count)], list(range(count)),
+        texts, np.array(targets, np.float32), [{}] * count, [f"file:{i}" for i in range(count)],
         tuple(labels), kind, ReadReport("file", count, count),
     )  # fmt: skip
 

@@ -287,3 +287,8 @@ def test_annotators_numbers_may_have_one_sum_in_two_kinds_of_rows(read):
     cells = [{"x": 1, "y": 3}, {"x": 3, "y": 1}]
     assert read(cells, votes=True)[1] == ("1", "3")
     assert says(message_of(lambda: read([*cells, {"x": 2, "y": 2}], votes=True)), "numbers of votes")
+
+
+def test_objects_without_a_part_are_the_empty_set(read):
+    """Also where no other row has a label."""
+    assert read([{"x": None}], ("classes", ("x", "y")), kind="classes")[2].tolist() == [[0, 0]]
