@@ -39,9 +39,8 @@ def main() -> None:
     with jax.set_mesh(mesh):
         if workload.step == "classify":
             params = stack.by_layer(draw_params(setup, batches(0)), config)  # as in a loaded model
-            turns.serve(
-                lambda: scores.of_examples(params, config, encoded, settings), lambda: None, versions, ours.memory
-            )
+            scorer = scores.Scorer(params, config, None, batch_size=settings.batch_size)  # type: ignore[arg-type]
+            turns.serve(lambda: scorer.of_examples(encoded, LONGEST), lambda: None, versions, ours.memory)
             return
         target = abstract_state(setup, batches(0))
         state, values, done = init_state(setup, target, batches(0)), None, 0

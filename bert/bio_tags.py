@@ -1,7 +1,7 @@
-"""Tags of spans: B begins one, I goes on with it, O is outside; with a type (B-PER) or without (B).
+"""Tags of spans: B begins one, I continues it, O is outside; with a type (B-PER) or without (B).
 
 In IOB2 each span begins with B. In IOB1 it begins with I, and with B only where it follows a span of the same type
-without a gap. So the way from IOB1 to IOB2 and the mending of an I that continues nothing are one rule (`repaired`).
+without a gap. So turning IOB1 into IOB2 and repairing an I that continues nothing are one rule (`repaired`).
 
 Source: Ramshaw and Marcus 1995; Tjong Kim Sang and Veenstra 1999.
 """
@@ -52,14 +52,14 @@ def spans(tags: Sequence[str], *, strict: bool = False) -> list[tuple[str, int, 
     Args:
       strict: an I that continues no span belongs to none; else it begins one.
     """
-    found: list[tuple[str, int, int]] = []
+    ranges: list[tuple[str, int, int]] = []
     open_kind: str | None = None  # of the span that the word before belongs to
     for place, (prefix, kind) in enumerate(map(parse, tags)):
         if prefix == "I" and kind == open_kind:
-            found[-1] = (kind, found[-1][1], place + 1)
+            ranges[-1] = (kind, ranges[-1][1], place + 1)
         elif prefix == "B" or (prefix == "I" and not strict):
-            found.append((kind, place, place + 1))
+            ranges.append((kind, place, place + 1))
             open_kind = kind
         else:
             open_kind = None
-    return found
+    return ranges

@@ -15,24 +15,20 @@ import jax
 import numpy as np
 from jax import Array
 
+from bert import prediction
 from bert.architectures import ModelConfig
-from bert.data import padding
-from bert.data.encoded_examples import EncodedExamples, ExampleSettings
-from bert.data.padding import bucket_length
+from bert.data.padding import bucket_length, one_example_a_row, padded, plan, power_of_two, whole_numbers
 from bert.data.pairs import CLASS_NAMES
-from bert.errors import InputError, printable
+from bert.errors import InputError, check_choice, check_range, printable
 from bert.interop import export, sources
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory
 from bert.model import forward, stack
-from bert.prediction import bio_mrc, classification, scores, squad, tagging
 from bert.prediction.fill_mask import FilledMasks, find_masks
+from bert.prediction.scores import Scorer
 from bert.tokenizer import sequences
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import HostBatch, Params
-
-# What a model can be trained for -> how its scores are read; the keys stand in config.json.
-TASKS: dict[str, Any] = {module.KEY: module for module in (classification, bio_mrc, squad, tagging)}
 
 
 class Attention(NamedTuple):
@@ -47,7 +43,7 @@ class Attention(NamedTuple):
     weights: np.ndarray
 
 
-def load(path: str | os.PathLike) -> "LoadedModel":
+def load(path: str | os.PathLike[str]) -> "LoadedModel":
     """The model in a model directory, in a run directory, or in Google's TensorFlow 1 checkpoint; see `sources.read`.
 
     The model's ``report``, which goes to the log, accounts for every tensor.
@@ -73,7 +69,7 @@ def from_params(
 
 
 def save(
-    model: "LoadedModel", directory: str | os.PathLike, *, format: str = "huggingface", dtype: str = "float32"
+    model: "LoadedModel", directory: str | os.PathLike[str], *, format: str = "huggingface", dtype: str = "float32"
 ) -> pathlib.Path:
     """Writes the model as a directory; see `export.save_model_directory`.
 
@@ -95,20 +91,20 @@ def save(
 
 
 class LoadedModel:
-    """A model with its tokenizer, ready for use; `load` makes it.
+    """A model with its tokenizer, made by `load`.
 
-    What needs a vocabulary, or a head that the directory lacks, raises `InputError`.
+    Methods that need a vocabulary, or a head that the directory lacks, raise `InputError`.
     """
 
-    def __init__(self, found: ModelDirectory):
-        self.config: ModelConfig = found.config
-        self.params: Params = found.params  # float32 NumPy arrays, on the host
-        self.parts: tuple[str, ...] = found.parts
-        self.report = found.report
-        self.labels: tuple[str, ...] = found.labels  # of a classifier's classes, in the order of its scores
-        self.extra: dict[str, Any] = found.extra
-        self.source = str(pathlib.Path(found.report.source).parent)
-        self.tokenizer: Tokenizer | None = found.tokenizer
+    def __init__(self, directory: ModelDirectory):
+        self.config: ModelConfig = directory.config
+        self.params: Params = directory.params  # float32 NumPy arrays, on the host
+        self.parts: tuple[str, ...] = directory.parts
+        self.report = directory.report
+        self.labels: tuple[str, ...] = directory.labels  # of a classifier's classes, in the order of its scores
+        self.extra: dict[str, Any] = directory.extra
+        self.source = str(pathlib.Path(directory.report.source).parent)
+        self.tokenizer: Tokenizer | None = directory.tokenizer
 
     def fill_mask(self, text: str, top: int = 5) -> list[list[tuple[str, float]]]:
         """The ``top`` likeliest tokens for every [MASK] in the text, in order: ``[[(token, probability), ...], ...]``.
@@ -128,8 +124,8 @@ class LoadedModel:
         encoding = tokenizer.encode(text, special_in_text=True)
         places = find_masks(encoding, tokenizer, self._limit)
         (ids,) = sequences.singles([encoding.ids], tokenizer, self._limit)
-        batch = padding.one_example_a_row([ids], bucket_length(len(ids), self._limit), 1)
-        batch["masked_positions"] = np.zeros((1, padding.power_of_two(len(places))), np.int32)
+        batch = one_example_a_row([ids], bucket_length(len(ids), self._limit), 1)
+        batch["masked_positions"] = np.zeros((1, power_of_two(len(places))), np.int32)
         batch["masked_positions"][0, : len(places)] = [i + 1 for i in places]  # [CLS] comes first
         logits_BPV = np.asarray(self._forward(batch, ("mlm_logits",))["mlm_logits"])
         offsets = [encoding.offsets[i] for i in places]
@@ -148,23 +144,21 @@ class LoadedModel:
         """
         if isinstance(texts, str):
             raise InputError("texts is one text; embed takes a list of texts, [text] for one")
-        if pooling not in ("mean", "cls", "pooler"):
-            raise InputError(f"pooling is {pooling!r}; it must be one of mean, cls, pooler")
-        if batch_size < 1:
-            raise InputError(f"batch_size is {batch_size}; it must be at least 1")
+        check_choice("pooling", pooling, ("mean", "cls", "pooler"))
+        check_range("batch_size", batch_size, at_least=1)
         if pooling == "pooler":
             self._need("pooler", "use pooling='mean' or 'cls'")
         tokenizer = self.vocabulary
         ids_N = sequences.singles([e.ids for e in tokenizer.encode_batch(list(texts))], tokenizer, self._limit)
         vectors_ND = np.empty((len(ids_N), self.config.hidden_size), np.float32)
         name = {"mean": "mean", "cls": "cls", "pooler": "pooled_output"}[pooling]
-        # Every batch is on its way before the first result is asked for.
+        # Every batch is dispatched before the first result is fetched.
         pending = [
-            (chosen, self._forward(padding.one_example_a_row([ids_N[i] for i in chosen], length, size), (name,))[name])
-            for chosen, length, size in padding.plan([len(ids) for ids in ids_N], self._limit, batch_size)
+            (chosen, self._forward(one_example_a_row([ids_N[i] for i in chosen], length, size), (name,))[name])
+            for chosen, length, size in plan([len(ids) for ids in ids_N], self._limit, batch_size)
         ]
-        for chosen, found_BD in pending:
-            vectors_ND[chosen] = np.asarray(found_BD)[: len(chosen)]
+        for chosen, pooled_BD in pending:
+            vectors_ND[chosen] = np.asarray(pooled_BD)[: len(chosen)]
         return vectors_ND
 
     def outputs(
@@ -183,19 +177,17 @@ class LoadedModel:
           (classes in the order of `predict_next_sentence`), ``mlm_logits`` [B, T, V], ``sequence_logits`` [B, C] and
           ``token_logits`` [B, T, C] (classes in the order of ``labels``), ``start_logits`` and ``end_logits`` [B, T].
         """
-        token_ids_BT = padding.whole_numbers(
-            token_ids, "token_ids", None, self.config.vocab_size, "rows of the token table"
-        )
+        token_ids_BT = whole_numbers(token_ids, "token_ids", None, self.config.vocab_size, "rows of the token table")
         shape = token_ids_BT.shape
         type_ids = np.zeros(shape, np.int32) if type_ids is None else type_ids
-        type_ids_BT = padding.whole_numbers(type_ids, "type_ids", shape, self.config.type_vocab_size, "segment types")
+        type_ids_BT = whole_numbers(type_ids, "type_ids", shape, self.config.type_vocab_size, "segment types")
         mask = np.ones(shape, np.int32) if mask is None else mask
-        mask_BT = padding.whole_numbers(mask, "mask", shape, 2, "kinds, 0 and 1")
+        mask_BT = whole_numbers(mask, "mask", shape, 2, "kinds, 0 and 1")
         (B, T), limit = shape, self._limit
         if limit < T:
             raise InputError(f"token_ids has {T} positions in a row, the model {limit}; cut the rows to {limit}")
         arrays = {"token_ids": token_ids_BT, "type_ids": type_ids_BT, "example_ids": mask_BT}
-        batch = padding.padded(arrays, bucket_length(T, limit), padding.power_of_two(B))
+        batch = padded(arrays, bucket_length(T, limit), power_of_two(B))
         inside = ("hidden_states", "attentions") if look_inside else ()
         wanted = ("sequence_output", *forward.head_outputs(self.parts), *inside)
         return {name: forward.without_padding(name, v, B, T) for name, v in self._forward(batch, wanted).items()}
@@ -205,7 +197,7 @@ class LoadedModel:
         if not 0 <= layer < self.config.num_layers:
             raise InputError(f"layer is {layer}; the model has layers 0 to {self.config.num_layers - 1}")
         ids, type_ids = self._join(text, pair, special_in_text=True)
-        batch = padding.one_example_a_row([ids], bucket_length(len(ids), self._limit), 1, [type_ids])
+        batch = one_example_a_row([ids], bucket_length(len(ids), self._limit), 1, [type_ids])
         scores, weights = forward.attention(self._on_device, batch, layer, config=self.config)
         T = len(ids)
         pieces = [self.vocabulary.vocab[i] for i in ids]
@@ -221,7 +213,7 @@ class LoadedModel:
         if second is None:  # which `_join` would take for a single text
             raise InputError("second is None, which is no text; the head compares two texts")
         ids, type_ids = self._join(first, second)
-        batch = padding.one_example_a_row([ids], bucket_length(len(ids), self._limit), 1, [type_ids])
+        batch = one_example_a_row([ids], bucket_length(len(ids), self._limit), 1, [type_ids])
         logits_C = np.asarray(self._forward(batch, ("nsp_logits",))["nsp_logits"])[0].astype(np.float64)
         shares_C = np.exp(logits_C - np.logaddexp.reduce(logits_C))
         return dict(zip(self._class_names(), shares_C.tolist(), strict=True))
@@ -231,51 +223,38 @@ class LoadedModel:
     ) -> list[dict[str, Any]]:
         """The prediction for each row, in order, by the task that the model was trained on.
 
-        See `classification.answers`, `bio_mrc.predict`, `squad.predict` and `tagging.predict`.
+        See ``answers`` in bert/prediction/classification.py, bio_mrc.py, squad.py and tagging.py.
 
         Args:
-          rows: mappings with the columns that the model was trained on (others are not looked at), or texts, or pairs;
+          rows: mappings with the columns that the model was trained on (others are ignored), or texts, or pairs;
             of a tagger also lists of words.
           batch_size: rows of tokens computed at a time.
           packed: several short examples in a row of tokens; only the time depends on it.
           details: also the probabilities of each token, or the other candidates.
         """
-        return TASKS[self.task].predict(self, rows, batch_size=batch_size, packed=packed, details=details)
+        scorer = self.scorer(batch_size=batch_size, packed=packed)
+        predictions: list[dict[str, Any]] = prediction.module_of(self.task).predict(scorer, rows, details=details)
+        return predictions
+
+    def scorer(self, *, batch_size: int = 32, packed: bool = True) -> Scorer:
+        """The model as functions of bert/prediction take it."""
+        return Scorer(
+            self._on_device, self.config, self.vocabulary, self.labels, self.extra, self.source, batch_size, packed
+        )
 
     @property
     def task(self) -> str:
-        """What the head was trained for, a key of `TASKS`; of a model that others trained by the head's kind."""
-        for key in TASKS:
-            if key in self.extra:
-                return key
-        heads = {"sequence_classifier": classification.KEY, "token_classifier": tagging.KEY, "span": squad.KEY}
-        for part, key in heads.items():
+        """The task that the head was trained for, of `prediction.TASKS`; of others' models by the part of the head."""
+        for task in prediction.TASKS:
+            if task in self.extra:
+                return task
+        for task, part in prediction.TASKS.items():
             if part in self.parts:
-                return key
+                return task
         raise InputError(
             f"{self.source}: has no head of a task (it holds {', '.join(self.parts)}); fine-tune it, or load a "
             "classifier, a tagger or an answerer"
         )
-
-    def probabilities(
-        self, texts: Sequence[tuple[str, ...]], *, batch_size: int = 32, packed: bool = True
-    ) -> np.ndarray:
-        """float64 [N, C]: the classifier's probabilities (or numbers) for texts and pairs, in order; as `predict`."""
-        self._need("sequence_classifier", "fine-tune it on labelled texts, or load a classifier")
-        options = classification.options_of(self.extra, self.labels, self.config)
-        encoded = classification.encode(texts, self.vocabulary, options.max_length)
-        settings = ExampleSettings(batch_size, options.max_length, packed)
-        logits_NC = self._finite(scores.of_examples(self._on_device, self.config, encoded, settings))
-        return classification.predictions(logits_NC, options.kind)
-
-    def token_scores(
-        self, encoded: EncodedExamples, *, max_length: int, batch_size: int = 32, packed: bool = True
-    ) -> np.ndarray:
-        """float32 [K, C]: the scores of each token of encoded examples; see `scores.of_tokens`."""
-        if not {"token_classifier", "span"} & set(self.parts):
-            self._need("token_classifier", "fine-tune it, or load a tagger or an answerer")
-        settings = ExampleSettings(batch_size, max_length, packed)
-        return self._finite(scores.of_tokens(self._on_device, self.config, encoded, settings))
 
     def summary(self) -> str:
         """One line on what was loaded: where from, sizes, heads, vocabulary and letter case."""
@@ -288,14 +267,6 @@ class LoadedModel:
 
     def __repr__(self) -> str:
         return f"<LoadedModel {self.summary()}>"
-
-    def _finite(self, scores_NC: np.ndarray) -> np.ndarray:
-        if not np.isfinite(scores_NC).all():
-            raise InputError(
-                f"{self.source}: its scores are not finite; its training diverged or its weights are damaged, so use "
-                "another model"
-            )
-        return scores_NC
 
     @property
     def _limit(self) -> int:

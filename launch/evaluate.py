@@ -28,10 +28,9 @@ def run(argv: list[str]) -> None:
 
     for source in filter(None, (options.data, options.documents)):
         tasks_evaluation.check_other_file("--out", options.out or "", source)
-    model = bert.load(options.model)
-    task, settings = file_options.task_of(model), file_options.settings_of(model, options)
-    examples = task.read_examples(model, settings, options.data, options.split or "validation", "needed")
-    evaluation = task.evaluate(model, examples, batch_size=size)
+    evaluator = file_options.evaluator_of(bert.load(options.model), options, size)
+    examples = evaluator.read(options.data, split=options.split or "validation", labelled="needed")
+    evaluation = evaluator.evaluate(examples)
     print(evaluation.text, file=console.beside(options.out))
     if options.out:
         path = pathlib.Path(options.out)

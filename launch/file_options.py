@@ -1,14 +1,14 @@
-"""What evaluate and predict share: how a file is read that is not read as in training, and the model's task."""
+"""What evaluate and predict share: options for files that are not read as in training, and the model's evaluator."""
 
-import importlib
 from collections.abc import Mapping
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import tasks
 from bert.errors import InputError
 
 if TYPE_CHECKING:  # JAX is slow to import, and --help needs none
     from bert import LoadedModel
+    from tasks.evaluation import Evaluator
 
 # Which of these a model takes depends on its task.
 OPTIONS = {
@@ -31,17 +31,13 @@ OPTIONS = {
 }
 
 
-def task_of(model: "LoadedModel") -> ModuleType:
-    """The evaluate.py of the task that the model was trained on."""
-    return importlib.import_module(f"tasks.{model.task}.evaluate")
-
-
-def settings_of(model: "LoadedModel", options: Mapping[str, Any]) -> dict[str, Any]:
-    """How the model's files are read, with the changes that the options make.
+def evaluator_of(model: "LoadedModel", options: Mapping[str, Any], batch_size: int) -> "Evaluator":
+    """The evaluator of the task that the model was trained on, with the changes that the options make.
 
     Raises InputError where an option does not belong to the model's task, or ``split`` to its data.
     """
-    settings: dict[str, Any] = task_of(model).settings_of(model, {name: options[name] for name in OPTIONS})
-    if options["split"] and not settings.get("glue"):
+    changes = {name: options[name] for name in OPTIONS}
+    evaluator: Evaluator = tasks.module_of(model.task, "evaluate").EVALUATOR(model, changes, batch_size)
+    if options["split"] and not evaluator.settings.get("glue"):
         raise InputError(f"--split={options['split']} is for the folder of a GLUE task; name the file itself")
-    return settings
+    return evaluator

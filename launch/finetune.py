@@ -10,7 +10,6 @@ python -m launch.finetune --config=configs/tagging.py --config.data=train.conll 
 Running the same command again resumes at the newest checkpoint. SIGTERM and Ctrl-C save first.
 """
 
-import importlib
 import json
 import math
 import pathlib
@@ -19,9 +18,9 @@ import shutil
 import jax
 from ml_collections import ConfigDict
 
+import tasks
 from bert import config_fields, files
-from bert.errors import InputError, cannot_write, check_choice, check_range, printable
-from bert.inference import TASKS
+from bert.errors import InputError, cannot_write, check_range, printable
 from bert.interop import export
 from bert.training import optim, run_directory
 from bert.training.best import Best
@@ -29,7 +28,7 @@ from bert.training.evaluate import Metrics
 from launch import best_model, flags, runtime, score_tables
 from launch.finetuning_job import FinetuningJob
 from launch.runs import run_job
-from tasks.job import Job, as_begun
+from tasks.job import ExamplesJob, as_begun
 
 
 def run(argv: list[str]) -> None:
@@ -46,14 +45,13 @@ def run(argv: list[str]) -> None:
             "config.task belongs to the file of settings; choose another by --config=, such as configs/table.py, "
             "configs/squad.py or configs/tagging.py"
         )
-    task = config.get("task", "")
-    check_choice("config.task", task, TASKS, hint=", as in configs/table.py")
-    flags.check_fields(config, f"configs/{'table' if task == 'classification' else task}.py")
+    module = tasks.module_of(config.get("task", ""), "job")
+    flags.check_fields(config, module.CONFIG)
     check_settings(config)
     # Read before anything is set up or shown: what is wrong with the data is then the one line that is seen.
     first = workdir if config.seeds == 1 else workdir / f"seed-{config.seed}"
     begun = run_directory.read(first) if (first / run_directory.CONFIG).exists() else None
-    job = as_begun(importlib.import_module(f"tasks.{config.task}.job").read, config, begun)
+    job = as_begun(module.read, config, begun)
     if config.seeds > 1 and job.choice is None:
         raise InputError(
             f"config.seeds is {config.seeds}, but no example is held out, so none of the runs can be chosen; give "
@@ -66,7 +64,7 @@ def run(argv: list[str]) -> None:
     if config.validation and pathlib.Path(config.validation).resolve() == pathlib.Path(config.data).resolve():
         runtime.say("validation uses the training file, so its scores do not measure generalisation")
     scores = one_run(config, job, workdir, config.seed) if config.seeds == 1 else several_runs(config, job, workdir)
-    score_tables.show_scores(scores, config.task, job)
+    score_tables.show_scores(scores, job)
     runtime.say(printable(f"wrote {workdir / run_directory.MODEL}/ (the model), {workdir / run_directory.METRICS}"))
 
 
@@ -83,7 +81,7 @@ def check_settings(config: ConfigDict) -> None:
     config_fields.build(optim.OptimizerSettings, config.optimizer, total_steps=1)  # refuses what it does not take
 
 
-def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> Metrics:
+def one_run(config: ConfigDict, job: ExamplesJob, workdir: pathlib.Path, seed: int) -> Metrics:
     """Trains with one seed in one folder; the metrics of its best evaluation (empty where there was none)."""
     training = FinetuningJob(config, job, seed)
     result = run_job(training, workdir)
@@ -91,7 +89,7 @@ def one_run(config: ConfigDict, job: Job, workdir: pathlib.Path, seed: int) -> M
     return best_model.metrics_of(workdir, result.outcome.best.step)
 
 
-def several_runs(config: ConfigDict, job: Job, workdir: pathlib.Path) -> Metrics:
+def several_runs(config: ConfigDict, job: ExamplesJob, workdir: pathlib.Path) -> Metrics:
     """A run for each seed in a folder of its own; their mean, deviation and best, whose model and metrics it gives."""
     export.check_replaceable(workdir / run_directory.MODEL)
     workdir.mkdir(parents=True, exist_ok=True)
@@ -105,7 +103,7 @@ def several_runs(config: ConfigDict, job: Job, workdir: pathlib.Path) -> Metrics
     best = Best()  # of the runs, by the rule that chooses among the evaluations of one
     for seed, scores in runs.items():
         job.choice.note(best, seed, scores)
-    score_tables.show_seeds(runs, best.step, config.task, job)
+    score_tables.show_seeds(runs, best.step, job)
     with files.replacing((workdir / run_directory.MODEL).resolve()) as target:
         shutil.copytree(workdir / f"seed-{best.step}" / run_directory.MODEL, target, dirs_exist_ok=True)
     lines = [json.dumps({"seed": seed} | scores) for seed, scores in runs.items()]

@@ -17,8 +17,8 @@ from bert.training.step import Setup
 from bert.types import HostBatch
 from launch import runtime, starting_point
 from launch.runs import Result, Start, TrainingJob
-from tasks.job import Job
-from tasks.metrics.classification_metrics import title
+from tasks.job import ExamplesJob
+from tasks.metrics.score import title
 
 
 class FinetuningJob(TrainingJob):
@@ -29,7 +29,7 @@ class FinetuningJob(TrainingJob):
         "baseline", "mesh.", "model.layer_loop", "model.remat", "model.attention",
     )  # fmt: skip
 
-    def __init__(self, config: ConfigDict, examples: Job, seed: int):
+    def __init__(self, config: ConfigDict, examples: ExamplesJob, seed: int):
         self.config, self.examples, self.choice, self.seed = config, examples, examples.choice, seed
 
     def start(self, workdir: pathlib.Path) -> Start:

@@ -6,7 +6,7 @@ python -m launch.predict --model=runs/mrpc --input=FILE --output=FILE [--format=
 import pathlib
 
 import bert
-from bert.errors import InputError, printable
+from bert.errors import InputError, check_choice, printable
 from launch import console, file_options, flags
 
 OPTIONS = {
@@ -39,15 +39,13 @@ def run(argv: list[str]) -> None:
 
     for source in filter(None, (options.input, options.documents)):
         evaluation.check_other_file("--output", options.output, source)
-    model = bert.load(options.model)
-    task = file_options.task_of(model)
-    evaluation.check_format(format, task.FORMATS)
+    evaluator = file_options.evaluator_of(bert.load(options.model), options, size)
+    check_choice("format", format, evaluator.formats)
     if details and format != "jsonl":
         raise InputError(f"--details=yes needs --format=jsonl, for {format} has no place for them")
-    settings = file_options.settings_of(model, options)
-    examples = task.read_examples(model, settings, options.input, options.split or "test", "no")
+    examples = evaluator.read(options.input, split=options.split or "test", labelled="no")
     print(examples.report, file=console.beside(options.output))
-    written = task.write_predictions(output, model, examples, settings, format, size, details)
+    written = evaluator.write_predictions(output, examples, format, details=details)
     print(printable(f"wrote {', '.join(map(str, written))}"), file=console.beside(options.output))
 
 

@@ -6,12 +6,12 @@ import jax
 
 from bert.errors import printable
 from bert.training.evaluate import Metrics
-from tasks.job import Job
+from tasks.job import ExamplesJob
 from tasks.metrics import constant_predictions
-from tasks.metrics.classification_metrics import is_count, title
+from tasks.metrics.score import is_count, title
 
 
-def show_seeds(runs: dict[int, Metrics], best: int, task: str, job: Job) -> None:
+def show_seeds(runs: dict[int, Metrics], best: int, job: ExamplesJob) -> None:
     """Prints a row a metric and a column a seed; mean, standard deviation and the best; and how it was chosen."""
     titles = titles_of(runs[best], job)
     width = max(map(len, titles)) + 2
@@ -30,11 +30,11 @@ def show_seeds(runs: dict[int, Metrics], best: int, task: str, job: Job) -> None
     by = f", by the lowest {choice.loss} of those with equal {title(choice.metric, job.positive)}"
     print(f"best: seed {best}" + (f"{by} (seeds {', '.join(equal)})" if len(equal) > 1 else ""))
     for seed, scores in runs.items():
-        if sentence := constant_predictions.sentence(scores, task):
+        if sentence := constant_predictions.sentence(scores, job.unit):
             print(f"seed {seed}: {sentence}")
 
 
-def show_scores(best: Metrics, task: str, job: Job) -> None:
+def show_scores(best: Metrics, job: ExamplesJob) -> None:
     """Prints the best evaluation, the baseline if there is one, and a note on a model that gives one answer only."""
     if jax.process_index() != 0 or not best:
         return
@@ -47,11 +47,11 @@ def show_scores(best: Metrics, task: str, job: Job) -> None:
         print(f"{printable(shown):<{width}}{_shown(name, best[name])}{beside}")
     if baseline:
         print("baseline: TF-IDF and a linear model")
-    if sentence := constant_predictions.sentence(best, task):
+    if sentence := constant_predictions.sentence(best, job.unit):
         print(f"\n{sentence}: {constant_predictions.ADVICE}")
 
 
-def titles_of(scores: Metrics, job: Job) -> dict[str, str]:
+def titles_of(scores: Metrics, job: ExamplesJob) -> dict[str, str]:
     """Title of each metric -> its name; f1 and f1:LABEL may be the same, constant answers are no metric."""
     titles: dict[str, str] = {}
     for name in scores:

@@ -1,30 +1,146 @@
-"""What the tasks' evaluations share: their result, settings from a model directory, files that appear when complete."""
+"""`Evaluator`, the base of each task's evaluate.py, and what these share: the report, files written as a whole."""
 
-import dataclasses
+import abc
 import json
 import math
 import os
 import pathlib
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from bert import files, surrogates
-from bert.errors import InputError, printable
+from bert.errors import InputError, check_choice, printable
 from bert.inference import LoadedModel
+from bert.prediction.scores import Scorer
 from bert.training.evaluate import Metrics
-from tasks.metrics import constant_predictions
+from tasks.files.reports import ReadReport
+from tasks.metrics import class_table, constant_predictions
 from tasks.metrics.agreement import AnnotatorScores
+from tasks.metrics.class_table import ClassScores
+from tasks.metrics.score import Interval, Score, as_json, report_table
 
-SHOWN_WORST, KEPT_WORST = 5, 100  # rows in the report, and in the JSON file
+SHOWN_WORST, WRITTEN_WORST = 5, 100  # rows in the report, and in the JSON file
 SHOWN_ANNOTATORS = 10
 
 
-@dataclasses.dataclass(frozen=True)
-class Evaluation:
-    """What `evaluate` found: the report for people, and the same with more rows for programs."""
+class Evaluator(abc.ABC):
+    """A finished model on files of its task; each task's evaluate.py has one as ``EVALUATOR``.
 
-    text: str
-    values: dict[str, Any]
+    Args:
+      changes: settings of reading files that the command line changes; None: as in training.
+      batch_size: rows of tokens computed at a time.
+
+    Attributes:
+      formats: of files with predictions.
+      file_defaults: settings of reading files; training stored those of its files in config.json.
+      unit: what is counted in reports, as in the task's job.
+    """
+
+    formats: ClassVar[tuple[str, ...]]
+    file_defaults: ClassVar[Mapping[str, Any]]
+    unit: ClassVar[str] = "rows"
+
+    def __init__(self, model: LoadedModel, changes: Mapping[str, str | None], batch_size: int = 32) -> None:
+        self.model = model
+        self.scorer: Scorer = model.scorer(batch_size=batch_size)
+        self.settings = file_settings(model, self.file_defaults, changes)
+
+    @abc.abstractmethod
+    def read(self, data: str, *, split: str, labelled: str) -> Any:
+        """The examples of a file, with ``rows`` and a ``report``.
+
+        Args:
+          split: of a folder of GLUE.
+          labelled: "needed": those that can be scored; "no": all.
+        """
+
+    @abc.abstractmethod
+    def evaluate(self, examples: Any) -> "Evaluation":
+        """Scores of the model on labelled examples."""
+
+    @abc.abstractmethod
+    def contents(self, path: pathlib.Path, examples: Any, format: str, details: bool) -> dict[pathlib.Path, str]:
+        """The files with the predictions in the input's order: name -> text.
+
+        Args:
+          details: also the probabilities of each token, or the other candidates (jsonl).
+        """
+
+    def write_predictions(
+        self, path: pathlib.Path, examples: Any, format: str, *, details: bool = False
+    ) -> list[pathlib.Path]:
+        """Writes predictions; returns what was written."""
+        check_choice("format", format, self.formats)
+        contents = self.contents(path, examples, format, details)
+        for target in contents:
+            check_other_file("--output", target, examples.report.source)
+        for target, text in contents.items():
+            write_whole(target, text)
+        return list(contents)
+
+
+class Evaluation:
+    """The report of an evaluation: ``text`` for people, and ``values``, with more rows, for programs.
+
+    Values stand in the order in which they were added; the worst rows come last in the text.
+    """
+
+    def __init__(self, report: ReadReport, *notes: str) -> None:
+        self.values: dict[str, Any] = {"source": report.source, "rows": report.as_json()}
+        self._lines, self._worst = [str(report), *notes], list[str]()
+
+    @property
+    def text(self) -> str:
+        return "\n".join([*self._lines, *self._worst])
+
+    def add(self, text: str, **values: Any) -> None:
+        """Adds a paragraph and values."""
+        self._lines += ["", text]
+        self.values |= values
+
+    def add_scores(
+        self,
+        scores: Mapping[str, Score],
+        unit: str,
+        intervals: Mapping[str, Interval] | None = None,
+        positive: str | None = None,
+    ) -> None:
+        self.add(report_table(scores, intervals, positive, unit), scores=as_json(scores, intervals, positive))
+
+    def add_worst(self, heading: str, rows: Sequence[dict[str, Any]], line_of: Callable[[dict[str, Any]], str]) -> None:
+        """Adds the worst rows, the worst first; ``line_of``: a row as a line of the report."""
+        self.values["worst"] = rows[:WRITTEN_WORST]
+        self._worst = ["", heading, *map(line_of, rows[:SHOWN_WORST])]
+
+    def add_constant(self, note: Metrics, unit: str) -> None:
+        """Adds whether the model gives one answer to everything; ``note``: of `constant_predictions.noted`."""
+        sentence = constant_predictions.sentence(note, unit)
+        self.values["constant_answer"] = sentence or None
+        if sentence:
+            self.add(f"{sentence}: {constant_predictions.ADVICE}")
+
+    def add_classes(self, each: ClassScores, heading: str = "class", macro: Mapping[str, Score] | None = None) -> None:
+        """Adds a table with a line a class."""
+        self.values["classes"] = class_table.as_json(each)
+        if macro is not None:
+            self.values["macro"] = as_json(macro)
+        if each:
+            self.add(class_table.table(each, macro, heading))
+
+    def add_annotators(self, scores: AnnotatorScores, unit: str) -> None:
+        """Adds F1 with each annotator: all as values; as text, where there are several, those with most rows."""
+        each = scores["annotators"]
+        self.values["annotators"] = {name: row.f1._asdict() | {unit: row.n_sentences} for name, row in each.items()}
+        if len(each) < 2:
+            return
+        most = sorted(each, key=lambda name: -each[name].n_sentences)[:SHOWN_ANNOTATORS]
+        shown = [
+            f"{name} {each[name].f1.value:.3f} ({each[name].n_sentences:,})"
+            for name in most
+            if each[name].f1.value is not None
+        ]
+        more = f", and {len(each) - len(most):,} more" if len(each) > len(most) else ""
+        self.add(printable(f"F1 with each annotator ({unit}): {', '.join(shown)}{more}"))
 
 
 def file_settings(model: LoadedModel, defaults: Mapping[str, Any], changes: Mapping[str, str | None]) -> dict[str, Any]:
@@ -43,46 +159,14 @@ def file_settings(model: LoadedModel, defaults: Mapping[str, Any], changes: Mapp
 
 
 def _yes(name: str, value: str) -> bool:
-    if value not in ("yes", "no"):
-        raise InputError(f"--{name} is {value!r}; it must be yes or no")
+    check_choice(f"--{name}", value, ("yes", "no"))
     return value == "yes"
-
-
-def annotators(scores: AnnotatorScores, of: str) -> tuple[list[str], dict[str, Any]]:
-    """F1 with each annotator: lines for people, of those with most ``of`` (such as "passages"), and all for programs.
-
-    Nothing for people where there is a single annotator.
-    """
-    each = scores["annotators"]
-    values = {name: own.f1._asdict() | {of: own.n_sentences} for name, own in each.items()}
-    if len(each) < 2:
-        return [], values
-    most = sorted(each, key=lambda name: -each[name].n_sentences)[:SHOWN_ANNOTATORS]
-    shown = [f"{name} {f1:.3f} ({count:,})" for name in most if (f1 := each[name].f1.value) is not None
-             for count in [each[name].n_sentences]]  # fmt: skip
-    more = f", and {len(each) - len(most):,} more" if len(each) > len(most) else ""
-    return ["", printable(f"F1 with each annotator ({of}): {', '.join(shown)}{more}")], values
-
-
-def add_constant(text: list[str], values: dict[str, Any], scores: Metrics, task: str) -> None:
-    """Adds whether the model gives one answer to everything, by the note of `constant_predictions.noted` in scores."""
-    sentence = constant_predictions.sentence(scores, task)
-    values["constant_answer"] = sentence or None
-    if sentence:
-        text += ["", f"{sentence}: {constant_predictions.ADVICE}"]
-
-
-def check_format(format: str, formats: Iterable[str]) -> None:
-    """Refuses a format that the task does not write."""
-    if format not in formats:
-        raise InputError(f"format is {format!r}; it must be one of {', '.join(formats)}")
 
 
 def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None:
     """Writes a file that has its name only when it is complete; ``option`` of the command line names it."""
     try:
-        # Half characters, which JSON can hold and UTF-8 cannot, may stand in any cell, id or name of the input.
-        files.write(path, surrogates.join(text))
+        files.write(path, surrogates.join(text))  # JSON can hold them in any cell, id or name, and UTF-8 cannot
     except OSError as error:
         if isinstance(error, BrokenPipeError) and files.standard_stream(path):  # such as head, which has read enough
             raise

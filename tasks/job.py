@@ -1,71 +1,130 @@
-"""What a task file offers to launch.finetune: ``read(config, *, equal_apart=False) -> Job``, and what jobs share.
+"""`ExamplesJob`, which ``read(config, *, equal_apart=False)`` of each task's job.py returns, and settings of jobs."""
 
-A new task is one new file here and one in configs/, and one in evaluation/ that scores and writes predictions.
-"""
-
+import abc
 import dataclasses
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from ml_collections import ConfigDict
 
 from bert.architectures import ModelConfig
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches
-from bert.errors import InputError
-from bert.prediction.scores import Devices
+from bert.errors import InputError, check_choice, check_range
+from bert.prediction.scores import Devices, Scorer
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from bert.training.task import Task
 from tasks.files import equal_texts
 from tasks.files.records import comma_names
-from tasks.metrics.classification_metrics import is_count
+from tasks.metrics.score import is_count
 
 Part = TypeVar("Part")
 Settings = TypeVar("Settings")
 Split = Callable[[Part, float, int], tuple[Part, Part]]
 
 
-class Job(Protocol):
-    """Examples that were read and checked, before any weight is loaded."""
+class ExamplesJob(abc.ABC):
+    """Labelled examples that were read and checked, before any weight is loaded. A subclass is a frozen dataclass.
 
-    report: str  # what was read, kept and dropped, for people
-    fingerprint: str  # of the examples and their labels
-    labels: tuple[str, ...]  # names of the classes, in the order of the head's scores
-    fresh: tuple[str, ...]  # parts of the head that are made new where the weights lack them
-    choice: Choice | None  # which evaluation is the best; None: there is nothing to evaluate on
-    positive: str | None  # the class that f1 is of; None: f1 is of no single class
+    Attributes:
+      train, validation: examples with ``rows`` and a ``report``; validation is None where nothing is held out.
+      options: how the head's scores are read, with ``to_json``: the settings that prediction finds in config.json.
+      files: settings by which files are read; launch.evaluate finds them in config.json.
+      labels: names of the classes, in the order of the head's scores.
+      fresh: parts of the head that are made new where the weights lack them.
+      choice: which evaluation is the best; None where there is nothing to evaluate on.
+      positive: the class that f1 is of; None: f1 is of no single class.
+      unit: what is counted in reports.
+      compared: what ``keys_of`` gives keys of, to count those that are in both parts.
+    """
 
-    def with_labels(self, labels: Sequence[str]) -> "Job":
-        """The same examples, their targets in the order of these labels (the same names)."""
-        ...
+    train: Any
+    validation: Any
+    options: Any
+    files: Any
+    labels: tuple[str, ...] = ()
+    fresh: tuple[str, ...] = ()
+    choice: Choice | None = None
+    positive: str | None = None
+    unit: ClassVar[str] = "rows"
+    compared: ClassVar[str] = "texts"
 
+    @abc.abstractmethod
     def task(self, config: ModelConfig) -> Task:
-        """Head and losses."""
-        ...
+        """Model and loss."""
 
-    def extra(self, scores: Metrics) -> dict[str, Any]:
-        """Keys of config.json that prediction needs; ``scores``: of the evaluation that chose the model, if any."""
-        ...
-
+    @abc.abstractmethod
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
         """Batches of training."""
-        ...
+
+    @abc.abstractmethod
+    def encode(self, part: Any, tokenizer: Tokenizer) -> Any:
+        """The validation part as ``score`` takes it; encoded once, however often it is scored."""
+
+    @abc.abstractmethod
+    def score(self, scorer: Scorer, part: Any, encoded: Any) -> Metrics:
+        """The metrics of the validation part, by name."""
+
+    @abc.abstractmethod
+    def keys_of(self, part: Any) -> Iterable[Hashable]:
+        """Keys of a part's texts, passages or sentences (equal_texts.py)."""
+
+    @abc.abstractmethod
+    def contents(self, part: Any) -> Iterable[Any]:
+        """What is trained on, a row each: plain values (texts, numbers, tuples and lists of them)."""
+
+    @property
+    def report(self) -> str:
+        """What was read, kept and dropped, and how much of the validation part is in the training part, too."""
+        parts = [("training", self.train), ("validation", self.validation)]
+        lines = [f"{name}: {part.report}" for name, part in parts if part is not None]
+        if self.validation is not None:
+            keys = list(self.keys_of(self.validation))
+            if shared := equal_texts.count_shared(self.keys_of(self.train), keys):
+                lines.append(
+                    f"validation: {shared:,} of {len(keys):,} {self.compared} are in the training part, too; the "
+                    "scores of these say nothing of new ones"
+                )
+        return "\n".join(lines)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the examples and their targets."""
+        parts = [list(self.contents(part)) if part else [] for part in (self.train, self.validation)]
+        return hashlib.sha256(repr((parts,)).encode()).hexdigest()
 
     def evaluator(
         self, tokenizer: Tokenizer, config: ModelConfig, settings: ExampleSettings, devices: Devices
-    ) -> Callable[[dict], Metrics]:
+    ) -> Callable[[dict[str, Any]], Metrics]:
         """Parameters -> metrics of the validation part, by name."""
-        ...
+        encoded = self.encode(self.validation, tokenizer)
+        shape: Any = {"batch_size": settings.batch_size, "packed": settings.packed, "row_unit": settings.row_unit}
 
-    def baseline(self) -> Mapping[str, float | None]:
-        """The same metrics of a model that needs no BERT; empty where that was not asked for."""
-        ...
+        def evaluate(params: dict[str, Any]) -> Metrics:
+            scorer = Scorer(params, config, tokenizer, self.labels, devices=devices, finite=False, **shape)
+            return self.score(scorer, self.validation, encoded)
+
+        return evaluate
+
+    def extra(self, scores: Metrics) -> dict[str, Any]:
+        """Keys of config.json that prediction needs; ``scores``: of the evaluation that chose the model, if any."""
+        del scores
+        files = dict(self.files) if isinstance(self.files, Mapping) else dataclasses.asdict(self.files)
+        return {**self.options.to_json(), "files": files}
+
+    def with_labels(self, labels: Sequence[str]) -> Self:
+        """The same examples, their targets in the order of these labels (the same names)."""
+        return dataclasses.replace(self, labels=tuple(labels)) if self.labels else self  # type: ignore[type-var]
+
+    def baseline(self) -> Metrics:
+        """The same metrics of a model that needs no BERT; empty where the settings ask for none."""
+        return {}
 
 
-def as_begun(read: Callable[..., Job], config: ConfigDict, settings: Mapping[str, Any] | None) -> Job:
-    """The job that the settings describe; of a run that goes on with what they left open when it was begun.
+def as_begun(read: Callable[..., ExamplesJob], config: ConfigDict, settings: Mapping[str, Any] | None) -> ExamplesJob:
+    """The job that the settings describe; of a run that resumes with what they left open when it was begun.
 
     That is the class that f1 is of where ``positive`` is empty, and which rows a split holds out: before equal texts
     were kept in one part, they could be in both (``equal_apart``). The checksum of the data says which split a run has.
@@ -74,20 +133,20 @@ def as_begun(read: Callable[..., Job], config: ConfigDict, settings: Mapping[str
       read: of a task, see the head of this file.
       settings: config.json of the run; None of a new one.
     """
-    job: Any = read(config)
+    job = read(config)
     if settings is None:
         return job
     positive = ((settings.get("extra") or {}).get("scored") or {}).get("positive")
     labels, checksum = settings.get("labels") or (), settings.get("data_sha256")
 
-    def is_of_run(job: Job) -> bool:
+    def is_of_run(job: ExamplesJob) -> bool:
         in_order = job.with_labels(labels) if sorted(labels) == sorted(job.labels) else job
         return in_order.fingerprint == checksum
 
     if not is_of_run(job) and is_of_run(before := read(config, equal_apart=True)):
         job = before
     if positive in job.labels and config.get("positive") == "":
-        job = dataclasses.replace(job, positive=positive)
+        job = dataclasses.replace(job, positive=positive)  # type: ignore[type-var]
     return job
 
 
@@ -119,47 +178,17 @@ def settings_of(kind: type[Settings], config: Mapping[str, Any]) -> Settings:
 def dropout_rate(config: ConfigDict) -> float | None:
     """The dropout before a classifier's scores; None: as between the blocks."""
     rate = config.classifier_dropout
-    if rate is not None and not 0 <= rate < 1:
-        raise InputError(f"config.classifier_dropout is {rate}; it must be from 0 to below 1")
-    return None if rate is None else float(rate)
-
-
-def report_of(train: Any, validation: Any, what: str, keys_of: Callable[[Any], Iterable[Hashable]]) -> str:
-    """What was read, a line or more a part, and how much of the validation part is in the training part, too.
-
-    Args:
-      train, validation: have a ``report``.
-      what, keys_of: what is looked for in both (such as "texts"), and its keys in a part, see equal_texts.py.
-    """
-    parts = [("training", train), ("validation", validation)]
-    lines = [f"{name}: {part.report}" for name, part in parts if part is not None]
-    if validation is not None:
-        keys = list(keys_of(validation))
-        if shared := equal_texts.count_shared(keys_of(train), keys):
-            lines.append(
-                f"validation: {shared:,} of {len(keys):,} {what} are in the training part, too; the scores of these "
-                "say nothing of new ones"
-            )
-    return "\n".join(lines)
-
-
-def fingerprint_of(train: Any, validation: Any, content: Callable[[Any], Any]) -> str:
-    """SHA-256 of the examples of both parts.
-
-    Args:
-      train, validation: have ``rows``.
-      content: of a row, what is read of it: plain values (texts, numbers, tuples and lists of them).
-    """
-    parts = [[content(row) for row in (part.rows if part else [])] for part in (train, validation)]
-    return hashlib.sha256(repr((parts,)).encode()).hexdigest()
+    if rate is None:
+        return None
+    check_range("config.classifier_dropout", rate, at_least=0, below=1)
+    return float(rate)
 
 
 def metric_names(setting: str, usual: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     """The metrics to log: those that ``config.metrics`` names, else the usual ones."""
     names = comma_names(setting) or tuple(usual)
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise InputError(f"metric {unknown[0]!r} is unknown for these data; it must be one of {', '.join(known)}")
+    for name in names:
+        check_choice("config.metrics", name, known)
     return names
 
 
@@ -174,6 +203,6 @@ def choice_of(
 def chosen_metric(setting: str, names: Sequence[str]) -> str:
     """The metric that chooses the best evaluation: ``config.metric``, or the first of those computed."""
     names = [name for name in names if not is_count(name)]
-    if setting and setting not in names:
-        raise InputError(f"config.metric is {setting!r}; it must be one of those computed: {', '.join(names)}")
+    if setting:
+        check_choice("config.metric", setting, names)
     return setting or names[0]

@@ -14,7 +14,7 @@ from jax import Array
 from bert.architectures import ModelConfig
 from bert.data.encoded_examples import EncodedExamples
 from bert.data.passages import Passages
-from bert.errors import InputError
+from bert.errors import check_choice
 from bert.model import losses
 from bert.model.heads import Model, TokenHead
 from bert.training.evaluate import Metrics
@@ -36,9 +36,8 @@ class TokenLabels(Task):
     per: str = "token"
     rate: float | None = None
 
-    def __post_init__(self):
-        if self.per not in PER:
-            raise InputError(f"config.loss_per is {self.per!r}; it must be one of {', '.join(PER)}")
+    def __post_init__(self) -> None:
+        check_choice("config.loss_per", self.per, PER)
 
     def model(self, config: ModelConfig) -> Model:
         return Model(config, TokenHead(config, self.classes, self.rate))
@@ -47,9 +46,9 @@ class TokenLabels(Task):
         return {"loss": self._measures(batch)[self.per]}
 
     def sums(self, outputs: dict[str, Array], batch: Mapping[str, Any]) -> dict[str, Array]:
-        nats_BT = losses.soft_cross_entropy(outputs["token_logits"], batch["targets"])
+        loss_BT = losses.soft_cross_entropy(outputs["token_logits"], batch["targets"])
         measures = {f"labelled_{name}s": count for name, count in self._measures(batch).items()}
-        return {"loss": losses.weighted_sum(nats_BT, batch["target_weights"])} | measures
+        return {"loss": losses.weighted_sum(loss_BT, batch["target_weights"])} | measures
 
     def metrics(self, totals: dict[str, float]) -> Metrics:
         """``loss``: as trained; the same sum a token and an example."""

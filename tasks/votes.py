@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from ml_collections import ConfigDict
 
-from bert.errors import InputError
+from bert.errors import InputError, check_choice
 from tasks.files.records import comma_numbers
 
 NONE = -1  # in place of a tag: this annotator gave none
@@ -27,9 +27,8 @@ class VoteSettings:
     # is among them, else the first of the tags.
     votes: str = "soft"
 
-    def __post_init__(self):
-        if self.votes not in CHOICES:
-            raise InputError(f"config.votes is {self.votes!r}; it must be one of {', '.join(CHOICES)}")
+    def __post_init__(self) -> None:
+        check_choice("config.votes", self.votes, CHOICES)
 
 
 def settings_of(config: ConfigDict) -> VoteSettings:
@@ -56,8 +55,8 @@ def counts(tags_AK: Sequence[tuple[str, np.ndarray]], classes: int, weights: Map
     """
     total_KC = np.zeros((len(tags_AK[0][1]), classes))
     for name, tags_K in tags_AK:
-        given = np.flatnonzero(tags_K != NONE)
-        total_KC[given, tags_K[given]] += weights.get(name, 1.0)
+        tagged = np.flatnonzero(tags_K != NONE)
+        total_KC[tagged, tags_K[tagged]] += weights.get(name, 1.0)
     return total_KC
 
 

@@ -1,4 +1,4 @@
-"""Reading comprehension by tags: each token of the passage is B (begins an answer), I (goes on with it) or O (outside).
+"""Reading comprehension by tags: each token of the passage is B (begins an answer), I (inside) or O (outside).
 
 With h_i the encoder's top vector of passage token i, p_i = softmax(W h_i + b) over (B, I, O). Any number of answers.
 Training is tasks/bio_mrc/job.py. Axes: K token of all passages, one after the other, C tag.
@@ -13,10 +13,11 @@ import numpy as np
 
 from bert.architectures import ModelConfig
 from bert.data import passages
-from bert.errors import InputError
-from bert.prediction import questions, scores, tag_decoding, task_settings
+from bert.data.passages import Passages
+from bert.errors import InputError, check_choice, check_range
+from bert.prediction import questions, scores, tag_decoding, task_options
 from bert.prediction.questions import PassageQuestion, WindowSettings
-from bert.prediction.scores import Reader
+from bert.prediction.scores import Scorer
 from bert.tokenizer.alignment import Pieces
 
 KEY = "bio_mrc"  # of config.json
@@ -27,19 +28,17 @@ TAGS = ("B", "I", "O")
 class BioMrcOptions(WindowSettings):
     """How passages become windows, and probabilities of tags spans."""
 
-    # viterbi: the likeliest tags with no I after O; greedy: the likeliest tag of each token, an I after O read as B.
+    # viterbi: the likeliest tags with no I after O; greedy: the likeliest tag of each token, an I after an O read as B.
     decoding: str = "viterbi"
     min_probability: float = 0.0  # spans below it are left out; see `Span`
     # Tokens of a span at most; 0: any number. Viterbi finds the best tags without longer spans, greedy drops them.
     max_span: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
-        tag_decoding.check(self.decoding)
-        if not 0 <= self.min_probability < 1:
-            raise InputError(f"min_probability is {self.min_probability}; it must be from 0 to below 1")
-        if self.max_span < 0:
-            raise InputError(f"max_span is {self.max_span}; it must be at least 0")
+        check_choice("decoding", self.decoding, tag_decoding.DECODING)
+        check_range("min_probability", self.min_probability, at_least=0, below=1)
+        check_range("max_span", self.max_span, at_least=0)
 
     def to_json(self) -> dict[str, Any]:
         return {KEY: dataclasses.asdict(self)}
@@ -58,7 +57,7 @@ class Span(NamedTuple):
 
 def options_of(extra: Mapping[str, Any], config: ModelConfig) -> BioMrcOptions:
     """The settings in a model directory."""
-    return questions.fitted(task_settings.read(BioMrcOptions, extra, KEY, config.max_length))
+    return questions.fitted(task_options.read(BioMrcOptions, extra, KEY, config.max_length))
 
 
 def columns_of(labels: Sequence[str], source: str) -> list[int]:
@@ -76,7 +75,7 @@ def tags(p_KC: np.ndarray, starts: np.ndarray, options: BioMrcOptions) -> np.nda
       starts: int [N + 1], where each passage begins in K.
     """
     if options.decoding == "greedy":
-        tags_K = p_KC.argmax(1)
+        tags_K: np.ndarray = p_KC.argmax(1)
         before_K = np.concatenate([[2], tags_K[:-1]])
         before_K[starts[:-1][np.diff(starts) > 0]] = 2
         return np.where((tags_K == 1) & (before_K == 2), 0, tags_K)
@@ -91,7 +90,8 @@ def tags(p_KC: np.ndarray, starts: np.ndarray, options: BioMrcOptions) -> np.nda
         move_CC[1, 1] = True
     # Not -inf for 0: a passage without any allowed tags would lose what the other tokens say.
     log_KC = np.log(np.maximum(p_KC, np.finfo(np.float64).tiny))[:, states]
-    return np.array(states)[tag_decoding.viterbi(log_KC, starts, first_C, move_CC)]
+    tags_K = np.array(states)[tag_decoding.viterbi(log_KC, starts, first_C, move_CC)]
+    return tags_K
 
 
 def spans(p_KC: np.ndarray, starts: np.ndarray, options: BioMrcOptions) -> list[list[Span]]:
@@ -99,19 +99,20 @@ def spans(p_KC: np.ndarray, starts: np.ndarray, options: BioMrcOptions) -> list[
     tags_K = tags(p_KC, starts, options)
     with np.errstate(divide="ignore"):
         log_K = np.log(p_KC[np.arange(len(p_KC)), tags_K])
-    found = []
+    spans_N = []
     for a, b in itertools.pairwise(starts):
         begins = np.flatnonzero(tags_K[a:b] == 0)
-        outside = np.flatnonzero(tags_K[a:b] != 1)  # where a span that began before can end
-        here = []
-        for first in begins.tolist():
-            later = outside[np.searchsorted(outside, first, side="right") :]
-            stop = int(later[0]) if len(later) else int(b - a)
-            probability = float(np.exp(log_K[a + first : a + stop].mean()))
-            if probability >= options.min_probability and (not options.max_span or stop - first <= options.max_span):
-                here.append(Span(first, stop, probability))
-        found.append(here)
-    return found
+        ends = np.append(np.flatnonzero(tags_K[a:b] != 1), b - a)  # where a span that began before can end
+        stops = ends[np.searchsorted(ends, begins, side="right")]
+        here = [
+            Span(first, stop, float(np.exp(log_K[a + first : a + stop].mean())))
+            for first, stop in zip(begins.tolist(), stops.tolist(), strict=True)
+        ]
+        spans_N.append([
+            span for span in here
+            if span.probability >= options.min_probability and span.stop - span.first <= (options.max_span or b - a)
+        ])  # fmt: skip
+    return spans_N
 
 
 def answers(
@@ -119,14 +120,15 @@ def answers(
 ) -> list[dict[str, Any]]:
     """For each passage ``{"spans": [{"start", "end", "text", "probability"}, ...]}``: characters of the context, ends
     exclusive."""
-    found = []
+    predictions = []
     for context, pieces, here in zip(contexts, pieces_N, spans(p_KC, starts, options), strict=True):
-        told = []
-        for span in here:
-            start, end = pieces.span_of(span.first, span.stop)
-            told.append({"start": start, "end": end, "text": context[start:end], "probability": span.probability})
-        found.append({"spans": told})
-    return found
+        bounds = [pieces.span_of(span.first, span.stop) for span in here]
+        rows = [
+            {"start": start, "end": end, "text": context[start:end], "probability": span.probability}
+            for (start, end), span in zip(bounds, here, strict=True)
+        ]
+        predictions.append({"spans": rows})
+    return predictions
 
 
 def tokens(p_KC: np.ndarray, pieces: Pieces) -> list[dict[str, Any]]:
@@ -137,31 +139,26 @@ def tokens(p_KC: np.ndarray, pieces: Pieces) -> list[dict[str, Any]]:
     ]
 
 
-def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how: Any) -> list[dict[str, Any]]:
-    """See `answers`; with ``details`` also "tokens", see `tokens`. ``rows``: see `questions.queries_of`.
-
-    ``how``: batch_size and packed, see `LoadedModel.predict`.
-    """
-    return read(model, questions.queries_of(rows), options_of(model.extra, model.config), details=details, **how)
+def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False) -> list[dict[str, Any]]:
+    """See `answers`; with ``details`` also "tokens", see `tokens`. ``rows``: see `questions.queries_of`."""
+    return read(scorer, questions.queries_of(rows), options_of(scorer.extra, scorer.config), details=details)
 
 
 def read(
-    model: Reader, asked: Sequence[PassageQuestion], options: BioMrcOptions, *, details: bool = False, **how: Any
+    scorer: Scorer, queries: Sequence[PassageQuestion], options: BioMrcOptions, *, details: bool = False
 ) -> list[dict[str, Any]]:
     """The spans in the passages of questions; see `predict`."""
-    p_KC, starts, pieces_N = probabilities(model, asked, options, **how)
-    found = answers(p_KC, starts, [one.context for one in asked], pieces_N, options)
+    cut, pieces_N = questions.windows_of(queries, scorer.tokenizer, options)
+    p_KC = probabilities(scorer, cut, options)
+    predictions = answers(p_KC, cut.starts, [query.context for query in queries], pieces_N, options)
     if details:
-        for answer, pieces, own_KC in zip(found, pieces_N, passages.parts(p_KC, starts), strict=True):
-            answer["tokens"] = tokens(own_KC, pieces)
-    return found
+        for row, pieces, p_TC in zip(predictions, pieces_N, passages.parts(p_KC, cut.starts), strict=True):
+            row["tokens"] = tokens(p_TC, pieces)
+    return predictions
 
 
-def probabilities(
-    model: Reader, asked: Sequence[PassageQuestion], options: BioMrcOptions, **how: Any
-) -> tuple[np.ndarray, np.ndarray, list[Pieces]]:
-    """float64 [K, 3]: B, I and O of each piece of each passage; where each passage begins in K; and its pieces."""
-    columns = columns_of(model.labels, model.source)
-    cut, pieces_N = questions.windows_of(asked, model.vocabulary, options)
-    logits_KC = model.token_scores(cut.encoded, max_length=options.max_length, **how)
-    return scores.softmax(logits_KC[cut.place_K][:, columns]), cut.starts, pieces_N
+def probabilities(scorer: Scorer, cut: Passages, options: BioMrcOptions) -> np.ndarray:
+    """float64 [K, 3]: B, I and O of each piece of the passages that `questions.windows_of` cut into windows."""
+    columns = columns_of(scorer.labels, scorer.source)
+    logits_KC = scorer.of_tokens(cut.encoded, options.max_length)
+    return scores.softmax(logits_KC[cut.place_K][:, columns])

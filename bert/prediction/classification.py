@@ -1,7 +1,7 @@
-"""Texts -> classes or numbers: what a classifier needs besides its weights, and how its scores are read.
+"""Texts -> classes or numbers, by a classifier's scores of [CLS].
 
 Columns, kind and lengths travel in the model directory's config.json, so that a directory and rows are enough.
-Training such a model is tasks/classification/job.py. Axes: N example, C class.
+Training is tasks/classification/job.py. Axes: N example, C class.
 """
 
 import dataclasses
@@ -15,6 +15,7 @@ from bert.data import encoded_examples
 from bert.data.encoded_examples import EncodedExamples
 from bert.errors import InputError
 from bert.prediction import scores
+from bert.prediction.scores import Scorer
 from bert.target_kinds import Kind
 from bert.tokenizer import sequences
 from bert.tokenizer.tokenizer import Tokenizer
@@ -29,7 +30,7 @@ _PROBLEM_TYPES: dict[Kind, str] = {  # transformers' names, in its "problem_type
 
 @dataclasses.dataclass(frozen=True)
 class ClassificationOptions:
-    """How rows become inputs, and scores answers."""
+    """How rows become inputs, and scores predictions."""
 
     kind: Kind
     text: tuple[str, ...]  # names of the one or two columns of text; empty where the directory does not say
@@ -38,8 +39,8 @@ class ClassificationOptions:
 
     def to_json(self) -> dict[str, Any]:
         """Keys of config.json that say the same."""
-        told = {"text": list(self.text), "max_length": self.max_length, "threshold": self.threshold}
-        return {"problem_type": _PROBLEM_TYPES[self.kind], KEY: told}
+        values = {"text": list(self.text), "max_length": self.max_length, "threshold": self.threshold}
+        return {"problem_type": _PROBLEM_TYPES[self.kind], KEY: values}
 
 
 def options_of(extra: Mapping[str, Any], labels: Sequence[str], config: ModelConfig) -> ClassificationOptions:
@@ -47,19 +48,27 @@ def options_of(extra: Mapping[str, Any], labels: Sequence[str], config: ModelCon
 
     ``extra`` is config.json without what describes the encoder. Raises InputError for values of another form.
     """
-    told = extra.get(KEY) or {}
+    values = extra.get(KEY) or {}
     kinds = {name: kind for kind, name in _PROBLEM_TYPES.items()}
     kind = kinds.get(str(extra.get("problem_type")), "number" if len(labels) == 1 else "class")
     longest = config.max_length
     try:
         return ClassificationOptions(
             kind=kind,
-            text=tuple(map(str, told.get("text", ()))),
-            max_length=min(int(told.get("max_length", longest)), longest),
-            threshold=float(told.get("threshold", 0.5)),
+            text=tuple(map(str, values.get("text", ()))),
+            max_length=min(int(values.get("max_length", longest)), longest),
+            threshold=float(values.get("threshold", 0.5)),
         )
     except (AttributeError, TypeError, ValueError):
-        raise InputError(f"{KEY} in config.json is {told!r}; it must hold text, max_length and threshold") from None
+        raise InputError(f"{KEY} in config.json is {values!r}; it must hold text, max_length and threshold") from None
+
+
+def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False) -> list[dict[str, Any]]:
+    """See `answers`; there are no further details. ``rows``: see `texts_of`."""
+    del details
+    options = options_of(scorer.extra, scorer.labels, scorer.config)
+    encoded = encode(texts_of(rows, options.text), scorer.tokenizer, options.max_length)
+    return answers(probabilities(scorer, encoded, options), scorer.labels, options)
 
 
 def texts_of(rows: Sequence[Any], columns: Sequence[str]) -> list[tuple[str, ...]]:
@@ -67,9 +76,8 @@ def texts_of(rows: Sequence[Any], columns: Sequence[str]) -> list[tuple[str, ...
 
     Raises InputError for a row without a column, or whose value is no text, by its number (from 0).
     """
-    if isinstance(rows, (str, Mapping)):
-        raise InputError("rows is one text or one row; give a list of them, [row] for one")
-    found = []
+    scores.check_rows(rows)
+    texts = []
     for number, row in enumerate(rows):
         if isinstance(row, Mapping):
             if not columns:
@@ -88,22 +96,23 @@ def texts_of(rows: Sequence[Any], columns: Sequence[str]) -> list[tuple[str, ...
             raise InputError(
                 f"row {number} has {len(values)} texts; the model reads {len(columns)}: {', '.join(columns)}"
             )
-        found.append(values)
-    return found
+        texts.append(values)
+    return texts
 
 
 def encode(
     texts: Sequence[tuple[str, ...]], tokenizer: Tokenizer, max_length: int, **of_example: np.ndarray
 ) -> EncodedExamples:
-    """[CLS] A [SEP] or [CLS] A [SEP] B [SEP] for each; one warning says how many were longer and cut."""
+    """[CLS] A [SEP] or [CLS] A [SEP] B [SEP] for each; one warning says how many were truncated."""
     return encoded_examples.join(sequences.texts(texts, tokenizer, max_length), **of_example)
 
 
-def predictions(logits_NC: np.ndarray, kind: Kind) -> np.ndarray:
+def probabilities(scorer: Scorer, encoded: EncodedExamples, options: ClassificationOptions) -> np.ndarray:
     """float64 [N, C]: probabilities that sum to 1 (class), probability of each label (classes), or the numbers."""
-    if kind == "number":
+    logits_NC = scorer.of_examples(encoded, options.max_length)
+    if options.kind == "number":
         return logits_NC.astype(np.float64)
-    if kind == "classes":
+    if options.kind == "classes":
         return 0.5 * (1.0 + np.tanh(0.5 * logits_NC.astype(np.float64)))  # the sigmoid, without overflow
     return scores.softmax(logits_NC)
 
@@ -113,22 +122,12 @@ def answers(predicted_NC: np.ndarray, labels: Sequence[str], options: Classifica
     ``{"value": number}`` for a number."""
     if options.kind == "number":
         return [{"value": float(row[0])} for row in predicted_NC]
-    found = []
+    rows = []
     for row_C in predicted_NC:
         shares = {name: float(p) for name, p in zip(labels, row_C, strict=True)}
         if options.kind == "classes":
             chosen: dict[str, Any] = {"labels": [name for name, p in shares.items() if p > options.threshold]}
         else:
             chosen = {"label": labels[int(row_C.argmax())]}
-        found.append(chosen | {"probabilities": shares})
-    return found
-
-
-def predict(
-    model: Any, rows: Sequence[Any], *, details: bool = False, batch_size: int = 32, packed: bool = True
-) -> list[dict[str, Any]]:
-    """See `answers`; there are no further details. ``model``: a `LoadedModel`. ``rows``: see `texts_of`."""
-    del details
-    options = options_of(model.extra, model.labels, model.config)
-    texts = texts_of(rows, options.text)
-    return answers(model.probabilities(texts, batch_size=batch_size, packed=packed), model.labels, options)
+        rows.append(chosen | {"probabilities": shares})
+    return rows

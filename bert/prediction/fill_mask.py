@@ -17,21 +17,21 @@ def find_masks(encoding: Encoding, tokenizer: Tokenizer, limit: int) -> list[int
     Raises InputError where there is none, or where one is beyond the model's positions, ``limit``.
     """
     token = short_text(tokenizer.vocab[tokenizer.mask_id])
-    found = [i for i, piece in enumerate(encoding.ids) if piece == tokenizer.mask_id]
-    if not found:
+    places = [i for i, piece in enumerate(encoding.ids) if piece == tokenizer.mask_id]
+    if not places:
         raise InputError(f"the text has no {token}; write {token} where a word is to be filled in")
     # [CLS] is at position 0, and the last position is [SEP]'s.
-    beyond = [i + 1 for i in found if i + 1 > limit - 2]
+    beyond = [i + 1 for i in places if i + 1 > limit - 2]
     if beyond:
         raise InputError(
             f"{token} beyond the model's positions: mask at {beyond[0]}, limit {limit}; shorten the text before it"
         )
-    return found
+    return places
 
 
 @dataclasses.dataclass(frozen=True)
 class FilledMasks:
-    """What a model says of the masks in a text.
+    """The predictions of a model for the masks of a text.
 
     offsets: start and end of each mask in the text. logits_PV: float32; V may exceed the vocabulary.
     """

@@ -1,7 +1,4 @@
-"""Questions and the passages that answer them -> windows of [CLS] question [SEP] passage [SEP].
-
-Shared by bio_mrc.py and squad.py.
-"""
+"""Questions and their passages -> windows of [CLS] question [SEP] passage [SEP]; for bio_mrc.py and squad.py."""
 
 import dataclasses
 import reprlib
@@ -12,7 +9,8 @@ from absl import logging
 
 from bert.data import passages
 from bert.data.passages import Passages
-from bert.errors import InputError
+from bert.errors import InputError, check_range
+from bert.prediction.scores import check_rows
 from bert.tokenizer.alignment import Pieces
 from bert.tokenizer.tokenizer import Tokenizer
 
@@ -48,10 +46,9 @@ class WindowSettings:
     window_step: int = 128  # tokens from the start of a window over the passage to the start of the next
     max_question: int = 64  # tokens of a question at most; longer ones are truncated, with a warning
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("max_length", "window_step", "max_question"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 1")
+            check_range(name, getattr(self, name), at_least=1)
 
 
 def fitted(settings: Windows) -> Windows:
@@ -62,18 +59,18 @@ def fitted(settings: Windows) -> Windows:
 
 
 def windows_of(
-    asked: Sequence[PassageQuestion], tokenizer: Tokenizer, settings: WindowSettings
+    queries: Sequence[PassageQuestion], tokenizer: Tokenizer, settings: WindowSettings
 ) -> tuple[Passages, list[Pieces]]:
     """The windows, and where the pieces of each passage stand in it.
 
     Raises InputError, naming a question, where it leaves less room than the step.
     """
-    questions = tokenizer.encode_ids([one.question for one in asked])
-    long = [one.name for one, ids in zip(asked, questions, strict=True) if len(ids) > settings.max_question]
+    questions = tokenizer.encode_ids([query.question for query in queries])
+    long = [query.name for query, ids in zip(queries, questions, strict=True) if len(ids) > settings.max_question]
     if long:
         logging.warning(
             "%d of %d questions are longer than max_question, %d tokens, and were cut (first %s)",
-            *(len(long), len(asked), settings.max_question, long[0]),
+            *(len(long), len(queries), settings.max_question, long[0]),
         )
     template = tokenizer.template
     questions = [ids[: settings.max_question] for ids in questions]
@@ -82,21 +79,26 @@ def windows_of(
     longest = max(lengths, default=0)
     room = settings.max_length - longest - template.special_tokens(pair=True)
     if lengths and room < settings.window_step:
+        name = queries[lengths.index(longest)].name
         raise InputError(
-            f"{asked[lengths.index(longest)].name}: its question of {longest} tokens leaves room for {max(room, 0)} of "
-            f"the passage, less than the window step {settings.window_step}; {_smaller(settings, room)}"
+            f"{name}: its question of {longest} tokens leaves room for {max(room, 0)} of the passage, less than "
+            f"the window step {settings.window_step}; {_smaller(settings, room)}"
         )
     contexts: dict[str, Any] = {}  # many questions are about one passage
-    for one in asked:
-        contexts.setdefault(one.context, None)
+    for query in queries:
+        contexts.setdefault(query.context, None)
     for text, encoding in zip(contexts, tokenizer.encode_batch(list(contexts)), strict=True):
         contexts[text] = (encoding.ids, Pieces(encoding.offsets, text))
-    found = [contexts[one.context] for one in asked]
+    ids_N, pieces_N = zip(*(contexts[query.context] for query in queries), strict=True) if queries else ((), ())
     cut = passages.cut(
-        [ids for ids, _ in found], before, template.after,
-        max_length=settings.max_length, step=settings.window_step, pair=bool(template.type_of_b),
-    )  # fmt: skip
-    return cut, [pieces for _, pieces in found]
+        ids_N,
+        before,
+        template.after,
+        max_length=settings.max_length,
+        step=settings.window_step,
+        pair=bool(template.type_of_b),
+    )
+    return cut, list(pieces_N)
 
 
 def _smaller(settings: WindowSettings, room: int) -> str:
@@ -112,9 +114,8 @@ def _smaller(settings: WindowSettings, room: int) -> str:
 
 def queries_of(rows: Sequence[Any]) -> list[Query]:
     """Questions given as mappings with "question" and "context", or as pairs of texts; InputError for other rows."""
-    if isinstance(rows, str | Mapping):
-        raise InputError("rows is one text or one row; give a list of them, [row] for one")
-    found = []
+    check_rows(rows)
+    queries = []
     for number, row in enumerate(rows):
         values = (row.get("question"), row.get("context")) if isinstance(row, Mapping) else row
         if isinstance(values, str) or not isinstance(values, Sequence) or len(values) != 2:
@@ -122,5 +123,5 @@ def queries_of(rows: Sequence[Any]) -> list[Query]:
         for name, value in zip(("question", "context"), values, strict=True):
             if not isinstance(value, str):
                 raise InputError(f"row {number}: {name} is {reprlib.repr(value)}; it must be a text")
-        found.append(Query(values[0], values[1], f"row {number}"))
-    return found
+        queries.append(Query(values[0], values[1], f"row {number}"))
+    return queries

@@ -5,8 +5,8 @@ K token of all examples, one after the other.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from bert import architectures
 from bert.architectures import ModelConfig
 from bert.data import encoded_examples
 from bert.data.encoded_examples import EncodedExamples, ExampleSettings
+from bert.errors import InputError
 from bert.model import forward, stack
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import HostBatch
@@ -26,90 +27,108 @@ class Devices(NamedTuple):
     fetch: Callable[[Any], np.ndarray] = np.asarray
 
 
-HERE = Devices()
+HERE = Devices()  # computes where the parameters are
 
 
-class Reader(Protocol):
-    """What a task's prediction needs of a model: `bert.inference.LoadedModel`."""
+@dataclasses.dataclass(frozen=True)
+class Scorer:
+    """A fine-tuned model as prediction and evaluation use it.
 
+    Attributes:
+      params: {"encoder": ..., "head": ...}, on the host or on devices.
+      labels: names of the classes, in the order of the scores.
+      extra: config.json without what describes the encoder: the task's settings.
+      source: what messages call the model.
+      batch_size: rows computed at a time; a multiple of ``row_unit``.
+      packed: whether several short examples share a row; only the time depends on it.
+      finite: whether scores that are not finite raise InputError; evaluations of a run log them as undefined.
+    """
+
+    params: Any
     config: ModelConfig
-    labels: tuple[str, ...]
-    extra: dict[str, Any]
-    source: str
+    tokenizer: Tokenizer
+    labels: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    source: str = "the model"
+    batch_size: int = 32
+    packed: bool = True
+    row_unit: int = 1
+    devices: Devices = HERE
+    finite: bool = True
 
-    @property
-    def vocabulary(self) -> Tokenizer: ...
+    def of_examples(self, encoded: EncodedExamples, max_length: int) -> np.ndarray:
+        """float32 [N, C]: the classifier's scores of each example."""
+        classes = self._part("sequence_classifier", "fine-tune it on labelled texts, or load a classifier")
+        scores_NC = np.zeros((len(encoded), classes["bias"].shape[0]), np.float32)
+        for (logits_BEC,), index_BE, _ in self._outputs(encoded, max_length, ("sequence_logits",)):
+            real_BE = index_BE >= 0
+            scores_NC[index_BE[real_BE]] = logits_BEC[real_BE]
+        return self._checked(scores_NC)
 
-    def token_scores(
-        self, encoded: EncodedExamples, *, max_length: int, batch_size: int = 32, packed: bool = True
-    ) -> np.ndarray: ...
+    def of_tokens(self, encoded: EncodedExamples, max_length: int) -> np.ndarray:
+        """float32 [K, C]: the scores of each token of each example, special tokens included.
+
+        C are the classes of a token classifier; of a span head the two scores of being the start and the end.
+        """
+        if "span" in self.params["head"]:
+            names: tuple[str, ...] = ("start_logits", "end_logits")
+            width = 2
+        else:
+            classes = self._part("token_classifier", "fine-tune it, or load a tagger or an answerer")
+            names, width = ("token_logits",), classes["bias"].shape[0]
+        scores_KC = np.zeros((len(encoded.token_ids), width), np.float32)
+        for outputs, index_BE, batch in self._outputs(encoded, max_length, names):
+            logits_BTC = outputs[0] if len(outputs) == 1 else np.stack(outputs, axis=-1)
+            for row, slot in zip(*np.nonzero(index_BE >= 0), strict=True):
+                i = index_BE[row, slot]
+                first, length = batch["cls_positions"][row, slot], encoded.length_N[i]
+                scores_KC[encoded.starts[i] : encoded.starts[i + 1]] = logits_BTC[row, first : first + length]
+        return self._checked(scores_KC)
+
+    def _part(self, name: str, way_out: str) -> Any:
+        head = self.params["head"]
+        if name not in head:
+            raise InputError(f"{self.source}: has no {name} head (it holds {', '.join(['encoder', *head])}); {way_out}")
+        return head[name]
+
+    def _checked(self, scores: np.ndarray) -> np.ndarray:
+        if self.finite and not np.isfinite(scores).all():
+            raise InputError(
+                f"{self.source}: its scores are not finite; its training diverged or its weights are damaged, so use "
+                "another model"
+            )
+        return scores
+
+    def _outputs(
+        self, encoded: EncodedExamples, max_length: int, names: tuple[str, ...]
+    ) -> Iterator[tuple[list[np.ndarray], np.ndarray, HostBatch]]:
+        """For each batch the named outputs on the host, int64 [B, E]: which example each slot holds, and the batch."""
+        packed = self.packed and architectures.packs(self.config)
+        settings = ExampleSettings(self.batch_size, max_length, packed, row_unit=self.row_unit)
+        without_targets = dataclasses.replace(encoded, of_example={}, of_token={})
+        params, waiting = stack.by_layer(self.params, self.config), None
+        for batch, index_BE in encoded_examples.prediction_batches(without_targets, settings):
+            outputs = forward.outputs(params, self.devices.place(batch), config=self.config, wanted=names)
+            if waiting is not None:  # read one late: the device is busy with the next batch meanwhile
+                yield self._fetched(*waiting)
+            waiting = ([outputs[name] for name in names], index_BE, batch)
+        if waiting is not None:
+            yield self._fetched(*waiting)
+
+    def _fetched(
+        self, outputs: list[Any], index_BE: np.ndarray, batch: HostBatch
+    ) -> tuple[list[np.ndarray], np.ndarray, HostBatch]:
+        return [self.devices.fetch(value) for value in outputs], index_BE, batch
 
 
-def of_examples(
-    params: Any, config: ModelConfig, encoded: EncodedExamples, settings: ExampleSettings, devices: Devices = HERE
-) -> np.ndarray:
-    """float32 [N, C]: the classifier's scores of each example.
-
-    Args:
-      params: {"encoder": ..., "head": {"pooler", "sequence_classifier"}}, on the host or on devices.
-      devices: of a mesh; the default computes where the parameters are.
-    """
-    scores_NC = np.zeros((len(encoded), params["head"]["sequence_classifier"]["bias"].shape[0]), np.float32)
-    for (found_BEC,), index_BE, _ in _outputs(params, config, encoded, settings, devices, ("sequence_logits",)):
-        real_BE = index_BE >= 0
-        scores_NC[index_BE[real_BE]] = found_BEC[real_BE]
-    return scores_NC
-
-
-def of_tokens(
-    params: Any, config: ModelConfig, encoded: EncodedExamples, settings: ExampleSettings, devices: Devices = HERE
-) -> np.ndarray:
-    """float32 [K, C]: the scores of each token of each example, special tokens included.
-
-    C are the classes of a token classifier; of a span head the two scores of being the start and the end.
-
-    Args:
-      params, devices: as in `of_examples`; the head holds "token_classifier" or "span".
-    """
-    head = params["head"]
-    wanted = ("token_logits",) if "token_classifier" in head else ("start_logits", "end_logits")
-    width = head["token_classifier"]["bias"].shape[0] if "token_classifier" in head else 2
-    scores_KC = np.zeros((len(encoded.token_ids), width), np.float32)
-    for found, index_BE, batch in _outputs(params, config, encoded, settings, devices, wanted):
-        found_BTC = found[0] if len(found) == 1 else np.stack(found, axis=-1)
-        for row, slot in zip(*np.nonzero(index_BE >= 0), strict=True):
-            i = index_BE[row, slot]
-            first, length = batch["cls_positions"][row, slot], encoded.length_N[i]
-            scores_KC[encoded.starts[i] : encoded.starts[i + 1]] = found_BTC[row, first : first + length]
-    return scores_KC
+def check_rows(rows: Any) -> None:
+    """Refuses a single text or row in the place of a list."""
+    if isinstance(rows, str | Mapping):
+        raise InputError("rows is one text or one row; give a list of them, [row] for one")
 
 
 def softmax(logits_KC: np.ndarray) -> np.ndarray:
     """float64 [..., C], computed in double precision."""
     logits_KC = logits_KC.astype(np.float64)
-    return np.exp(logits_KC - np.logaddexp.reduce(logits_KC, axis=-1, keepdims=True))
-
-
-def _outputs(
-    params: Any,
-    config: ModelConfig,
-    encoded: EncodedExamples,
-    settings: ExampleSettings,
-    devices: Devices,
-    wanted: tuple[str, ...],
-) -> Iterator[tuple[list[np.ndarray], np.ndarray, HostBatch]]:
-    """For each batch the wanted outputs on the host, int64 [B, E]: which example each slot holds, and the batch."""
-    settings = dataclasses.replace(settings, packed=settings.packed and architectures.packs(config))
-    bare = dataclasses.replace(encoded, of_example={}, of_token={})
-    params, waiting = stack.by_layer(params, config), None
-    for batch, index_BE in encoded_examples.prediction_batches(bare, settings):
-        found = forward.outputs(params, devices.place(batch), config=config, wanted=wanted)
-        if waiting is not None:  # read one late: the device is busy with the next batch meanwhile
-            yield _fetched(devices, *waiting)
-        waiting = ([found[name] for name in wanted], index_BE, batch)
-    if waiting is not None:
-        yield _fetched(devices, *waiting)
-
-
-def _fetched(devices: Devices, found: list[Any], index_BE: np.ndarray, batch: HostBatch):
-    return [devices.fetch(value) for value in found], index_BE, batch
+    shares_KC: np.ndarray = np.exp(logits_KC - np.logaddexp.reduce(logits_KC, axis=-1, keepdims=True))
+    return shares_KC

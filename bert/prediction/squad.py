@@ -13,10 +13,10 @@ import numpy as np
 
 from bert.architectures import ModelConfig
 from bert.data.passages import Passages
-from bert.errors import InputError
-from bert.prediction import questions, scores, task_settings
+from bert.errors import check_range
+from bert.prediction import questions, scores, task_options
 from bert.prediction.questions import PassageQuestion, WindowSettings
-from bert.prediction.scores import Reader
+from bert.prediction.scores import Scorer
 from bert.tokenizer.alignment import Pieces
 
 KEY = "squad"  # of config.json
@@ -31,11 +31,10 @@ class SquadOptions(WindowSettings):
     no_answer: bool = False  # whether a question may have none (SQuAD 2.0)
     threshold: float = 0.0  # no answer where its score is larger than the best span's by more than this
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("max_answer", "best"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 1")
+            check_range(name, getattr(self, name), at_least=1)
 
     def to_json(self) -> dict[str, Any]:
         return {KEY: dataclasses.asdict(self)}
@@ -49,19 +48,19 @@ class Candidate(NamedTuple):
     score: float
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """The candidates for a question, best first, and the score of no answer, the smallest over its windows."""
 
     candidates: list[Candidate]
-    nothing: float
+    null_score: float
 
 
 def options_of(extra: Mapping[str, Any], config: ModelConfig) -> SquadOptions:
     """The settings in a model directory; of a model that others trained the usual ones, as far as it has positions."""
-    return questions.fitted(task_settings.read(SquadOptions, extra, KEY, config.max_length))
+    return questions.fitted(task_options.read(SquadOptions, extra, KEY, config.max_length))
 
 
-def search(scores_K2: np.ndarray, passages: Passages, options: SquadOptions) -> list[Found]:
+def search(scores_K2: np.ndarray, passages: Passages, options: SquadOptions) -> list[SearchResult]:
     """The best spans of each question: inside the passage, start before end, each once.
 
     A start is looked for in the window that gives it the most context, so that windows share no candidate.
@@ -72,17 +71,17 @@ def search(scores_K2: np.ndarray, passages: Passages, options: SquadOptions) -> 
     counts = np.zeros(len(scores_K2), bool)
     counts[passages.place_K] = True
     candidates: list[list[Candidate]] = [[] for _ in range(len(passages))]
-    nothing = np.full(len(passages), np.inf)
+    null_N = np.full(len(passages), np.inf)
     windows = zip(passages.text_W, passages.bounds_W2, passages.places_W, passages.encoded.starts, strict=False)
     for text, (first, stop), place, cls in windows:
-        nothing[text] = min(nothing[text], float(scores_K2[cls].sum()))
+        null_N[text] = min(null_N[text], float(scores_K2[cls].sum()))
         here = slice(place, place + stop - first)
         start_I = np.where(counts[here], scores_K2[here, 0].astype(np.float64), -np.inf)
         for i, j, score in _best_pairs(start_I, scores_K2[here, 1].astype(np.float64), options):
             candidates[text].append(Candidate(int(first) + i, int(first) + j + 1, score))
     return [
-        Found(sorted(some, key=lambda c: (-c.score, c.first, c.stop))[: options.best], float(none))
-        for some, none in zip(candidates, nothing, strict=True)
+        SearchResult(sorted(spans, key=lambda c: (-c.score, c.first, c.stop))[: options.best], float(null_score))
+        for spans, null_score in zip(candidates, null_N, strict=True)
     ]
 
 
@@ -99,7 +98,7 @@ def _best_pairs(start_I: np.ndarray, end_I: np.ndarray, options: SquadOptions) -
 
 
 def answers(
-    found: Sequence[Found], contexts: Sequence[str], pieces_N: Sequence[Pieces], options: SquadOptions
+    results: Sequence[SearchResult], contexts: Sequence[str], pieces_N: Sequence[Pieces], options: SquadOptions
 ) -> list[dict[str, Any]]:
     """For each question ``{"answer", "start", "end", "probability", "null_odds", "candidates"}``.
 
@@ -108,40 +107,36 @@ def answers(
     candidates: the same first four keys each, best first; their probabilities, the softmax of the scores, sum to 1.
       No two have the same characters.
     """
-    told = []
-    for (candidates, nothing), context, pieces in zip(found, contexts, pieces_N, strict=True):
+    predictions = []
+    for (candidates, null_score), context, pieces in zip(results, contexts, pieces_N, strict=True):
         scored: dict[tuple[int, int], float] = {}
         for c in candidates:  # a character may have several pieces, such as a Korean syllable
             scored.setdefault(pieces.span_of(c.first, c.stop), c.score)
         rows = [(*span, score) for span, score in scored.items()]
         listed: list[tuple[int | None, int | None, float]] = list(rows)
         if options.no_answer or not rows:
-            listed = sorted([*rows, (None, None, nothing)], key=lambda row: -row[2])
+            listed = sorted([*rows, (None, None, null_score)], key=lambda row: -row[2])
         p = scores.softmax(np.array([row[2] for row in listed])).tolist()
         listed_answers = [
             {"answer": "" if a is None else context[a:b], "start": a, "end": b, "probability": share}
             for (a, b, _), share in zip(listed, p, strict=True)
         ]
-        odds = nothing - rows[0][2] if rows else None
+        odds = null_score - rows[0][2] if rows else None
         silent = odds is None or (options.no_answer and odds > options.threshold)
         best = next(option for option in listed_answers if (option["start"] is None) == silent)
-        told.append(best | {"null_odds": odds, "candidates": listed_answers})
-    return told
+        predictions.append(best | {"null_odds": odds, "candidates": listed_answers})
+    return predictions
 
 
-def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how: Any) -> list[dict[str, Any]]:
-    """See `answers`; the candidates only with ``details``. ``rows``: see `questions.queries_of`.
-
-    ``how``: batch_size and packed, see `LoadedModel.predict`.
-    """
-    asked = questions.queries_of(rows)
-    options = options_of(model.extra, model.config)
-    found = read(model, asked, options, **how)
-    return found if details else [{k: v for k, v in one.items() if k != "candidates"} for one in found]
+def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False) -> list[dict[str, Any]]:
+    """See `answers`; the candidates only with ``details``. ``rows``: see `questions.queries_of`."""
+    predictions = read(scorer, questions.queries_of(rows), options_of(scorer.extra, scorer.config))
+    dropped = () if details else ("candidates",)
+    return [{name: value for name, value in row.items() if name not in dropped} for row in predictions]
 
 
-def read(model: Reader, asked: Sequence[PassageQuestion], options: SquadOptions, **how: Any) -> list[dict[str, Any]]:
+def read(scorer: Scorer, queries: Sequence[PassageQuestion], options: SquadOptions) -> list[dict[str, Any]]:
     """The answers to questions, see `answers`."""
-    cut, pieces_N = questions.windows_of(asked, model.vocabulary, options)
-    scores_K2 = model.token_scores(cut.encoded, max_length=options.max_length, **how)
-    return answers(search(scores_K2, cut, options), [one.context for one in asked], pieces_N, options)
+    cut, pieces_N = questions.windows_of(queries, scorer.tokenizer, options)
+    scores_K2 = scorer.of_tokens(cut.encoded, options.max_length)
+    return answers(search(scores_K2, cut, options), [query.context for query in queries], pieces_N, options)

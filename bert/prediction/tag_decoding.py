@@ -11,16 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from bert.bio_tags import parse
-from bert.errors import InputError
 
 DECODING = ("viterbi", "greedy")
 _AT_ONCE = 64  # texts of similar length that are decoded together
-
-
-def check(decoding: str) -> None:
-    """Refuses another way of decoding than those of `DECODING`."""
-    if decoding not in DECODING:
-        raise InputError(f"decoding is {decoding!r}; it must be one of {', '.join(DECODING)}")
 
 
 def follows(tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -48,18 +41,18 @@ def viterbi(scores_KC: np.ndarray, starts: np.ndarray, first_C: np.ndarray, move
     start_C, step_CC = np.where(first_C, 0.0, -np.inf), np.where(move_CC, 0.0, -np.inf)
     for i in range(0, len(order), _AT_ONCE):
         chosen = order[i : i + _AT_ONCE]
-        found = _together([scores_KC[starts[n] : starts[n + 1]] for n in chosen], start_C, step_CC)
-        for n, tags in zip(chosen, found, strict=True):
+        tags_NT = _together([scores_KC[starts[n] : starts[n + 1]] for n in chosen], start_C, step_CC)
+        for n, tags in zip(chosen, tags_NT, strict=True):
             tags_K[starts[n] : starts[n + 1]] = tags[: length_N[n]]
     return tags_K
 
 
 def _together(scores: Sequence[np.ndarray], start_C: np.ndarray, step_CC: np.ndarray) -> np.ndarray:
     """int64 [N, T] for texts of at least one token, padded to the longest."""
-    length_N = np.array([len(one) for one in scores])
+    length_N = np.array([len(scores_TC) for scores_TC in scores])
     padded_TNC = np.zeros((length_N.max(), len(scores), scores[0].shape[1]))
-    for n, one in enumerate(scores):
-        padded_TNC[: len(one), n] = one
+    for n, scores_TC in enumerate(scores):
+        padded_TNC[: len(scores_TC), n] = scores_TC
     total_NC = padded_TNC[0] + start_C
     back_TNC = np.zeros(padded_TNC.shape, np.int32)
     for t in range(1, len(padded_TNC)):

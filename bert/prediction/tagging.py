@@ -18,9 +18,9 @@ from bert import bio_tags
 from bert.architectures import ModelConfig
 from bert.data import passages
 from bert.data.passages import Passages
-from bert.errors import InputError
-from bert.prediction import scores, tag_decoding, task_settings
-from bert.prediction.scores import Reader
+from bert.errors import InputError, check_choice
+from bert.prediction import scores, tag_decoding, task_options
+from bert.prediction.scores import Scorer
 from bert.tokenizer.tokenizer import Tokenizer
 
 KEY = "tagging"  # of config.json
@@ -36,8 +36,8 @@ class TaggingOptions:
     # always: the likeliest tag of each word.
     decoding: str = "viterbi"
 
-    def __post_init__(self):
-        tag_decoding.check(self.decoding)
+    def __post_init__(self) -> None:
+        check_choice("decoding", self.decoding, tag_decoding.DECODING)
         if not 1 <= self.window_step <= self.max_length - 2:
             raise InputError(
                 f"window_step is {self.window_step}; it must be from 1 to {self.max_length - 2}, which max_length "
@@ -48,7 +48,7 @@ class TaggingOptions:
         return {KEY: dataclasses.asdict(self)}
 
 
-class Given(NamedTuple):
+class WordRow(NamedTuple):
     """Words to tag; of a text also where they stand in it, [start, end) in code points."""
 
     words: list[str]
@@ -70,7 +70,8 @@ class Sentences(NamedTuple):
     @property
     def place_K(self) -> np.ndarray:
         """int64: where each word's first piece stands in the windows' token ids, in the window in which it counts."""
-        return self.passages.place_K[self.first_K]
+        place_K: np.ndarray = self.passages.place_K[self.first_K]
+        return place_K
 
 
 def options_of(extra: Mapping[str, Any], config: ModelConfig) -> TaggingOptions:
@@ -78,8 +79,8 @@ def options_of(extra: Mapping[str, Any], config: ModelConfig) -> TaggingOptions:
 
     Others' tags are decoded greedily: many of their models know IOB1, where an I begins an entity after an O.
     """
-    told = extra if KEY in extra else {KEY: {"decoding": "greedy"}}
-    return task_settings.read(TaggingOptions, told, KEY, config.max_length)
+    stored = extra if KEY in extra else {KEY: {"decoding": "greedy"}}
+    return task_options.read(TaggingOptions, stored, KEY, config.max_length)
 
 
 def windows_of(words_N: Sequence[Sequence[str]], tokenizer: Tokenizer, options: TaggingOptions) -> Sentences:
@@ -114,7 +115,7 @@ def tags(p_KC: np.ndarray, starts: np.ndarray, labels: Sequence[str], options: T
     return [[labels[i] for i in tags_K[a:b]] for a, b in itertools.pairwise(starts)]
 
 
-def given_of(rows: Sequence[Any], tokenizer: Tokenizer) -> list[Given]:
+def words_of(rows: Sequence[Any], tokenizer: Tokenizer) -> list[WordRow]:
     """The words of each row.
 
     Args:
@@ -123,36 +124,35 @@ def given_of(rows: Sequence[Any], tokenizer: Tokenizer) -> list[Given]:
 
     Raises InputError for any other row or word, by numbers from 0.
     """
-    if isinstance(rows, str | Mapping):
-        raise InputError("rows is one text or one row; give a list of them, [row] for one")
-    found = []
+    scores.check_rows(rows)
+    word_rows = []
     for number, row in enumerate(rows):
-        given = row.get("tokens", row.get("text")) if isinstance(row, Mapping) else row
-        if isinstance(given, str):
-            places = _words_in(given, tokenizer)
-            found.append(Given([given[a:b] for a, b in places], given, places))
-        elif isinstance(given, Sequence):
-            wrong = next((i for i, word in enumerate(given) if not isinstance(word, str) or not word), None)
+        value = row.get("tokens", row.get("text")) if isinstance(row, Mapping) else row
+        if isinstance(value, str):
+            places = _places_of_words(value, tokenizer)
+            word_rows.append(WordRow([value[a:b] for a, b in places], value, places))
+        elif isinstance(value, Sequence):
+            wrong = next((i for i, word in enumerate(value) if not isinstance(word, str) or not word), None)
             if wrong is not None:
                 raise InputError(
-                    f"row {number}: word {wrong} is {reprlib.repr(given[wrong])}; it must be a text that is not empty"
+                    f"row {number}: word {wrong} is {reprlib.repr(value[wrong])}; it must be a text that is not empty"
                 )
-            found.append(Given(list(given)))
+            word_rows.append(WordRow(list(value)))
         else:
             raise InputError(
                 f"row {number} is {reprlib.repr(row)}; it must be a text, a list of words, or hold one as 'tokens'"
             )
-    return found
+    return word_rows
 
 
-def _words_in(text: str, tokenizer: Tokenizer) -> list[tuple[int, int]]:
+def _places_of_words(text: str, tokenizer: Tokenizer) -> list[tuple[int, int]]:
     encoding = tokenizer.encode(text)
-    found: dict[int, tuple[int, int]] = {}
+    by_word: dict[int, tuple[int, int]] = {}
     for word, (start, end) in zip(encoding.word_ids, encoding.offsets, strict=True):
-        found[word] = (found[word][0] if word in found else start, end)
-    places = list(found.values())
+        by_word[word] = (by_word[word][0] if word in by_word else start, end)
+    places = list(by_word.values())
     for i, (start, end) in enumerate(places):
-        # Accents behind their letter are in no piece where accents are removed, but they are of the word.
+        # Where accents are removed, those after their letter are in no piece, but they belong to the word.
         limit = places[i + 1][0] if i + 1 < len(places) else len(text)
         while end < limit and unicodedata.category(text[end]) == "Mn":
             end += 1
@@ -161,53 +161,47 @@ def _words_in(text: str, tokenizer: Tokenizer) -> list[tuple[int, int]]:
 
 
 def answers(
-    p_KC: np.ndarray, sentences: Sentences, given: Sequence[Given], labels: Sequence[str], options: TaggingOptions
+    p_KC: np.ndarray, sentences: Sentences, rows: Sequence[WordRow], labels: Sequence[str], options: TaggingOptions
 ) -> list[dict[str, Any]]:
     """For each sentence ``{"tokens", "tags", "probabilities", "entities"}``.
 
     probabilities: of each word's tag. entities (of B/I/O tags): ``{"type", "start", "end", "text"}``, in words, or in
     characters where the row was a text; the end is exclusive.
     """
-    chosen = tags(p_KC, sentences.starts, labels, options)
     index = {label: i for i, label in enumerate(labels)}
-    found = []
-    for n, (one, own) in enumerate(zip(given, chosen, strict=True)):
-        p_TC = p_KC[sentences.starts[n] : sentences.starts[n + 1]]
-        told: dict[str, Any] = {"tokens": one.words, "tags": own}
-        told["probabilities"] = [float(p_C[index[tag]]) for p_C, tag in zip(p_TC, own, strict=True)]
+    predictions = []
+    tags_N, p_N = tags(p_KC, sentences.starts, labels, options), passages.parts(p_KC, sentences.starts)
+    for row, row_tags, p_TC in zip(rows, tags_N, p_N, strict=True):
+        shares = [float(p_C[index[tag]]) for p_C, tag in zip(p_TC, row_tags, strict=True)]
+        prediction: dict[str, Any] = {"tokens": row.words, "tags": row_tags, "probabilities": shares}
         if bio_tags.are_bio(labels):
-            told["entities"] = [_entity(one, *span) for span in bio_tags.spans(own)]
-        found.append(told)
-    return found
+            prediction["entities"] = [_entity(row, *span) for span in bio_tags.spans(row_tags)]
+        predictions.append(prediction)
+    return predictions
 
 
-def _entity(given: Given, kind: str, first: int, stop: int) -> dict[str, Any]:
-    start, end, text = first, stop, " ".join(given.words[first:stop])
-    if given.text is not None:
-        start, end = given.places[first][0], given.places[stop - 1][1]
-        text = given.text[start:end]
+def _entity(row: WordRow, kind: str, first: int, stop: int) -> dict[str, Any]:
+    start, end, text = first, stop, " ".join(row.words[first:stop])
+    if row.text is not None:
+        start, end = row.places[first][0], row.places[stop - 1][1]
+        text = row.text[start:end]
     return {"type": kind, "start": start, "end": end, "text": text}
 
 
-def predict(model: Reader, rows: Sequence[Any], *, details: bool = False, **how: Any) -> list[dict[str, Any]]:
-    """See `answers`; with ``details`` also "shares": for each word the probability of each tag. ``rows``: `given_of`.
-
-    ``how``: batch_size and packed, see `LoadedModel.predict`.
-    """
-    given = given_of(rows, model.vocabulary)
-    options = options_of(model.extra, model.config)
-    p_KC, sentences = probabilities(model, [one.words for one in given], options, **how)
-    found = answers(p_KC, sentences, given, model.labels, options)
+def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False) -> list[dict[str, Any]]:
+    """See `answers`; with ``details`` also "shares", each tag's probability for each word. ``rows``: `words_of`."""
+    word_rows = words_of(rows, scorer.tokenizer)
+    options = options_of(scorer.extra, scorer.config)
+    sentences = windows_of([row.words for row in word_rows], scorer.tokenizer, options)
+    p_KC = probabilities(scorer, sentences, options)
+    predictions = answers(p_KC, sentences, word_rows, scorer.labels, options)
     if details:
-        for answer, own_KC in zip(found, passages.parts(p_KC, sentences.starts), strict=True):
-            answer["shares"] = [dict(zip(model.labels, map(float, p_C), strict=True)) for p_C in own_KC]
-    return found
+        for prediction, p_TC in zip(predictions, passages.parts(p_KC, sentences.starts), strict=True):
+            prediction["shares"] = [dict(zip(scorer.labels, map(float, p_C), strict=True)) for p_C in p_TC]
+    return predictions
 
 
-def probabilities(
-    model: Reader, words_N: Sequence[Sequence[str]], options: TaggingOptions, **how: Any
-) -> tuple[np.ndarray, Sentences]:
+def probabilities(scorer: Scorer, sentences: Sentences, options: TaggingOptions) -> np.ndarray:
     """float64 [K, C]: the probabilities of each word's tags, in the order of the model's labels."""
-    sentences = windows_of(words_N, model.vocabulary, options)
-    logits_KC = model.token_scores(sentences.passages.encoded, max_length=options.max_length, **how)
-    return scores.softmax(logits_KC[sentences.place_K]), sentences
+    logits_KC = scorer.of_tokens(sentences.passages.encoded, options.max_length)
+    return scores.softmax(logits_KC[sentences.place_K])

@@ -1,11 +1,10 @@
-"""How B/I/O probabilities of passages stand beside the spans that annotators marked.
+"""Metrics of B/I/O probabilities of passages against the spans that annotators marked.
 
 Axes: K piece of all passages, one after the other, C tag (B, I, O), N passage.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,9 +16,9 @@ from bert.training.evaluate import Metrics
 from tasks import votes
 from tasks.metrics import agreement, constant_predictions, span_metrics
 from tasks.metrics.agreement import AnnotatorScores
-from tasks.metrics.classification_metrics import Score
+from tasks.metrics.score import Score
+from tasks.questions.answer_tokens import SpanTags
 from tasks.questions.question_rows import Question
-from tasks.votes import VoteSettings
 
 OUTSIDE = TAGS.index("O")
 _NOTHING = "no question is annotated"
@@ -30,60 +29,11 @@ LOSS = "cross_entropy"  # that is trained, per token
 LOWER_IS_BETTER = ("cross_entropy", "nats_per_example", "kl", "brier", "calibration_error")
 NAMES = (
     *LOWER_IS_BETTER, "exact_match", "f1", "exact_precision", "exact_recall", "exact_f1", "overlap_precision",
-    "overlap_recall", "overlap_f1", "annotator_mean", "annotator_best", "annotator_majority", "annotator_human",
-    "annotator_kappa", "n", "n_tokens",
+    "overlap_recall", "overlap_f1", *agreement.OF_ANNOTATORS, "n", "n_tokens",
 )  # fmt: skip
 
 
-class Marked(NamedTuple):
-    """The annotators' spans as tags of pieces.
-
-    tags_N: for each passage (annotator, int [pieces] index in TAGS), ...; without the annotators of whom no span is
-      left, for their tags would say that nothing answers the question.
-    widened, lost: spans that begin or end inside a piece (and are marked to its border), and those of which no piece is
-      left. spans: all of them.
-    """
-
-    tags_N: list[list[tuple[str, np.ndarray]]]
-    spans: int
-    widened: int
-    lost: int
-
-    @property
-    def report(self) -> str:
-        """What became of the spans, for people; empty where each was marked as it stands."""
-        told = []
-        if self.widened:
-            told.append(f"{self.widened:,} begin or end inside a piece and were widened to its border")
-        if self.lost:
-            told.append(f"{self.lost:,} hold no piece of their own and have no tag")
-        return f"{self.spans:,} spans: {'; '.join(told)}" if told else ""
-
-
-def mark(rows: Sequence[Question], pieces_N: Sequence[Pieces]) -> Marked:
-    """Tags of the pieces: B where a span begins, I where it goes on, O elsewhere. Of two spans that share a piece the
-    first has it."""
-    tags_N, spans, widened, lost = [], 0, 0, 0
-    for row, pieces in zip(rows, pieces_N, strict=True):
-        here = []
-        for annotator, marked in row.annotations:
-            tags_K, used = np.full(len(pieces), OUTSIDE), 0
-            for start, end in marked:
-                spans += 1
-                first, stop = pieces.of_span(start, end) or (0, 0)
-                first = max(first, used)
-                if first >= stop:
-                    lost += 1
-                    continue
-                widened += pieces.widening(start, end) != (0, 0)
-                tags_K[first], tags_K[first + 1 : stop], used = 0, 1, stop
-            if used or not marked:
-                here.append((annotator, tags_K))
-        tags_N.append(here)
-    return Marked(tags_N, spans, widened, lost)
-
-
-def vote_counts(marked: Marked, pieces_N: Sequence[Pieces], weights: Mapping[str, float]) -> np.ndarray:
+def vote_counts(marked: SpanTags, pieces_N: Sequence[Pieces], weights: Mapping[str, float]) -> np.ndarray:
     """float64 [K, 3]: the annotators' votes for each tag of each piece."""
     counts = [
         votes.counts(tags, len(TAGS), weights) if tags else np.zeros((len(pieces), len(TAGS)))
@@ -97,7 +47,7 @@ def score(
     starts: np.ndarray,
     rows: Sequence[Question],
     pieces_N: Sequence[Pieces],
-    marked: Marked,
+    marked: SpanTags,
     weights: Mapping[str, float],
     options: BioMrcOptions,
 ) -> dict[str, Score]:
@@ -109,7 +59,7 @@ def score(
     exact_*, overlap_*: MultiSpanQA's, against the spans of the majority: the texts of an annotator who marked just
       these pieces, or where there is none of the pieces.
     annotator_*: F1 of spans, B and I of pieces, with each annotator: their mean, weighted by passages, the best, that
-      with the majority, and beside it that of the annotators with each other, the mean weighted likewise; and Fleiss'
+      with the majority, that of the annotators with each other, the mean weighted likewise; and Fleiss'
       kappa of their tags.
     n: questions with an annotator's texts, which the scores of texts count; passages of whose spans none has a piece
       have no part in the others. Those without annotations have no part in any.
@@ -118,30 +68,28 @@ def score(
       p_KC: float [K, 3], probabilities of B, I and O of each piece. starts: int [N + 1].
     """
     counts_KC = vote_counts(marked, pieces_N, weights)
-    target_KC, voted_K = votes.target(counts_KC, VoteSettings(), OUTSIDE)
-    weight_K = voted_K.astype(np.float64)
-    found = agreement.against_votes(target_KC, p_KC, weight_K)
-    mean, annotated = found["cross_entropy"], sum(bool(tags) for tags in marked.tags_N)
-    tokens = float(weight_K.sum())
-    found["nats_per_example"] = Score(None if mean.value is None else mean.value * tokens / annotated, mean.reason)
+    scores, voted_K = agreement.against_votes(counts_KC, p_KC, OUTSIDE)
+    mean, annotated = scores["cross_entropy"], sum(bool(tags) for tags in marked.tags_N)
+    tokens = float(voted_K.sum())
+    scores["nats_per_example"] = Score(None if mean.value is None else mean.value * tokens / annotated, mean.reason)
     predicted_N = bio_mrc.spans(p_KC, starts, options)
     texts_N = _texts(rows, pieces_N, predicted_N)
     known = [n for n, row in enumerate(rows) if row.golds]
     pairs = [(" ".join(texts_N[n]), [" ".join(texts) for _, texts in rows[n].golds], rows[n].context) for n in known]
-    found["exact_match"] = _mean([span_metrics.exact_match(text, golds) for text, golds, _ in pairs])
-    found["f1"] = _mean([
+    scores["exact_match"] = _mean([span_metrics.exact_match(text, golds) for text, golds, _ in pairs])
+    scores["f1"] = _mean([
         span_metrics.token_f1(text, golds, characters=span_metrics.without_blanks(passage))
         for text, golds, passage in pairs
     ])  # fmt: skip
     majority_N = _majority_spans(counts_KC, starts)
     golds_N = _majority_texts(rows, pieces_N, marked, majority_N)
     several = span_metrics.multi_span_scores([golds_N[n] for n in known], [texts_N[n] for n in known])
-    found |= {name: _percent(value) for name, value in several.items()}
-    found |= agreement.summary(beside_annotators(marked, predicted_N, pieces_N))
-    found["annotator_majority"] = _majority_f1(marked, predicted_N, majority_N, [len(pieces) for pieces in pieces_N])
-    found["annotator_kappa"] = agreement.fleiss_kappa(vote_counts(marked, pieces_N, {}))
-    found |= {"n": Score(float(len(known))), "n_tokens": Score(tokens)}
-    return {name: found[name] for name in NAMES}
+    scores |= {name: _percent(value) for name, value in several.items()}
+    majority = _majority_f1(marked, predicted_N, majority_N, [len(pieces) for pieces in pieces_N])
+    beside = beside_annotators(marked, predicted_N, pieces_N)
+    scores |= agreement.summary(beside, majority, vote_counts(marked, pieces_N, {}))
+    scores |= {"n": Score(float(len(known))), "n_tokens": Score(tokens)}
+    return {name: scores[name] for name in NAMES}
 
 
 def constant(predicted_N: Sequence[Sequence[Span]], scores: Mapping[str, Score]) -> Metrics:
@@ -151,9 +99,9 @@ def constant(predicted_N: Sequence[Sequence[Span]], scores: Mapping[str, Score])
 
 
 def beside_annotators(
-    marked: Marked, predicted_N: Sequence[Sequence[Span]], pieces_N: Sequence[Pieces]
+    marked: SpanTags, predicted_N: Sequence[Sequence[Span]], pieces_N: Sequence[Pieces]
 ) -> AnnotatorScores:
-    """The predicted spans beside each annotator's, as tags of pieces; see `agreement.annotator_scores`."""
+    """The predicted spans against each annotator's, as tags of pieces; see `agreement.annotator_scores`."""
     predicted = [_tags(spans, len(pieces)) for spans, pieces in zip(predicted_N, pieces_N, strict=True)]
     by_annotator = [{name: [TAGS[i] for i in tags_K] for name, tags_K in tags} for tags in marked.tags_N]
     return agreement.annotator_scores(by_annotator, predicted)
@@ -162,16 +110,15 @@ def beside_annotators(
 def row_losses(p_KC: np.ndarray, target_KC: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """float64 [N]: L of each passage, in nats."""
     log_KC = np.log(np.maximum(p_KC, np.finfo(np.float64).tiny))
-    nats_K = -(target_KC * log_KC).sum(1)
-    return np.array([part.sum() for part in passages.parts(nats_K, starts)])
+    loss_K = -(target_KC * log_KC).sum(1)
+    return np.array([part.sum() for part in passages.parts(loss_K, starts)])
 
 
 def _texts(rows: Sequence[Question], pieces_N: Sequence[Pieces], spans_N: Sequence[Sequence[Span]]) -> list[list[str]]:
-    found = []
-    for row, pieces, spans in zip(rows, pieces_N, spans_N, strict=True):
-        bounds = [pieces.span_of(span.first, span.stop) for span in spans]
-        found.append([row.context[a:b] for a, b in bounds])
-    return found
+    return [
+        [row.context[slice(*pieces.span_of(span.first, span.stop))] for span in spans]
+        for row, pieces, spans in zip(rows, pieces_N, spans_N, strict=True)
+    ]
 
 
 def _majority_spans(counts_KC: np.ndarray, starts: np.ndarray) -> list[list[Span]]:
@@ -181,7 +128,7 @@ def _majority_spans(counts_KC: np.ndarray, starts: np.ndarray) -> list[list[Span
 
 
 def _majority_texts(
-    rows: Sequence[Question], pieces_N: Sequence[Pieces], marked: Marked, majority_N: Sequence[Sequence[Span]]
+    rows: Sequence[Question], pieces_N: Sequence[Pieces], marked: SpanTags, majority_N: Sequence[Sequence[Span]]
 ) -> list[list[str]]:
     """The texts of the majority's spans, in the words of most of the annotators who marked just these pieces: of a
     single annotator they are his golds, whatever became of them as pieces. Where nobody's spans have pieces, the most
@@ -200,12 +147,15 @@ def _majority_texts(
 
 
 def _majority_f1(
-    marked: Marked, predicted_N: Sequence[Sequence[Span]], majority_N: Sequence[Sequence[Span]], lengths: Sequence[int]
+    marked: SpanTags,
+    predicted_N: Sequence[Sequence[Span]],
+    majority_N: Sequence[Sequence[Span]],
+    lengths: Sequence[int],
 ) -> Score:
     """F1 with the majority of the other scores, where weights count and ties are O, as the only annotator."""
-    majority = [_tags(*one) for one in zip(majority_N, lengths, strict=True)]
-    alone = [{"majority": tags} if own else {} for tags, own in zip(majority, marked.tags_N, strict=True)]
-    predicted = [_tags(*one) for one in zip(predicted_N, lengths, strict=True)]
+    majority = map(_tags, majority_N, lengths)
+    alone = [{"majority": tags} if votes_N else {} for tags, votes_N in zip(majority, marked.tags_N, strict=True)]
+    predicted = list(map(_tags, predicted_N, lengths))
     return agreement.annotator_scores(alone, predicted)["weighted_mean"]
 
 

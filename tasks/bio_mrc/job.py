@@ -1,14 +1,14 @@
 """Reading comprehension by B/I/O tags, trained on the votes of several annotators; any number of answers a question.
 
 L = -sum_i sum_j t_ij log p_ij over the tokens i of the passage, where t_i is the share of annotators who gave token i
-each tag. Reading files is in tasks/questions/, votes in votes.py, scores in bio_scores.py, the loss in
-token_labels.py; what prediction needs besides weights is bert/prediction/bio_mrc.py.
+each tag. Files are read in tasks/questions/ (which token of an answer is B: answer_tokens.py there), votes in votes.py,
+scores in bio_scores.py, the loss in token_labels.py; prediction is bert/prediction/bio_mrc.py.
 """
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from absl import logging
@@ -16,88 +16,85 @@ from ml_collections import ConfigDict
 
 from bert.architectures import ModelConfig
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches
-from bert.prediction import bio_mrc, questions, scores
+from bert.data.passages import Passages
+from bert.prediction import bio_mrc, questions
 from bert.prediction.bio_mrc import TAGS, BioMrcOptions
-from bert.prediction.scores import Devices
+from bert.prediction.scores import Scorer
+from bert.tokenizer.alignment import Pieces
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import votes
 from tasks.bio_mrc import bio_scores
-from tasks.job import choice_of, dropout_rate, fingerprint_of, metric_names, read_parts, report_of, settings_of
+from tasks.job import ExamplesJob, choice_of, dropout_rate, metric_names, read_parts, settings_of
+from tasks.questions.answer_tokens import SpanTags, mark
 from tasks.questions.question_rows import Questions, QuestionSettings
 from tasks.questions.questions import for_scoring, for_training, passage_keys, placed, read_questions, split
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
 
+CONFIG = "configs/bio_mrc.py"
+
+
+class MarkedWindows(NamedTuple):
+    """Questions as windows, and the annotators' tags of the pieces."""
+
+    cut: Passages
+    pieces_N: list[Pieces]
+    marked: SpanTags
+
 
 @dataclasses.dataclass(frozen=True)
-class Job:
-    """Questions and spans, read and checked; see `tasks.job.Job`."""
+class Job(ExamplesJob):
+    """Questions and spans; see `tasks.job.ExamplesJob`."""
 
     train: Questions
     validation: Questions | None
     options: BioMrcOptions
+    files: QuestionSettings
     voting: VoteSettings
     names: tuple[str, ...]  # of the metrics that are logged
-    choice: Choice | None
     loss: TokenLabels
-    files: QuestionSettings
+    choice: Choice | None = None
     labels: tuple[str, ...] = TAGS
     fresh: tuple[str, ...] = ("token_classifier",)
-    positive: str | None = None
-
-    @property
-    def report(self) -> str:
-        return report_of(self.train, self.validation, "passages", passage_keys)
-
-    @property
-    def fingerprint(self) -> str:
-        return fingerprint_of(self.train, self.validation and placed(self.validation), lambda row: row.content)
-
-    def with_labels(self, labels: Sequence[str]) -> "Job":
-        return dataclasses.replace(self, labels=tuple(labels))
+    unit = "questions"
+    compared = "passages"
 
     def task(self, config: ModelConfig) -> TokenLabels:
         return self.loss
 
-    def extra(self, scores: Metrics) -> dict[str, Any]:
-        return self.options.to_json() | {"files": dataclasses.asdict(self.files)}
-
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
-        rows = self.train.rows
-        cut, pieces_N = questions.windows_of(rows, tokenizer, self.options)
-        marked = bio_scores.mark(rows, pieces_N)
-        if marked.report:
-            logging.warning("training: %s", marked.report)
+        cut, pieces_N, marked = self._windows(self.train, tokenizer, "training")
         counts_KC = bio_scores.vote_counts(marked, pieces_N, self.voting.weights)
         target_KC, voted_K = votes.target(counts_KC, self.voting, bio_scores.OUTSIDE)
-        order = bio_mrc.columns_of(self.labels, "the model")
         targets = np.empty_like(target_KC)
-        targets[:, order] = target_KC
+        targets[:, bio_mrc.columns_of(self.labels, "the model")] = target_KC
         return TrainingBatches(windows_with_targets(cut, targets, voted_K.astype(np.float32)), settings)
 
-    def evaluator(
-        self, tokenizer: Tokenizer, config: ModelConfig, settings: ExampleSettings, devices: Devices
-    ) -> Callable[[dict], Metrics]:
-        assert self.validation is not None
-        rows = self.validation.rows
-        cut, pieces_N = questions.windows_of(rows, tokenizer, self.options)
-        marked, order = bio_scores.mark(rows, pieces_N), bio_mrc.columns_of(self.labels, "the model")
+    def encode(self, part: Questions, tokenizer: Tokenizer) -> MarkedWindows:
+        return self._windows(part, tokenizer, "validation")
+
+    def _windows(self, part: Questions, tokenizer: Tokenizer, name: str) -> MarkedWindows:
+        cut, pieces_N = questions.windows_of(part.rows, tokenizer, self.options)
+        marked = mark(part.rows, pieces_N)
         if marked.report:
-            logging.warning("validation: %s", marked.report)
+            logging.warning("%s: %s", name, marked.report)
+        return MarkedWindows(cut, pieces_N, marked)
 
-        def evaluate(params: dict) -> Metrics:
-            logits_KC = scores.of_tokens(params, config, cut.encoded, settings, devices)[cut.place_K]
-            p_KC = scores.softmax(logits_KC[:, order])
-            found = bio_scores.score(p_KC, cut.starts, rows, pieces_N, marked, self.voting.weights, self.options)
-            values = {name: found[name].value for name in dict.fromkeys((*self.names, bio_scores.LOSS))}
-            return values | bio_scores.constant(bio_mrc.spans(p_KC, cut.starts, self.options), found)
+    def score(self, scorer: Scorer, part: Questions, encoded: MarkedWindows) -> Metrics:
+        cut, pieces_N, marked = encoded
+        p_KC = bio_mrc.probabilities(scorer, cut, self.options)
+        scores = bio_scores.score(p_KC, cut.starts, part.rows, pieces_N, marked, self.voting.weights, self.options)
+        values = {name: scores[name].value for name in dict.fromkeys((*self.names, bio_scores.LOSS))}
+        return values | bio_scores.constant(bio_mrc.spans(p_KC, cut.starts, self.options), scores)
 
-        return evaluate
+    def keys_of(self, part: Questions) -> Iterable[Hashable]:
+        return passage_keys(part)
 
-    def baseline(self) -> Metrics:
-        return {}
+    def contents(self, part: Questions) -> Iterable[Any]:
+        # Without the questions that are scored only: runs that were begun when these had no part in it continue.
+        return (row.content for row in placed(part).rows)
 
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
@@ -116,4 +113,4 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     known = {gold.annotator for row in everyone for gold in row.golds}
     votes.check_names(voting, sorted(known))
     choice = choice_of(config, names, bio_scores.LOWER_IS_BETTER, validation, bio_scores.LOSS)
-    return Job(train, validation, options, voting, names, choice, loss, files)
+    return Job(train, validation, options, files, voting, names, loss, choice)

@@ -23,6 +23,7 @@ _WORD = re.compile(_TOKEN)
 _C = {1: 3.0, 2: 1.0}
 
 Texts = list[tuple[str, ...]]
+Predict = Callable[[scipy.sparse.csr_array], np.ndarray]
 
 
 def fit_baseline(texts: Texts, targets: np.ndarray, kind: str) -> Callable[[Texts], np.ndarray]:
@@ -50,7 +51,7 @@ def fit_baseline(texts: Texts, targets: np.ndarray, kind: str) -> Callable[[Text
         # one against the rest: each label is a question of its own, with a yes and a no
         pairs = (np.stack([1 - target, target], axis=1) for target in targets.T)
         yes_or_no = [_fit_shares(matrix, pair, _C[len(texts[0])]) for pair in pairs]
-        models = [lambda rows, fitted=fitted: fitted(rows)[:, 1:] for fitted in yes_or_no]
+        models = list(map(_yes, yes_or_no))
 
     def predict(texts: Texts) -> np.ndarray:
         if not texts:
@@ -64,7 +65,7 @@ def fit_baseline(texts: Texts, targets: np.ndarray, kind: str) -> Callable[[Text
 class _Features:
     """texts -> float64 CSR [N, features], with the vocabulary and the weights of the training texts."""
 
-    def __init__(self, texts: Texts):
+    def __init__(self, texts: Texts) -> None:
         self._width = len(texts[0])
         self._tfidf = TfidfVectorizer(token_pattern=_TOKEN, ngram_range=(1, 2), sublinear_tf=True)
         self._has_words = any(_WORD.search(text) for row in texts for text in row)
@@ -94,7 +95,7 @@ def _likeness(texts: Texts, a: scipy.sparse.csr_array, b: scipy.sparse.csr_array
     return np.column_stack([cosine_N, cosine_N**2, *ratios])
 
 
-def _fit_shares(matrix: scipy.sparse.csr_array, targets_NC: np.ndarray, inverse_penalty: float) -> Callable:
+def _fit_shares(matrix: scipy.sparse.csr_array, targets_NC: np.ndarray, inverse_penalty: float) -> Predict:
     """Logistic regression; each row once for every class that has a share in it, weighted by the share."""
     classes = np.flatnonzero(targets_NC.sum(axis=0) > 0)
     row_of, class_of = np.nonzero(targets_NC)
@@ -106,7 +107,7 @@ def _fit_shares(matrix: scipy.sparse.csr_array, targets_NC: np.ndarray, inverse_
         warnings.simplefilter("ignore", ConvergenceWarning)  # a baseline that is a little short of its optimum will do
         model.fit(matrix[row_of], class_of, sample_weight=targets_NC[row_of, class_of])
 
-    def shares(rows) -> np.ndarray:
+    def shares(rows: scipy.sparse.csr_array) -> np.ndarray:
         result = np.zeros((rows.shape[0], width))
         result[:, classes] = model.predict_proba(rows)
         return result
@@ -114,6 +115,10 @@ def _fit_shares(matrix: scipy.sparse.csr_array, targets_NC: np.ndarray, inverse_
     return shares
 
 
-def _fit_numbers(matrix: scipy.sparse.csr_array, targets_NC: np.ndarray) -> Callable:
+def _yes(shares: Predict) -> Predict:
+    return lambda rows: shares(rows)[:, 1:]
+
+
+def _fit_numbers(matrix: scipy.sparse.csr_array, targets_NC: np.ndarray) -> Predict:
     model = Ridge(solver="sparse_cg").fit(matrix, targets_NC[:, 0])
     return lambda rows: model.predict(rows)[:, None]

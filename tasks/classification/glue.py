@@ -1,4 +1,4 @@
-"""Reads the tasks of GLUE from the files that people have. What is where is said in glue_tasks.py.
+"""Reads the tasks of GLUE from the files that people have. What each task has is in glue_tasks.py.
 
 The rows that `read` gives have the columns sentence, or sentence1 and sentence2; label (its name, a number's text, or
 None where the file says "-" or "-1") unless the file has none; and index, the row's own for submissions.
@@ -60,9 +60,9 @@ def files_found(task: str, folder: str, split: str) -> tuple[str, ...]:
         raise InputError(f"{folder}: no such folder; name the one with the files of {known.folder}")
     for place in (root, root / known.folder):
         for choice in files:
-            found = [_plain_or_packed(place / name) for name in choice]
-            if all(found):
-                return tuple(map(str, found))
+            paths = [_plain_or_packed(place / name) for name in choice]
+            if all(paths):
+                return tuple(map(str, paths))
     there = sorted(
         str(file.relative_to(root)) for file in [*root.glob("*"), *root.glob(f"{known.folder}/*")] if file.is_file()
     )
@@ -109,7 +109,7 @@ def _files(known: GlueTask, task: str, split: str) -> tuple[FileSet, ...]:
 
 
 def _plain_or_packed(file: pathlib.Path) -> pathlib.Path | None:
-    return next((found for found in (file, file.with_name(file.name + ".gz")) if found.is_file()), None)
+    return next((path for path in (file, file.with_name(file.name + ".gz")) if path.is_file()), None)
 
 
 def _read_file(known: GlueTask, path: str) -> Table:

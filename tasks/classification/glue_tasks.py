@@ -74,7 +74,7 @@ class GlueTask:
         return {name: raw for raw, name in self.raw.items()} or {name: name for name in self.labels}
 
 
-def _splits(train: tuple[str, ...] = (), dev: tuple[str, ...] = (), test: tuple[str, ...] = ()):
+def _splits(train: FileSet = (), dev: FileSet = (), test: FileSet = ()) -> dict[str, tuple[FileSet, ...]]:
     """GLUE's own three files, and other names for each."""
     return {
         "train": (("train.tsv",), *((name,) for name in train)),

@@ -1,12 +1,12 @@
 """Classes of sentences and pairs, several labels at once, and numbers: GLUE's tasks and people's own tables.
 
-Files are read in tasks/files/ and sources.py, scores are in tasks/metrics/classification_metrics.py, the linear
-baseline is in baseline.py; what prediction needs besides weights is bert/prediction/classification.py.
+Files are read in tasks/files/ and sources.py, metrics are in tasks/metrics/classification_metrics.py, the linear
+baseline is in baseline.py; prediction is bert/prediction/classification.py.
 """
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,27 +14,30 @@ from jax import Array
 from ml_collections import ConfigDict
 
 from bert.architectures import ModelConfig
-from bert.data.encoded_examples import ExampleSettings, TrainingBatches
-from bert.errors import InputError
+from bert.data.encoded_examples import EncodedExamples, ExampleSettings, TrainingBatches
+from bert.errors import InputError, check_choice, check_range
 from bert.extras import check_installed
 from bert.model import losses
 from bert.model.heads import Model, SequenceHead
-from bert.prediction import classification, scores
+from bert.prediction import classification
 from bert.prediction.classification import ClassificationOptions
-from bert.prediction.scores import Devices
+from bert.prediction.scores import Scorer
 from bert.target_kinds import Kind
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from bert.training.task import Task
-from tasks.classification import glue, sources
+from tasks.classification import glue_tasks, sources
 from tasks.files import equal_texts
 from tasks.files.examples import TextExamples
 from tasks.files.records import comma_names, comma_numbers
-from tasks.job import chosen_metric, dropout_rate, report_of
+from tasks.job import ExamplesJob, chosen_metric, dropout_rate
 from tasks.metrics import classification_metrics, constant_predictions
+from tasks.metrics.classification_metrics import LOSS
+from tasks.metrics.score import OF_POSITIVE
 
 NUMBER = "LABEL_0"  # the name of the one score of a number, as transformers has it
+CONFIG = "configs/table.py"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,28 +69,24 @@ class Classification(Task):
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
-    """Examples of one table or GLUE task, read and checked; see `tasks.job.Job`."""
+class Job(ExamplesJob):
+    """TextExamples of one table or GLUE task; see `tasks.job.ExamplesJob`."""
 
     train: TextExamples
     validation: TextExamples | None
     options: ClassificationOptions
+    files: Mapping[str, Any]
     names: tuple[str, ...]  # of the metrics
-    positive: str | None
-    choice: Choice | None
-    weights: Mapping[str, float]  # of the classes, 1 where not named
-    rate: float | None
-    with_baseline: bool
-    files: Mapping[str, Any]  # how files are read, for config.json
+    weights: Mapping[str, float] = dataclasses.field(default_factory=dict)  # of the classes, 1 where not named
+    rate: float | None = None  # dropout before the scores
+    with_baseline: bool = False
+    positive: str | None = None
+    choice: Choice | None = None
     fresh: tuple[str, ...] = ("pooler", "sequence_classifier")
 
     @property
-    def labels(self) -> tuple[str, ...]:
+    def labels(self) -> tuple[str, ...]:  # type: ignore[override]
         return self.train.labels or (NUMBER,)
-
-    @property
-    def report(self) -> str:
-        return report_of(self.train, self.validation, "texts", lambda part: map(equal_texts.key_of, part.texts))
 
     @property
     def fingerprint(self) -> str:
@@ -106,15 +105,14 @@ class Job:
         def ordered(part: TextExamples) -> TextExamples:
             return part._replace(labels=tuple(labels), targets=targets_of(part)[:, order])
 
-        held = None if self.validation is None else ordered(self.validation)
-        return dataclasses.replace(self, train=ordered(self.train), validation=held)
+        validation = None if self.validation is None else ordered(self.validation)
+        return dataclasses.replace(self, train=ordered(self.train), validation=validation)
 
     def task(self, config: ModelConfig) -> Classification:
         return Classification(self.options.kind, len(self.labels), self.rate)
 
     def extra(self, scores: Metrics) -> dict[str, Any]:
-        scored = {"metrics": list(self.names), "positive": self.positive}
-        return self.options.to_json() | {"files": dict(self.files), "scored": scored}
+        return super().extra(scores) | {"scored": {"metrics": list(self.names), "positive": self.positive}}
 
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
         weight_C = np.array([self.weights.get(name, 1.0) for name in self.labels], np.float32)
@@ -126,18 +124,17 @@ class Job:
         )
         return TrainingBatches(encoded, settings)
 
-    def evaluator(
-        self, tokenizer: Tokenizer, config: ModelConfig, settings: ExampleSettings, devices: Devices
-    ) -> Callable[[dict], Metrics]:
-        held = self.validation
-        assert held is not None
-        encoded = classification.encode(held.texts, tokenizer, settings.max_length)
+    def encode(self, part: TextExamples, tokenizer: Tokenizer) -> EncodedExamples:
+        return classification.encode(part.texts, tokenizer, self.options.max_length)
 
-        def evaluate(params: dict) -> Metrics:
-            logits_NC = scores.of_examples(params, config, encoded, settings, devices)
-            return self._scores(held, classification.predictions(logits_NC, self.options.kind))
+    def score(self, scorer: Scorer, part: TextExamples, encoded: EncodedExamples) -> Metrics:
+        return self.metrics(part, classification.probabilities(scorer, encoded, self.options))
 
-        return evaluate
+    def keys_of(self, part: TextExamples) -> Iterable[Hashable]:
+        return map(equal_texts.key_of, part.texts)
+
+    def contents(self, part: TextExamples) -> Iterable[Any]:
+        return part.texts
 
     def baseline(self) -> Metrics:
         if not self.with_baseline or self.validation is None:
@@ -145,18 +142,19 @@ class Job:
         from tasks.classification.baseline import fit_baseline  # scikit-learn is slow to import
 
         predict = fit_baseline(self.train.texts, targets_of(self.train), self.options.kind)
-        return self._scores(self.validation, predict(self.validation.texts))
+        return self.metrics(self.validation, predict(self.validation.texts))
 
-    def _scores(self, held: TextExamples, predicted_NC: np.ndarray) -> Metrics:
+    def metrics(self, part: TextExamples, predicted_NC: np.ndarray) -> Metrics:
+        """The metrics of predictions."""
         kind, threshold = self.options.kind, self.options.threshold
+        arguments = (targets_of(part), predicted_NC, kind, part.labels)
         names = computed(self.names, kind, self.positive)
-        arguments = (targets_of(held), predicted_NC, kind, held.labels)
         scores = classification_metrics.score(names, *arguments, positive=self.positive, threshold=threshold)
-        values = {name: score.value for name, score in scores.items()}
         answer = classification_metrics.constant_answer(*arguments, threshold)
         if answer and kind == "number":
             answer = "about the same number"  # a name in the log, which must not change from evaluation to evaluation
-        return values | constant_predictions.noted(answer, len(held.texts))
+        note = constant_predictions.noted(answer, len(part.texts))
+        return {name: score.value for name, score in scores.items()} | note
 
 
 def targets_of(part: TextExamples) -> np.ndarray:
@@ -167,10 +165,8 @@ def targets_of(part: TextExamples) -> np.ndarray:
 
 def computed(names: Sequence[str], kind: str, positive: str | None) -> tuple[str, ...]:
     """The metrics that are logged: those that are named, f1 under a name that says its class, and the loss."""
-    of_positive = (
-        [f"f1:{positive}"] if positive is not None and set(names) & set(classification_metrics.OF_POSITIVE) else []
-    )
-    return tuple(dict.fromkeys([*names, *of_positive, classification_metrics.LOSS[kind]]))
+    of_positive = [f"f1:{positive}"] if positive is not None and set(names) & set(OF_POSITIVE) else []
+    return tuple(dict.fromkeys([*names, *of_positive, LOSS[kind]]))
 
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
@@ -183,37 +179,35 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     options = ClassificationOptions(kind, text, config.max_length, config.threshold)
     names = comma_names(config.metrics) or known or classification_metrics.default_metrics(kind, labels)
     # By name, and here: a model that the run starts from may have the two labels in the other order.
-    positive = config.positive or (glue.TASKS[config.glue].positive if config.glue else "") or None
+    positive = config.positive or (glue_tasks.TASKS[config.glue].positive if config.glue else "") or None
     if positive is None and kind == "class":
         parts = [train] if validation is None or config.validation or config.glue else [train, validation]
         positive = classification_metrics.rarer_label(np.concatenate([targets_of(part) for part in parts]), labels)
     classification_metrics.check_names(names, kind, labels, positive)
     choosing = chosen_metric(config.metric, computed(names, kind, positive))
     larger = classification_metrics.better(choosing, 1.0, 0.0)
-    choice = (
-        Choice(choosing, larger, config.patience, classification_metrics.LOSS[kind]) if validation is not None else None
-    )
-    if not 0 < config.threshold < 1:
-        raise InputError(f"config.threshold is {config.threshold}; it must be between 0 and 1")
+    choice = Choice(choosing, larger, config.patience, LOSS[kind]) if validation is not None else None
+    check_range("config.threshold", config.threshold, above=0, below=1)
     weights = class_weights(config.class_weights, train)
-    files = {name: config[name] for name in sources.KEPT}
-    return Job(train, validation, options, names, positive, choice, weights, rate, config.baseline, files)
+    files = {name: config[name] for name in sources.FILE_SETTINGS}
+    return Job(train, validation, options, files, names, weights, rate, config.baseline, positive, choice)
 
 
-def class_weights(told: str, train: TextExamples) -> dict[str, float]:
+def class_weights(setting: str, train: TextExamples) -> dict[str, float]:
     """Class -> weight from "no=1,yes=3", or "balanced": rows / (classes * rows of the class), as in scikit-learn."""
-    if not told:
+    if not setting:
         return {}
     if train.kind != "class":
-        raise InputError(f"config.class_weights is {told!r}, but they are for one class a row, not for {train.kind!r}")
-    if told == "balanced":
+        raise InputError(
+            f"config.class_weights is {setting!r}, but they are for one class a row, not for {train.kind!r}"
+        )
+    if setting == "balanced":
         rows_C = targets_of(train).sum(0)
         return {
             name: float(len(train.texts) / (len(train.labels) * rows)) if rows else 0.0
             for name, rows in zip(train.labels, rows_C, strict=True)
         }
-    weights = comma_numbers("config.class_weights", told, "CLASS=NUMBER", zero=False)
-    unknown = [name for name in weights if name not in train.labels]
-    if unknown:
-        raise InputError(f"config.class_weights names {unknown[0]!r}; the classes are {', '.join(train.labels)}")
+    weights = comma_numbers("config.class_weights", setting, "CLASS=NUMBER", zero=False)
+    for name in weights:
+        check_choice("config.class_weights: class", name, train.labels)
     return weights

@@ -1,34 +1,21 @@
-"""Where a classification job's examples come from: GLUE's folders, or tables with a setting for each question.
-
-The settings are fields of configs/table.py; a model directory carries those in `KEPT`, so that it can be evaluated on a
-file of the same form by that file's name alone.
-"""
+"""Where a classification job's examples come from: GLUE's folders, or tables; the settings are in configs/table.py."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from bert.errors import InputError
+from bert.errors import InputError, check_choice
 from bert.target_kinds import Kind
-from tasks.classification import glue
+from tasks.classification import glue, glue_tasks
 from tasks.files import examples
 from tasks.files.examples import TextExamples
 from tasks.files.label_kinds import ColumnSettings, find_labels, label_notes
 from tasks.files.records import TableSettings, comma_names, has_column
 from tasks.files.tables import read_table
 
-KEPT = (
-    "glue",
-    "text",
-    "label",
-    "votes",
-    "separator",
-    "normalize",
-    "columns",
-    "delimiter",
-    "quoting",
-    "encoding",
-    "ragged",
-)
+# Settings that a model directory carries, so that launch.evaluate reads a file of the same form by its name alone.
+FILE_SETTINGS = (
+    "glue", "text", "label", "votes", "separator", "normalize", "columns", "delimiter", "quoting", "encoding", "ragged",
+)  # fmt: skip
 
 
 class Sources(NamedTuple):
@@ -91,10 +78,9 @@ def read_part(
     return examples.make_examples(table, columns, kind, labels, labelled=labelled, without_text=without_text)
 
 
-def known_task(name: str) -> glue.GlueTask:
-    if name not in glue.TASKS:
-        raise InputError(f"config.glue is {name!r}; it must be one of {', '.join(glue.TASKS)}")
-    return glue.TASKS[name]
+def known_task(name: str) -> glue_tasks.GlueTask:
+    check_choice("config.glue", name, glue_tasks.TASKS)
+    return glue_tasks.TASKS[name]
 
 
 def table_settings(config: Mapping[str, Any]) -> TableSettings:

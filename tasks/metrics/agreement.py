@@ -1,4 +1,4 @@
-"""How predictions stand beside annotators who disagree: distance to their votes, calibration, agreement among them.
+"""Metrics against several annotators who may disagree: distance to their votes, calibration, agreement among them.
 
 Pure functions of arrays and tags; no files, no model. A target row holds the shares of the votes for each class (two
 of three annotators say B: 2/3). Rows of zeros have no vote and do not count, nor do those of weight 0, whatever they
@@ -6,15 +6,18 @@ hold. Values are weighted means over the tokens that count; None with a reason w
 a prediction that is not finite. Other arrays than these raise a ValueError. Axes: N tokens, C classes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, TypedDict
 
 import numpy as np
 
-from tasks.metrics.classification_metrics import Score
+from tasks import votes
 from tasks.metrics.entity_metrics import check_taggings, compare, ratios
+from tasks.metrics.score import Score
+from tasks.votes import VoteSettings
 
+OF_ANNOTATORS = ("annotator_mean", "annotator_best", "annotator_majority", "annotator_human", "annotator_kappa")
 _ROUNDING = 1e-3  # how far from 1 the sum of shares may be that were rounded, or computed in few bits
 
 
@@ -37,7 +40,7 @@ def kl(target_NC: np.ndarray, predicted_NC: np.ndarray, weights_N: np.ndarray | 
 def brier(target_NC: np.ndarray, predicted_NC: np.ndarray, weights_N: np.ndarray | None = None) -> Score:
     """Mean over tokens of the sum over classes of squared difference to the vote distribution, from 0 to 2.
 
-    Source: Brier 1950, which sums over classes; halve it for the form of two classes that looks at one of them.
+    Source: Brier 1950, which sums over classes; halve it for the form of two classes that counts one of them.
     """
     target_NC, predicted_NC, weights_N = _checked(target_NC, predicted_NC, weights_N)
     return _mean(((predicted_NC - target_NC) ** 2).sum(axis=1), weights_N)
@@ -86,8 +89,8 @@ def fleiss_kappa(counts_NC: np.ndarray) -> Score:
 
     With n_i votes for item i, n_ij of them for class j: P_i = sum_j n_ij (n_ij - 1) / (n_i (n_i - 1)), P is the mean of
     P_i over items, p_j = sum_i n_ij / sum_i n_i, E = sum_j p_j^2, and kappa = (P - E) / (1 - E). This is Fleiss' form
-    where all n_i are equal, and goes on to items with other numbers of votes. Items with fewer than two votes tell
-    nothing about agreement; they are left out, and the note counts them. Which annotator gave a vote plays no part.
+    where all n_i are equal, extended to items with other numbers of votes. Items with fewer than two votes say nothing
+    about agreement; they are left out, and the note counts them. Which annotator gave a vote plays no part.
 
     Source: Fleiss 1971, equations 1 to 7.
     """
@@ -95,27 +98,39 @@ def fleiss_kappa(counts_NC: np.ndarray) -> Score:
     if counts_NC.ndim != 2 or not ((counts_NC >= 0) & (counts_NC == np.round(counts_NC))).all():
         raise ValueError(f"{counts_NC.shape} counts must be (items, classes) of whole numbers; votes, not shares")
     votes_N = counts_NC.sum(axis=1)
-    kept_N = votes_N >= 2
-    if not kept_N.any():
+    several_N = votes_N >= 2
+    if not several_N.any():
         return Score(None, "no item has two votes")
-    counts_NC, votes_N = counts_NC[kept_N], votes_N[kept_N]
+    counts_NC, votes_N = counts_NC[several_N], votes_N[several_N]
     agreed = float(((counts_NC * (counts_NC - 1)).sum(axis=1) / (votes_N * (votes_N - 1))).mean())
     by_chance = float(((counts_NC.sum(axis=0) / votes_N.sum()) ** 2).sum())
     if (counts_NC.sum(axis=0) > 0).sum() == 1:
         return Score(None, "all votes are for one class")
-    left_out = int((~kept_N).sum())
-    note = f"{left_out:,} of {len(kept_N):,} items with fewer than two votes left out" if left_out else None
+    left_out = int((~several_N).sum())
+    note = f"{left_out:,} of {len(several_N):,} items with fewer than two votes left out" if left_out else None
     return Score((agreed - by_chance) / (1 - by_chance), note)
 
 
-def against_votes(target_NC: np.ndarray, predicted_NC: np.ndarray, weights_N: np.ndarray) -> dict[str, Score]:
-    """The four scores above by name; calibration is that of the tag with the largest prediction."""
-    return {
-        "cross_entropy": cross_entropy(target_NC, predicted_NC, weights_N),
-        "kl": kl(target_NC, predicted_NC, weights_N),
-        "brier": brier(target_NC, predicted_NC, weights_N),
-        "calibration_error": calibration_error(*vote_share(target_NC, predicted_NC), weights_N),
-    }
+# Metrics of tokens against the shares of the votes; calibration is that of the tag with the largest prediction.
+OF_VOTES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], Score]] = {
+    "cross_entropy": cross_entropy,
+    "kl": kl,
+    "brier": brier,
+    "calibration_error": lambda target_NC, p_NC, weights_N: calibration_error(*vote_share(target_NC, p_NC), weights_N),
+}
+
+
+def against_votes(
+    counts_NC: np.ndarray, predicted_NC: np.ndarray, outside: int | None
+) -> tuple[dict[str, Score], np.ndarray]:
+    """(the metrics of `OF_VOTES`, bool [N]: whether a token has a vote).
+
+    Args:
+      counts_NC: the annotators' votes, weighted. outside: as in `votes.target`.
+    """
+    target_NC, voted_N = votes.target(counts_NC, VoteSettings(), outside)
+    weights_N = voted_N.astype(np.float64)
+    return {name: metric(target_NC, predicted_NC, weights_N) for name, metric in OF_VOTES.items()}, voted_N
 
 
 class AnnotatorScore(NamedTuple):
@@ -155,9 +170,9 @@ def annotator_scores(
     check_taggings(tags_by_annotator, predicted)
     sums = {name: np.zeros(4) for name in sorted({name for sentence in tags_by_annotator for name in sentence})}
     for sentence, tags in zip(tags_by_annotator, predicted, strict=True):
-        for name, given in sentence.items():
-            sums[name] += compare(given, tags)
-    each = {name: AnnotatorScore(_f1(found), int(found[3])) for name, found in sums.items()}
+        for name, annotated in sentence.items():
+            sums[name] += compare(annotated, tags)
+    each = {name: AnnotatorScore(_f1(counts), int(counts[3])) for name, counts in sums.items()}
     known = {name: (f1.value, n) for name, (f1, n) in each.items() if f1.value is not None}
     missing = len(each) - len(known)
     note = f"{missing:,} of {len(each):,} annotators without an F1 left out" if missing else None
@@ -174,12 +189,18 @@ def annotator_scores(
     }
 
 
-def summary(scores: AnnotatorScores) -> dict[str, Score]:
-    """The scores over all annotators under the names of metrics."""
+def summary(scores: AnnotatorScores, majority: Score, counts_NC: np.ndarray) -> dict[str, Score]:
+    """The metrics of `OF_ANNOTATORS`.
+
+    Args:
+      majority: F1 with what most annotators gave. counts_NC: their votes, each counting 1.
+    """
     return {
         "annotator_mean": scores["weighted_mean"],
         "annotator_best": scores["best"],
+        "annotator_majority": majority,
         "annotator_human": scores["human"],
+        "annotator_kappa": fleiss_kappa(counts_NC),
     }
 
 
@@ -193,10 +214,10 @@ def human_agreement(tags_by_annotator: Sequence[Mapping[str, Sequence[str | None
     sums: dict[tuple[str, str], np.ndarray] = {}
     for sentence in tags_by_annotator:
         for pair in combinations(sorted(sentence), 2):
-            found = compare(sentence[pair[0]], sentence[pair[1]])
-            if found[3]:
-                sums[pair] = sums.get(pair, 0) + np.array(found)
-    values = [(f1.value, int(found[3])) for found in sums.values() if (f1 := _f1(found)).value is not None]
+            counts = compare(sentence[pair[0]], sentence[pair[1]])
+            if counts[3]:
+                sums[pair] = sums.get(pair, 0) + np.array(counts)
+    values = [(f1.value, int(counts[3])) for counts in sums.values() if (f1 := _f1(counts)).value is not None]
     if not values:
         return Score(None, "no two annotators marked anything in the same texts")
     missing = len(sums) - len(values)
@@ -241,8 +262,8 @@ def _mean(values_N: np.ndarray, weights_N: np.ndarray) -> Score:
 
 
 def _f1(sums: np.ndarray) -> Score:
-    hits, wanted, said, sentences = sums.tolist()
-    return ratios(hits, wanted, said, "any type")["f1"] if sentences else Score(None, "no text has a tag")
+    hits, wanted, predicted, sentences = sums.tolist()
+    return ratios(hits, wanted, predicted, "any type")["f1"] if sentences else Score(None, "no text has a tag")
 
 
 def _weighted(values: Sequence[tuple[float, int]], note: str | None) -> Score:

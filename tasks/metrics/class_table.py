@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from bert.errors import printable
-from tasks.metrics import classification_metrics
-from tasks.metrics.classification_metrics import Score
+from tasks.metrics import classification_metrics, score
+from tasks.metrics.score import Score
 from tasks.metrics.weighted_metrics import predicted, present
 
 MEASURES = ("precision", "recall", "f1")
@@ -92,4 +92,4 @@ def table(each: ClassScores, macro: Mapping[str, Score] | None = None, heading: 
 
 def as_json(each: ClassScores) -> dict[str, Any]:
     """class -> measure -> value and reason; null, never NaN."""
-    return {label: classification_metrics.as_json(row) for label, row in each.items()}
+    return {label: score.as_json(row) for label, row in each.items()}

@@ -1,8 +1,9 @@
-"""How good predictions are: scores with reasons, intervals, the confusion matrix, and the rows to look at.
+"""Scores of classifiers with reasons and intervals, the confusion matrix, the worst rows.
 
-Pure functions of NumPy arrays that hold every row once, so nothing is ever averaged over batches; no files, no model.
-Definitions are those of scikit-learn 1.9 and scipy 1.17, written as sums over rows, so that a thousand resamples are
-one matrix product; tests/tasks/metrics/classification_metrics_test.py holds them to the originals.
+The table of metrics is weighted_metrics.METRICS. Pure functions of NumPy arrays that hold every row once, so nothing is
+ever averaged over batches. Definitions are those of scikit-learn 1.9 and scipy 1.17, written as sums over rows, so that
+a thousand resamples are one matrix product; tests/tasks/metrics/classification_metrics_test.py compares them with the
+originals.
 
 Targets and predictions are [N, C]. kind "class": shares that sum to 1, one-hot or soft. kind "classes": 0 or 1 and
 sigmoid shares. kind "number": C is 1.
@@ -21,15 +22,16 @@ Rules:
   Logarithms. A share that rounded to 0 counts as the smallest one that its dtype holds, so a loss stays finite.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from bert.errors import InputError, printable
+from bert.errors import InputError
+from bert.target_kinds import KINDS
+from tasks.metrics.score import OF_POSITIVE, PER_LABEL, Interval, Score
 from tasks.metrics.weighted_metrics import (
-    OF_POSITIVE,
-    PER_LABEL,
+    METRICS,
     check_arrays,
     draws,
     make_rows,
@@ -40,37 +42,12 @@ from tasks.metrics.weighted_metrics import (
     why,
 )
 
-_NAMES = {
-    "class": ("accuracy", "f1", "acc_and_f1", "macro_f1", "micro_f1", "weighted_f1", "matthews", "cross_entropy", "n"),
-    "classes": ("micro_f1", "macro_f1", "weighted_f1", "exact_match", "cross_entropy", "n"),
-    "number": ("pearson", "spearman", "corr", "mse", "mae", "n"),
-}
-_LOWER_IS_BETTER = ("cross_entropy", "mse", "mae")
 LOSS = {"class": "cross_entropy", "classes": "cross_entropy", "number": "mse"}  # that is trained
 _SAME_NUMBER = 0.01  # of the range of the targets
 
 
-class Score(NamedTuple):
-    """value: None where undefined. reason: why it is undefined, or a note on a value that is."""
-
-    value: float | None
-    reason: str | None = None
-
-
-class Interval(NamedTuple):
-    """A 95 % interval; None where the score or half of the resamples are undefined, or there is one row only.
-
-    left_out: how many of the resamples are not in it, for they are undefined.
-    """
-
-    low: float | None
-    high: float | None
-    resamples: int
-    left_out: int
-
-
 def default_metrics(kind: str, labels: Sequence[str]) -> tuple[str, ...]:
-    """The names that people expect for this kind, the one that chooses the best checkpoint first."""
+    """The usual names for this kind, the one that chooses the best checkpoint first."""
     if kind == "class":
         f1 = ("f1",) if len(labels) == 2 else ()
         return ("accuracy", *f1, "macro_f1", "matthews", "cross_entropy", "n")
@@ -87,18 +64,11 @@ def rarer_label(targets_NC: np.ndarray, labels: Sequence[str]) -> str | None:
     return labels[0] if first < second else labels[1]
 
 
-def title(name: str, positive: str | None = None) -> str:
-    """The name of a metric for people, with its class: "f1 of spam"; ``positive`` is the class of f1 and acc_and_f1."""
-    measure, _, label = name.partition(":") if name.startswith(PER_LABEL) else (name, "", "")
-    if positive is not None and name in OF_POSITIVE:
-        label = positive
-    return f"{measure} of {label}" if label else name
-
-
 def check_names(names: Sequence[str], kind: str, labels: Sequence[str], positive: str | None = None) -> None:
     """Raises InputError where a metric is unknown for this kind, or has no meaning for these labels."""
-    if kind not in _NAMES:
-        raise ValueError(f"kind {kind!r} is none of {', '.join(_NAMES)}")
+    if kind not in KINDS:
+        raise ValueError(f"kind {kind!r} is none of {', '.join(KINDS)}")
+    known = [name for name, metric in METRICS.items() if kind in metric.kinds]
     if positive is not None and positive not in labels:
         raise InputError(f"positive label {positive!r} is none of the labels: {', '.join(labels)}")
     for name in names:
@@ -107,9 +77,9 @@ def check_names(names: Sequence[str], kind: str, labels: Sequence[str], positive
                 f"metric {name} needs a positive label, for there are {len(labels)} labels, or use f1:LABEL"
             )
         starts = () if kind == "number" else PER_LABEL
-        if name not in _NAMES[kind] and not (name.startswith(starts) and name.partition(":")[2] in labels):
-            known = ", ".join([*_NAMES[kind], *(start + "LABEL" for start in starts)])
-            raise InputError(f"metric {name!r} is not known for kind {kind!r}; known are {known}")
+        if name not in known and not (name.startswith(starts) and name.partition(":")[2] in labels):
+            listed = ", ".join([*known, *(start + "LABEL" for start in starts)])
+            raise InputError(f"metric {name!r} is not known for kind {kind!r}; known are {listed}")
 
 
 def score(
@@ -168,7 +138,7 @@ def bootstrap(
 ) -> dict[str, Interval]:
     """95 % percentile bootstrap intervals over rows for every name but "n"; the same for the same seed.
 
-    It tells how far the score would move with other rows of the same kind, not with another training run.
+    It shows how far the score would move with other rows of the same kind, not with another training run.
     Source: Efron and Tibshirani 1993, section 13.3. Arguments and errors as in `score`.
     """
     names = [name for name in names if name != "n"]
@@ -189,13 +159,13 @@ def bootstrap(
 
 def better(name: str, a: float | None, b: float | None) -> bool:
     """Whether a is better than b, lower for losses, higher for the rest; undefined (None, NaN) is never better."""
-    if name == "n" or not (any(name in known for known in _NAMES.values()) or name.startswith(PER_LABEL)):
+    if name == "n" or not (name in METRICS or name.startswith(PER_LABEL)):
         raise ValueError(f"{name!r} is no metric that one value of can be better than another")
     if a is None or np.isnan(a):
         return False
     if b is None or np.isnan(b):
         return True
-    return a < b if name in _LOWER_IS_BETTER else a > b
+    return a < b if name in METRICS and METRICS[name].lower_is_better else a > b
 
 
 def constant_answer(
@@ -226,49 +196,3 @@ def worst_rows(targets: np.ndarray, predictions: np.ndarray, kind: str, count: i
     """int64: the rows of the largest `row_losses`, worst first, equal ones in file order; a NaN is the worst."""
     losses = row_losses(targets, predictions, kind)
     return np.argsort(-np.where(np.isnan(losses), np.inf, losses), kind="stable")[:count]
-
-
-def is_count(name: str) -> bool:
-    """Whether a metric counts something, so that it is a whole number; of labels (``f1:total``) none does."""
-    return name == "n" or name.startswith("n_") or name in ("total", "HasAns_total", "NoAns_total")
-
-
-def report_table(
-    scores: Mapping[str, Score], intervals: Mapping[str, Interval] | None = None, positive: str | None = None
-) -> str:
-    """The scores as lines for people: name, value, interval and remarks; ``positive`` as in `title`."""
-    titles = {title(name, positive): name for name in scores}  # f1 and f1:LABEL may be the same
-    unit = "words" if "n_sentences" in scores else "questions" if "n_tokens" in scores else "rows"
-    width = max(map(len, titles), default=0)
-    lines = []
-    for shown, name in titles.items():
-        value, reason = scores[name]
-        interval = (intervals or {}).get(name)
-        if value is None:
-            text = f"undefined: {reason}"
-        elif name == "n":
-            text = f"{value:,.0f} {unit} scored"
-        elif is_count(name):
-            text = f"{value:8,.0f}"
-        else:
-            text = f"{value:8.4f}"
-            if interval and interval.low is not None:
-                text += f"   95 % interval {interval.low:.4f} to {interval.high:.4f}"
-            if interval and interval.left_out:
-                text += f"   ({interval.left_out:,} of {interval.resamples:,} resamples left out)"
-            text += f"   ({reason})" if reason else ""
-        lines.append(printable(f"{shown:<{width}}  {text}"))
-    return "\n".join(lines)
-
-
-def as_json(
-    scores: Mapping[str, Score], intervals: Mapping[str, Interval] | None = None, positive: str | None = None
-) -> dict[str, Any]:
-    """name -> value, reason and interval; null, never NaN. f1 and acc_and_f1 have the ``positive`` class as "label"."""
-    intervals = intervals or {}
-    return {
-        name: result._asdict()
-        | (intervals[name]._asdict() if name in intervals else {})
-        | ({"label": positive} if positive is not None and name in OF_POSITIVE else {})
-        for name, result in scores.items()
-    }

@@ -1,4 +1,4 @@
-"""Detection of models that give the same answer to everything: the note in metrics, and the sentence for people."""
+"""Detection of models that give the same answer to everything: the note in metrics, and the sentence in reports."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,6 @@ from bert.errors import printable
 from bert.training.evaluate import Metrics
 
 NAME = "constant_answer"  # older logs have this name alone
-UNITS = {"classification": "rows", "tagging": "words", "bio_mrc": "questions", "squad": "questions"}
 ADVICE = (
     "train again in another --workdir with more epochs (--config.epochs), another learning rate "
     "(--config.optimizer.learning_rate) or another seed (--config.seed, or several with --config.seeds)"
@@ -28,11 +27,15 @@ def is_note(name: str) -> bool:
     return name.partition(":")[0] == NAME
 
 
-def sentence(scores: Mapping[str, float | None], task: str) -> str:
-    """The sentence about a model that gives one answer to everything; "" for any other model."""
+def sentence(scores: Mapping[str, float | None], unit: str) -> str:
+    """The sentence about a model that gives one answer to everything; "" for any other model.
+
+    Args:
+      unit: what each answer is given for, such as "rows".
+    """
     for name, count in scores.items():
         if name == NAME:
             return "the model gives every row the same answer"
         if is_note(name):
-            return f"the model answers {printable(name.partition(':')[2])} for all {count:,.0f} {UNITS[task]}"
+            return f"the model answers {printable(name.partition(':')[2])} for all {count:,.0f} {unit}"
     return ""

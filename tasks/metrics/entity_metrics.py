@@ -5,7 +5,7 @@ to its values. Also what two taggings of a sentence share where words lack a tag
 
 Rules:
   Tags. O, B-TYPE and I-TYPE; plain B and I are of one type without a name, called "_". Others are refused.
-  Entities. A B starts one, and an I goes on with the one of its type just before it. The rule decides about any other
+  Entities. A B starts one, and an I continues the one of its type just before it. The rule decides about any other
     I: "lenient" (seqeval's default, and conlleval's) starts an entity there, "strict" (seqeval's strict mode with
     IOB2) does not count it. Numbers under the two rules cannot be compared, so each score names its rule.
   Hits. An entity is right where the same sentence has one of the same type, start and end. Sentences are never joined.
@@ -20,8 +20,8 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from bert import bio_tags
-from bert.errors import InputError
-from tasks.metrics.classification_metrics import Score
+from bert.errors import InputError, check_choice
+from tasks.metrics.score import Score
 
 RULES = {
     "lenient": "lenient rule: an I without its B starts an entity",
@@ -43,7 +43,7 @@ class Entity(NamedTuple):
 
 def entities(tags: Sequence[str], rule: str = "lenient") -> list[Entity]:
     """The entities of one sentence in their order."""
-    _check_rule(rule)
+    check_choice("rule", rule, RULES)
     for place, tag in enumerate(tags, start=1):
         _check_tag(tag, f"word {place}")
     return [Entity(kind or UNNAMED, first, end) for kind, first, end in bio_tags.spans(tags, strict=rule == "strict")]
@@ -58,17 +58,17 @@ def entity_scores(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], rule: str = "lenient"
 ) -> dict[str, Score]:
     """precision, recall, f1 over all entities (micro), macro_f1, token_accuracy, n (sentences), and for each type
-    precision:TYPE, recall:TYPE and f1:TYPE; the first four tell the rule.
+    precision:TYPE, recall:TYPE and f1:TYPE; the notes of the first four name the rule.
 
     Raises:
       InputError: another number of sentences or of words, with the first such sentence; a tag of another form; an
         unknown rule.
     """
     counted = _count(gold, predicted, rule)
-    wanted, said, hits = counted.wanted, counted.said, counted.hits
-    types = sorted(wanted | said)
-    scores = ratios(hits.total(), wanted.total(), said.total(), "any type", RULES[rule])
-    each = {name: ratios(hits[name], wanted[name], said[name], name) for name in types}
+    wanted, marked, hits = counted.wanted, counted.predicted, counted.hits
+    types = sorted(wanted | marked)
+    scores = ratios(hits.total(), wanted.total(), marked.total(), "any type", RULES[rule])
+    each = {name: ratios(hits[name], wanted[name], marked[name], name) for name in types}
     f1s = [value for name in types if (value := each[name]["f1"].value) is not None]
     scores["macro_f1"] = Score(sum(f1s) / len(f1s), RULES[rule]) if f1s else scores["f1"]
     words = counted.words
@@ -83,49 +83,42 @@ def scores_by_type(
     """precision, recall, f1, support and predicted (numbers of entities) of each type in gold or predicted tags."""
     counted = _count(gold, predicted, rule)
     return {
-        name: type_scores(counted.hits[name], counted.wanted[name], counted.said[name], name)
-        for name in sorted(counted.wanted | counted.said)
+        name: type_scores(counted.hits[name], counted.wanted[name], counted.predicted[name], name)
+        for name in sorted(counted.wanted | counted.predicted)
     }
 
 
-def type_scores(hits: int, wanted: int, said: int, name: str) -> dict[str, Score]:
-    """`ratios`, and support and predicted: how many were wanted and said."""
-    return ratios(hits, wanted, said, name) | {"support": Score(float(wanted)), "predicted": Score(float(said))}
+def type_scores(hits: int, wanted: int, predicted: int, name: str) -> dict[str, Score]:
+    """`ratios`, and support and predicted: how many were wanted and predicted."""
+    counts = {"support": Score(float(wanted)), "predicted": Score(float(predicted))}
+    return ratios(hits, wanted, predicted, name) | counts
 
 
 class _Counts(NamedTuple):
     """Entities by type: in gold tags, in predicted tags, in both; words, and those with the same tag."""
 
     wanted: Counter[str]
-    said: Counter[str]
+    predicted: Counter[str]
     hits: Counter[str]
     words: int
     right: int
 
 
 def _count(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], rule: str) -> _Counts:
-    _check_rule(rule)
+    check_choice("rule", rule, RULES)
     if len(gold) != len(predicted):
         raise InputError(f"{len(predicted):,} predicted sentences for {len(gold):,}; give one for each, in order")
-    wanted: Counter[str] = Counter()
-    said: Counter[str] = Counter()
-    hits: Counter[str] = Counter()
+    counters = Counter[str](), Counter[str](), Counter[str]()
     words = right = 0
-    for number, (gold_tags, said_tags) in enumerate(zip(gold, predicted, strict=True), start=1):
-        if len(gold_tags) != len(said_tags):  # a tail cut off would make the score too high
-            raise InputError(f"sentence {number:,} has {len(gold_tags)} words and {len(said_tags)} tags; give each one")
-        there, seen = (set(_entities_of(number, tags, rule)) for tags in (gold_tags, said_tags))
-        wanted.update(entity.type for entity in there)
-        said.update(entity.type for entity in seen)
-        hits.update(entity.type for entity in there & seen)
-        words += len(gold_tags)
-        right += sum(a == b for a, b in zip(gold_tags, said_tags, strict=True))
-    return _Counts(wanted, said, hits, words, right)
-
-
-def _check_rule(rule: str) -> None:
-    if rule not in RULES:
-        raise InputError(f"rule {rule!r} must be one of {', '.join(RULES)}")
+    for number, (row, other) in enumerate(zip(gold, predicted, strict=True), start=1):
+        if len(row) != len(other):  # a tail cut off would make the score too high
+            raise InputError(f"sentence {number:,} has {len(row)} words and {len(other)} tags; give each one")
+        wanted, marked = (set(_entities_of(number, tags, rule)) for tags in (row, other))
+        for counter, entities_of in zip(counters, (wanted, marked, wanted & marked), strict=True):
+            counter.update(entity.type for entity in entities_of)
+        words += len(row)
+        right += sum(a == b for a, b in zip(row, other, strict=True))
+    return _Counts(*counters, words, right)
 
 
 def _entities_of(number: int, tags: Sequence[str], rule: str) -> list[Entity]:
@@ -135,13 +128,13 @@ def _entities_of(number: int, tags: Sequence[str], rule: str) -> list[Entity]:
         raise InputError(f"sentence {number:,}, {error}") from None
 
 
-def ratios(hits: float, wanted: float, said: float, name: str, note: str | None = None) -> dict[str, Score]:
-    """precision, recall and f1 of hits among so many wanted and said; with the note where they are defined."""
+def ratios(hits: float, wanted: float, predicted: float, name: str, note: str | None = None) -> dict[str, Score]:
+    """precision, recall and f1 of hits among so many wanted and predicted; with the note where they are defined."""
     neither = f"no entity of {name}, and none was predicted"
     return {
-        "precision": Score(hits / said, note) if said else Score(None, f"no entity of {name} was predicted"),
+        "precision": Score(hits / predicted, note) if predicted else Score(None, f"no entity of {name} was predicted"),
         "recall": Score(hits / wanted, note) if wanted else Score(None, f"no entity of {name}"),
-        "f1": Score(2 * hits / (wanted + said), note) if wanted + said else Score(None, neither),
+        "f1": Score(2 * hits / (wanted + predicted), note) if wanted + predicted else Score(None, neither),
     }
 
 
@@ -153,12 +146,13 @@ def check_taggings(sentences: Sequence[Mapping[str, Tags]], predicted: Sequence[
     if predicted is not None and len(sentences) != len(predicted):
         raise InputError(f"{len(predicted):,} predicted sentences for {len(sentences):,}; give one for each, in order")
     for number, sentence in enumerate(sentences, start=1):
-        given = [(f"annotator {name}", tags, True) for name, tags in sentence.items()]
+        taggings = [(f"annotator {name}", tags, True) for name, tags in sentence.items()]
         if predicted is not None:
-            given.insert(0, ("the prediction", predicted[number - 1], False))
-        for name, tags, may_lack in given:
-            if len(tags) != len(given[0][1]):
-                counts = f"{len(given[0][1])} tags of {given[0][0]}, but {len(tags)} of {name}"
+            taggings.insert(0, ("the prediction", predicted[number - 1], False))
+        for name, tags, may_lack in taggings:
+            first, first_tags, _ = taggings[0]
+            if len(tags) != len(first_tags):
+                counts = f"{len(first_tags)} tags of {first}, but {len(tags)} of {name}"
                 raise InputError(f"sentence {number:,} has {counts}; give one for each word")
             for place, tag in enumerate(tags, start=1):
                 if tag is not None or not may_lack:
@@ -180,11 +174,11 @@ def compare(first: Tags, second: Tags) -> tuple[int, int, int, int]:
 @lru_cache(maxsize=1024)
 def _marks(tags: tuple[str | None, ...], tagged: tuple[bool, ...] | None) -> frozenset[Entity]:
     """Entities of the runs of tagged words."""
-    found: set[Entity] = set()
+    marks: set[Entity] = set()
     start = 0
     for is_tagged, group in groupby(tagged or (True,) * len(tags)):
         end = start + len(list(group))
         run = entities([str(tag) for tag in tags[start:end]]) if is_tagged else []
-        found.update(Entity(type_, start + first, start + last) for type_, first, last in run)
+        marks.update(Entity(type_, start + first, start + last) for type_, first, last in run)
         start = end
-    return frozenset(found)
+    return frozenset(marks)

@@ -112,7 +112,7 @@ def squad_scores(
 
     Args:
       answers: id -> gold answers; none where the question has no answer.
-      predictions: id -> text. Those of other questions are not looked at, so a part of a file can be scored. A question
+      predictions: id -> text. Those of other questions are ignored, so a part of a file can be scored. A question
         without one counts as wrong, and a warning says how many do.
       null_odds: id -> how much more likely "no answer" is than the best span, on any scale.
       threshold: above it, the answer is "", and counts as if it stood in predictions (the official script takes it for

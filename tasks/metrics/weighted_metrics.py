@@ -1,16 +1,16 @@
-"""Scores as sums over rows with weights: all rows once, or a thousand resamples as one matrix product.
+"""`METRICS`, the metrics of classifiers: sums over rows with weights, all rows once, or a thousand resamples at once.
 
-metrics.py says what the metrics are and which rules they follow; here is how they are computed. Arrays end in N rows,
-R weightings of them, C classes.
+Rules and definitions are in classification_metrics.py. Arrays end in N rows, R weightings of them, C classes.
 """
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-PER_LABEL = ("f1:", "precision:", "recall:")
-OF_POSITIVE = ("f1", "acc_and_f1")  # of one class, which their names do not say
+from bert.target_kinds import KINDS, Kind
+
 _TIE = 1e-6  # votes turned into float32 shares and scaled to sum to 1 differ by less, and by no more than rounding
 
 
@@ -29,12 +29,15 @@ def row_losses(targets: np.ndarray, predictions: np.ndarray, kind: str) -> np.nd
     floor = np.finfo(predictions.dtype)  # a share next to 1 is known to half a spacing, one next to 0 much better
     shares, wanted = predictions.astype(np.float64), targets.astype(np.float64)
     if kind == "number":
-        return ((shares - wanted) ** 2)[:, 0]
-    losses_NC = -wanted * np.log(np.maximum(shares, float(floor.tiny)))
+        errors_N: np.ndarray = ((shares - wanted) ** 2)[:, 0]
+        return errors_N
+    losses_NC: np.ndarray = -wanted * np.log(np.maximum(shares, float(floor.tiny)))
     if kind == "class":
-        return losses_NC.sum(axis=1)
+        sums_N: np.ndarray = losses_NC.sum(axis=1)
+        return sums_N
     losses_NC -= (1 - wanted) * np.log(np.maximum(1 - shares, float(floor.epsneg) / 2))
-    return losses_NC.mean(axis=1)
+    means_N: np.ndarray = losses_NC.mean(axis=1)
+    return means_N
 
 
 def check_arrays(targets: np.ndarray, predictions: np.ndarray, classes: int) -> None:
@@ -48,21 +51,30 @@ def check_arrays(targets: np.ndarray, predictions: np.ndarray, classes: int) -> 
 
 
 def present(targets_NC: np.ndarray, kind: str) -> np.ndarray:
-    """bool [N, C]: what is true of each row."""
+    """bool [N, C]: the true classes of each row."""
     if kind == "classes":
         return targets_NC > 0.5
     first_N = (targets_NC >= targets_NC.max(axis=1, keepdims=True) - _TIE).argmax(axis=1)
-    return first_N[:, None] == np.arange(targets_NC.shape[1])
+    present_NC: np.ndarray = first_N[:, None] == np.arange(targets_NC.shape[1])
+    return present_NC
 
 
 def predicted(predictions_NC: np.ndarray, kind: str, threshold: Any) -> np.ndarray:
-    """bool [N, C]: what is said of each row."""
+    """bool [N, C]: the predicted classes of each row."""
     if kind == "classes":
         return predictions_NC > np.asarray(threshold)
-    return predictions_NC.argmax(axis=1)[:, None] == np.arange(predictions_NC.shape[1])
+    predicted_NC: np.ndarray = predictions_NC.argmax(axis=1)[:, None] == np.arange(predictions_NC.shape[1])
+    return predicted_NC
 
 
-def make_rows(targets, predictions, kind: str, labels: Sequence[str], positive: str | None, threshold) -> Rows:
+def make_rows(
+    targets: np.ndarray,
+    predictions: np.ndarray,
+    kind: str,
+    labels: Sequence[str],
+    positive: str | None,
+    threshold: Any,
+) -> Rows:
     losses = row_losses(targets, predictions, kind)
     if kind == "number":
         numbers = {"targets": targets[:, 0].astype(np.float64), "predictions": predictions[:, 0].astype(np.float64)}
@@ -88,60 +100,84 @@ def draws(count: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
 
 def values_of(names: Sequence[str], rows: Rows, weights_RN: np.ndarray) -> dict[str, np.ndarray]:
     """name -> float64 [R], one value for each weighting of the rows; NaN where undefined."""
-    of_kind = _number_values if rows.kind == "number" else _class_values
-    values = of_kind(rows, weights_RN) | {"n": weights_RN.sum(axis=1)}
-    return {name: values[name] for name in names}
+    sums = NumberSums(rows, weights_RN) if rows.kind == "number" else ClassSums(rows, weights_RN)
+    return {name: METRICS[name].value(sums) if name in METRICS else _of_label(sums, name) for name in names}
 
 
-def _class_values(rows: Rows, weights_RN: np.ndarray) -> dict[str, np.ndarray]:
-    count = weights_RN.shape[1]
-    sums = {name: weights_RN @ column for name, column in rows.columns.items()}
-    hits_RC, present_RC, predicted_RC = sums["hits"], sums["present"], sums["predicted"]
-    values = {name: sums["right"] / count for name in ("accuracy", "exact_match")}
-    values["cross_entropy"] = sums["cross_entropy"] / count
-    f1_RC = _ratio(2 * hits_RC, present_RC + predicted_RC)
-    values["macro_f1"] = _ratio(np.nansum(f1_RC, axis=1), (~np.isnan(f1_RC)).sum(axis=1))
-    values["micro_f1"] = _ratio(2 * hits_RC.sum(axis=1), (present_RC + predicted_RC).sum(axis=1))
-    values["weighted_f1"] = _ratio(np.nansum(f1_RC * present_RC, axis=1), present_RC.sum(axis=1))
-    if rows.kind == "class":
-        values["matthews"] = _matthews(hits_RC.sum(axis=1), present_RC, predicted_RC, count)
-    per_label = (f1_RC, _ratio(hits_RC, predicted_RC), _ratio(hits_RC, present_RC))
-    for start, values_RC in zip(PER_LABEL, per_label, strict=True):
-        values |= {start + label: values_RC[:, column] for column, label in enumerate(rows.labels)}
-    if rows.positive is not None:
-        values["f1"] = values[f"f1:{rows.positive}"]
-        values["acc_and_f1"] = (values["accuracy"] + values["f1"]) / 2
-    return values
+class ClassSums:
+    """Rows of classes under each weighting, [R] or [R, C]: how often a class is true, predicted, and both (hits)."""
+
+    def __init__(self, rows: Rows, weights_RN: np.ndarray) -> None:
+        self.rows, self.count, self.n_R = rows, weights_RN.shape[1], weights_RN.sum(axis=1)
+        sums = {name: weights_RN @ column for name, column in rows.columns.items()}
+        self.hits_RC, self.present_RC, self.predicted_RC = sums["hits"], sums["present"], sums["predicted"]
+        self.accuracy_R, self.cross_entropy_R = sums["right"] / self.count, sums["cross_entropy"] / self.count
+        self.f1_RC = _ratio(2 * self.hits_RC, self.present_RC + self.predicted_RC)
+
+    def f1(self) -> np.ndarray:
+        return _of_label(self, f"f1:{self.rows.positive}")
+
+    def macro_f1(self) -> np.ndarray:
+        return _ratio(np.nansum(self.f1_RC, axis=1), (~np.isnan(self.f1_RC)).sum(axis=1))
+
+    def micro_f1(self) -> np.ndarray:
+        return _ratio(2 * self.hits_RC.sum(axis=1), (self.present_RC + self.predicted_RC).sum(axis=1))
+
+    def weighted_f1(self) -> np.ndarray:
+        return _ratio(np.nansum(self.f1_RC * self.present_RC, axis=1), self.present_RC.sum(axis=1))
+
+    def matthews(self) -> np.ndarray:
+        """Gorodkin 2004, equation 8, as in scikit-learn; all terms are whole numbers, so the zeros are exact."""
+        spread_present = self.count**2 - (self.present_RC**2).sum(axis=1)
+        spread_predicted = self.count**2 - (self.predicted_RC**2).sum(axis=1)
+        together = self.hits_RC.sum(axis=1) * self.count - (self.present_RC * self.predicted_RC).sum(axis=1)
+        values = _ratio(together, np.sqrt(spread_present) * np.sqrt(spread_predicted))
+        return np.where((spread_predicted == 0) & (spread_present > 0), 0.0, values)
+
+
+def _of_label(sums: Any, name: str) -> np.ndarray:
+    """f1:LABEL, precision:LABEL or recall:LABEL, from `ClassSums`."""
+    measure, _, label = name.partition(":")
+    below_RC = {"precision": sums.predicted_RC, "recall": sums.present_RC}
+    values_RC = sums.f1_RC if measure == "f1" else _ratio(sums.hits_RC, below_RC[measure])
+    values_R: np.ndarray = values_RC[:, list(sums.rows.labels).index(label)]
+    return values_R
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """above / below, NaN where below is 0."""
-    return np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below != 0)
-
-
-def _matthews(hits_R: np.ndarray, present_RC: np.ndarray, predicted_RC: np.ndarray, count: int) -> np.ndarray:
-    """Gorodkin 2004, equation 8, as in scikit-learn; all terms are whole numbers, so the zeros are exact."""
-    spread_present = count**2 - (present_RC**2).sum(axis=1)
-    spread_predicted = count**2 - (predicted_RC**2).sum(axis=1)
-    together = hits_R * count - (present_RC * predicted_RC).sum(axis=1)
-    values = _ratio(together, np.sqrt(spread_present) * np.sqrt(spread_predicted))
-    return np.where((spread_predicted == 0) & (spread_present > 0), 0.0, values)
-
-
-def _number_values(rows: Rows, weights_RN: np.ndarray) -> dict[str, np.ndarray]:
-    x, y = (_Side(rows.columns[side], weights_RN) for side in ("targets", "predictions"))
-    undefined_R = x.constant_R | y.constant_R
-    values = {name: weights_RN @ rows.columns[name] / weights_RN.shape[1] for name in ("mse", "mae")}
-    values["pearson"] = _correlation(x.standard_1N, y.standard_1N, weights_RN, undefined_R)
-    values["spearman"] = _correlation(x.ranks_RN(), y.ranks_RN(), weights_RN, undefined_R)
-    values["corr"] = (values["pearson"] + values["spearman"]) / 2
+    values: np.ndarray = np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below != 0)
     return values
+
+
+class NumberSums:
+    """Targets and predictions that are numbers, under each weighting."""
+
+    def __init__(self, rows: Rows, weights_RN: np.ndarray) -> None:
+        self.rows, self.weights_RN, self.n_R = rows, weights_RN, weights_RN.sum(axis=1)
+
+    @functools.cached_property
+    def _sides(self) -> tuple["_Side", "_Side"]:
+        x, y = (_Side(self.rows.columns[side], self.weights_RN) for side in ("targets", "predictions"))
+        return x, y
+
+    def mean(self, name: str) -> np.ndarray:
+        means_R: np.ndarray = self.weights_RN @ self.rows.columns[name] / self.weights_RN.shape[1]
+        return means_R
+
+    def pearson(self) -> np.ndarray:
+        x, y = self._sides
+        return _correlation(x.standard_1N, y.standard_1N, self.weights_RN, x.constant_R | y.constant_R)
+
+    def spearman(self) -> np.ndarray:
+        x, y = self._sides
+        return _correlation(x.ranks_RN(), y.ranks_RN(), self.weights_RN, x.constant_R | y.constant_R)
 
 
 class _Side:
     """Targets or predictions under each weighting of the rows: whether they are constant, and their ranks."""
 
-    def __init__(self, numbers_N: np.ndarray, weights_RN: np.ndarray):
+    def __init__(self, numbers_N: np.ndarray, weights_RN: np.ndarray) -> None:
         # taken apart once, before any weighting, so that far-off or tiny numbers lose no digits in the sums
         centred = numbers_N - numbers_N.mean()
         self.standard_1N = (centred / (np.abs(centred).max() or 1.0))[None]
@@ -166,6 +202,35 @@ def _correlation(x: np.ndarray, y: np.ndarray, weights_RN: np.ndarray, undefined
     lengths = np.sqrt((weighted_x * x).sum(axis=1)) * np.sqrt((weights_RN * y * y).sum(axis=1))
     values = _ratio((weighted_x * y).sum(axis=1), lengths)
     return np.where(undefined_R, np.nan, np.clip(values, -1.0, 1.0))
+
+
+class Metric(NamedTuple):
+    """value: float64 [R] from `ClassSums` or `NumberSums`. kinds: of targets, see bert/target_kinds.py."""
+
+    kinds: tuple[Kind, ...]
+    value: Callable[[Any], np.ndarray]
+    lower_is_better: bool = False
+
+
+# Every metric of classifiers by name, beside f1:LABEL, precision:LABEL and recall:LABEL. A new one is a line here.
+_BOTH: tuple[Kind, ...] = ("class", "classes")
+METRICS: dict[str, Metric] = {
+    "accuracy": Metric(("class",), lambda sums: sums.accuracy_R),
+    "f1": Metric(("class",), ClassSums.f1),
+    "acc_and_f1": Metric(("class",), lambda sums: (sums.accuracy_R + sums.f1()) / 2),
+    "macro_f1": Metric(_BOTH, ClassSums.macro_f1),
+    "micro_f1": Metric(_BOTH, ClassSums.micro_f1),
+    "weighted_f1": Metric(_BOTH, ClassSums.weighted_f1),
+    "matthews": Metric(("class",), ClassSums.matthews),
+    "exact_match": Metric(("classes",), lambda sums: sums.accuracy_R),
+    "cross_entropy": Metric(_BOTH, lambda sums: sums.cross_entropy_R, lower_is_better=True),
+    "pearson": Metric(("number",), NumberSums.pearson),
+    "spearman": Metric(("number",), NumberSums.spearman),
+    "corr": Metric(("number",), lambda sums: (sums.pearson() + sums.spearman()) / 2),
+    "mse": Metric(("number",), lambda sums: sums.mean("mse"), lower_is_better=True),
+    "mae": Metric(("number",), lambda sums: sums.mean("mae"), lower_is_better=True),
+    "n": Metric(KINDS, lambda sums: sums.n_R),
+}
 
 
 def why(name: str, rows: Rows) -> str:

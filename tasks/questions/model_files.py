@@ -1,21 +1,19 @@
-"""Files of questions for finished models: how they are read is the same for both ways of reading comprehension."""
+"""Files of questions for finished models: how bio_mrc and squad read them."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
 
-from bert.inference import LoadedModel
-from tasks import evaluation
+from tasks.evaluation import Evaluator
 from tasks.questions.question_rows import Questions, QuestionSettings
 from tasks.questions.questions import for_scoring, read_questions
 
 
-def settings_of(model: LoadedModel, changes: Mapping[str, str | None]) -> dict[str, Any]:
-    """How the model's files are read: as it was trained, with what the command line changes."""
-    return evaluation.file_settings(model, dataclasses.asdict(QuestionSettings()), changes)
+class QuestionsEvaluator(Evaluator):
+    """What the evaluators of both tasks share."""
 
+    file_defaults = dataclasses.asdict(QuestionSettings())
+    unit = "questions"
 
-def read_examples(model: LoadedModel, settings: Mapping[str, Any], data: str, split: str, labelled: str) -> Questions:
-    """The questions of a file; where annotations are needed those that can be scored."""
-    questions = read_questions(data, QuestionSettings(**settings), labelled=labelled)
-    return for_scoring(questions) if labelled == "needed" else questions
+    def read(self, data: str, *, split: str, labelled: str) -> Questions:
+        del split
+        questions = read_questions(data, QuestionSettings(**self.settings), labelled=labelled)
+        return for_scoring(questions) if labelled == "needed" else questions

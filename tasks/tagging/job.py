@@ -1,12 +1,12 @@
 """A tag for each word of a sentence, by one annotator or by the votes of several: columns, json lines, crowds.
 
-Reading files is in tagged.py, votes in votes.py, scores in tag_scores.py, the loss in token_labels.py; what
-prediction needs besides weights is bert/prediction/tagging.py. Axes: K word of all sentences, C tag.
+Files are read in tagged.py, votes in votes.py, scores in tag_scores.py, the loss in token_labels.py; prediction is
+bert/prediction/tagging.py. Axes: K word of all sentences, C tag.
 """
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,91 +15,74 @@ from ml_collections import ConfigDict
 from bert import bio_tags
 from bert.architectures import ModelConfig
 from bert.data.encoded_examples import EncodedExamples, ExampleSettings, TrainingBatches
-from bert.errors import InputError
-from bert.prediction import scores, tagging
-from bert.prediction.scores import Devices
+from bert.errors import InputError, check_choice
+from bert.prediction import tagging
+from bert.prediction.scores import Scorer
 from bert.prediction.tagging import Sentences, TaggingOptions
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import votes
 from tasks.files import equal_texts
-from tasks.job import choice_of, dropout_rate, fingerprint_of, metric_names, read_parts, report_of, settings_of
+from tasks.job import ExamplesJob, choice_of, dropout_rate, metric_names, read_parts, settings_of
 from tasks.tagging import tag_scores
-from tasks.tagging.tagged import TaggedRows, TaggedSentence, TagSettings, read_tagged, split
+from tasks.tagging.tag_schemes import TaggedRows, TaggedSentence, TagSettings
+from tasks.tagging.tagged import read_tagged, split
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
 
 LABELLED_PIECES = ("first", "all")
+CONFIG = "configs/tagging.py"
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
-    """Sentences and tags, read and checked; see `tasks.job.Job`."""
+class Job(ExamplesJob):
+    """Sentences and tags; see `tasks.job.ExamplesJob`."""
 
     train: TaggedRows
     validation: TaggedRows | None
-    labels: tuple[str, ...]
     options: TaggingOptions
-    voting: VoteSettings
-    labelled_pieces: str  # which pieces of a word have its target: the first, or all
-    names: tuple[str, ...]  # of the metrics that are logged
-    choice: Choice | None
-    loss: TokenLabels
     files: TagSettings
+    voting: VoteSettings
+    names: tuple[str, ...]  # of the metrics that are logged
+    loss: TokenLabels
+    labelled_pieces: str = "first"  # which pieces of a word have its target: the first, or all
+    labels: tuple[str, ...] = ()
+    choice: Choice | None = None
     fresh: tuple[str, ...] = ("token_classifier",)
-    positive: str | None = None
-
-    @property
-    def report(self) -> str:
-        keys = lambda part: (equal_texts.key_of([" ".join(row.words)]) for row in part.rows)  # noqa: E731
-        return report_of(self.train, self.validation, "sentences", keys)
-
-    @property
-    def fingerprint(self) -> str:
-        return fingerprint_of(self.train, self.validation, lambda row: (row.words, row.annotations))
-
-    def with_labels(self, labels: Sequence[str]) -> "Job":
-        return dataclasses.replace(self, labels=tuple(labels))
+    unit = "words"
+    compared = "sentences"
 
     def task(self, config: ModelConfig) -> TokenLabels:
         return self.loss
 
-    def extra(self, scores: Metrics) -> dict[str, Any]:
-        return self.options.to_json() | {"files": dataclasses.asdict(self.files)}
-
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
-        sentences = tagging.windows_of([row.words for row in self.train.rows], tokenizer, self.options)
         counts_KC = tag_scores.vote_counts(self.train.rows, self.labels, self.voting.weights)
         target_KC, voted_K = votes.target(counts_KC, self.voting, tag_scores.outside(self.labels))
-        encoded = with_targets(sentences, target_KC, voted_K, self.labels, self.labelled_pieces == "all")
-        return TrainingBatches(encoded, settings)
+        sentences, all_pieces = self.encode(self.train, tokenizer), self.labelled_pieces == "all"
+        return TrainingBatches(with_targets(sentences, target_KC, voted_K, self.labels, all_pieces), settings)
 
-    def evaluator(
-        self, tokenizer: Tokenizer, config: ModelConfig, settings: ExampleSettings, devices: Devices
-    ) -> Callable[[dict], Metrics]:
-        assert self.validation is not None
-        rows = self.validation.rows
-        sentences = tagging.windows_of([row.words for row in rows], tokenizer, self.options)
+    def encode(self, part: TaggedRows, tokenizer: Tokenizer) -> Sentences:
+        return tagging.windows_of([row.words for row in part.rows], tokenizer, self.options)
 
-        def evaluate(params: dict) -> Metrics:
-            logits_KC = scores.of_tokens(params, config, sentences.passages.encoded, settings, devices)
-            p_KC = scores.softmax(logits_KC[sentences.place_K])
-            predicted = tagging.tags(p_KC, sentences.starts, self.labels, self.options)
-            found = tag_scores.score(p_KC, predicted, rows, self.labels, self.voting.weights)
-            values = {name: found[name].value for name in dict.fromkeys((*self.names, tag_scores.LOSS))}
-            return values | tag_scores.constant(predicted, found)
+    def score(self, scorer: Scorer, part: TaggedRows, encoded: Sentences) -> Metrics:
+        p_KC = tagging.probabilities(scorer, encoded, self.options)
+        predicted = tagging.tags(p_KC, encoded.starts, self.labels, self.options)
+        scores = tag_scores.score(p_KC, predicted, part.rows, self.labels, self.voting.weights)
+        values = {name: scores[name].value for name in dict.fromkeys((*self.names, tag_scores.LOSS))}
+        return values | tag_scores.constant(predicted, scores)
 
-        return evaluate
+    def keys_of(self, part: TaggedRows) -> Iterable[Hashable]:
+        return (equal_texts.key_of([" ".join(row.words)]) for row in part.rows)
 
-    def baseline(self) -> Metrics:
-        return {}
+    def contents(self, part: TaggedRows) -> Iterable[Any]:
+        return ((row.words, row.annotations) for row in part.rows)
 
 
 def with_targets(
     sentences: Sentences, target_KC: np.ndarray, voted_K: np.ndarray, labels: Sequence[str], all_pieces: bool
 ) -> EncodedExamples:
-    """The windows with each word's target at its first piece, or at all of its pieces, where B-X goes on as I-X.
+    """The windows with each word's target at its first piece, or at all of its pieces, where B-X continues as I-X.
 
     Args:
       target_KC, voted_K: float32 distributions and bool, of the words.
@@ -121,7 +104,7 @@ def with_targets(
 
 def labels_of(rows: Sequence[TaggedSentence]) -> tuple[str, ...]:
     """The tags of the sentences: O first, then by type, B before I; of B/I/O tags both of each type that occurs."""
-    tags = {tag for row in rows for _, given in row.annotations for tag in given if tag is not None}
+    tags = {tag for row in rows for _, row_tags in row.annotations for tag in row_tags if tag is not None}
     if bio_tags.are_bio(tuple(tags)):
         kinds = {bio_tags.parse(tag)[1] for tag in tags if tag != "O"}
         tags |= {f"{prefix}-{kind}" if kind else prefix for kind in kinds for prefix in "BI"}
@@ -143,10 +126,7 @@ def check_labels(rows: Sequence[TaggedSentence], labels: Sequence[str]) -> None:
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     """The job that the settings of configs/tagging.py describe; ``equal_apart``: see `tasks.job.as_begun`."""
-    if config.labelled_pieces not in LABELLED_PIECES:
-        raise InputError(
-            f"config.labelled_pieces is {config.labelled_pieces!r}; it must be one of {', '.join(LABELLED_PIECES)}"
-        )
+    check_choice("config.labelled_pieces", config.labelled_pieces, LABELLED_PIECES)
     options, rate = settings_of(TaggingOptions, config), dropout_rate(config)
     voting = votes.settings_of(config)
     files = settings_of(TagSettings, config)
@@ -164,4 +144,4 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     names = metric_names(config.metrics, usual, known)
     choice = choice_of(config, names, tag_scores.LOWER_IS_BETTER, validation, tag_scores.LOSS)
     loss = TokenLabels(len(labels), config.loss_per, rate)
-    return Job(train, validation, labels, options, voting, config.labelled_pieces, names, choice, loss, files)
+    return Job(train, validation, options, files, voting, names, loss, config.labelled_pieces, labels, choice)

@@ -1,4 +1,4 @@
-"""How tags of words stand beside those of one or several annotators. Axes: K word of all sentences, C tag."""
+"""Metrics of tags of words against those of one or several annotators. Axes: K word of all sentences, C tag."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -11,20 +11,19 @@ from bert.training.evaluate import Metrics
 from tasks import votes
 from tasks.metrics import agreement, constant_predictions, entity_metrics
 from tasks.metrics.agreement import AnnotatorScores
-from tasks.metrics.classification_metrics import Score
+from tasks.metrics.score import Score
 from tasks.tagging.tag_schemes import TaggedSentence
-from tasks.votes import NONE, VoteSettings
+from tasks.votes import NONE
 
 LOSS = "cross_entropy"  # that is trained, per word
-LOWER_IS_BETTER = ("cross_entropy", "kl", "brier", "calibration_error")
+LOWER_IS_BETTER = tuple(agreement.OF_VOTES)
 _OF_ENTITIES = ("f1", "precision", "recall", "strict_f1", "macro_f1")
-_OF_ANNOTATORS = ("annotator_mean", "annotator_best", "annotator_majority", "annotator_human", "annotator_kappa")
 _ALWAYS = ("accuracy", *LOWER_IS_BETTER, "n", "n_sentences")
 
 
 def known_metrics(labels: Sequence[str]) -> tuple[str, ...]:
     """Names of the metrics that these tags have."""
-    return (*_OF_ENTITIES, *_of_types(labels), *_ALWAYS, *_OF_ANNOTATORS) if are_bio(labels) else _ALWAYS
+    return (*_OF_ENTITIES, *_of_types(labels), *_ALWAYS, *agreement.OF_ANNOTATORS) if are_bio(labels) else _ALWAYS
 
 
 def default_metrics(labels: Sequence[str], several: bool) -> tuple[str, ...]:
@@ -46,7 +45,7 @@ def vote_counts(rows: Sequence[TaggedSentence], labels: Sequence[str], weights: 
     index: dict[str | None, int] = {label: i for i, label in enumerate(labels)} | {None: NONE}
     counts = [np.zeros((0, len(labels)))]
     for row in rows:
-        tags = [(name, np.array([index[tag] for tag in given])) for name, given in row.annotations]
+        tags = [(name, np.array([index[tag] for tag in row_tags])) for name, row_tags in row.annotations]
         counts.append(votes.counts(tags, len(labels), weights) if tags else np.zeros((len(row.words), len(labels))))
     return np.concatenate(counts)
 
@@ -64,28 +63,27 @@ def score(
       against the tag that most annotators gave, see `majority_tags`. Words that nobody tagged are not compared.
     cross_entropy, kl, brier, calibration_error: a word, against the shares of the votes.
     annotator_*: F1 of entities with each annotator: their mean (by sentences), the best, that with the majority (f1),
-      and beside it that of the annotators with each other, and Fleiss' kappa of their tags; weights play no part.
+      that of the annotators with each other, and Fleiss' kappa of their tags; weights play no part.
 
     Args:
       p_KC: float [K, C], probabilities of each word's tags. predicted: the tags of each sentence.
     """
     counts_KC = vote_counts(rows, labels, weights)
-    target_KC, voted_K = votes.target(counts_KC, VoteSettings(), outside(labels))
-    weight_K = voted_K.astype(np.float64)
+    scores, voted_K = agreement.against_votes(counts_KC, p_KC, outside(labels))
     gold_N = majority_tags(counts_KC, [len(row.words) for row in rows], labels)
     flat = np.array([tag for tags in predicted for tag in tags], dtype=object)
     right_K = flat == np.array([tag for tags in gold_N for tag in tags], dtype=object)
-    words = float(weight_K.sum())
-    found = agreement.against_votes(target_KC, p_KC, weight_K) | {
+    words = float(voted_K.sum())
+    scores |= {
         "accuracy": Score(float(right_K[voted_K].mean())) if words else Score(None, "no word is tagged"),
         "n": Score(words),
         "n_sentences": Score(float(sum(bool(row.annotations) for row in rows))),
     }
     if are_bio(labels):
-        found |= _entities(gold_N, predicted, labels) | agreement.summary(beside_annotators(rows, predicted))
-        found["annotator_majority"] = found["f1"]
-        found["annotator_kappa"] = agreement.fleiss_kappa(vote_counts(rows, labels, {}))
-    return {name: found[name] for name in known_metrics(labels)}
+        scores |= _entities(gold_N, predicted, labels)
+        beside = beside_annotators(rows, predicted)
+        scores |= agreement.summary(beside, scores["f1"], vote_counts(rows, labels, {}))
+    return {name: scores[name] for name in known_metrics(labels)}
 
 
 def constant(predicted: Sequence[Sequence[str]], scores: Mapping[str, Score]) -> Metrics:
@@ -107,12 +105,12 @@ def by_type(
         pairs = _tagged_pairs(gold_N, predicted)
         return entity_metrics.scores_by_type([gold for gold, _ in pairs], [tags for _, tags in pairs])
     gold = np.array([tag or "" for tags in gold_N for tag in tags])
-    said = np.where(gold == "", "", np.array([tag for tags in predicted for tag in tags]))
+    predicted_K = np.where(gold == "", "", np.array([tag for tags in predicted for tag in tags]))
     return {
         label: entity_metrics.type_scores(
-            int(((gold == label) & (said == label)).sum()),
+            int(((gold == label) & (predicted_K == label)).sum()),
             int((gold == label).sum()),
-            int((said == label).sum()),
+            int((predicted_K == label).sum()),
             label,
         )
         for label in labels
@@ -120,7 +118,7 @@ def by_type(
 
 
 def beside_annotators(rows: Sequence[TaggedSentence], predicted: Sequence[Sequence[str]]) -> AnnotatorScores:
-    """The predicted tags beside each annotator's; see `agreement.annotator_scores`."""
+    """The predicted tags against each annotator's; see `agreement.annotator_scores`."""
     return agreement.annotator_scores([dict(row.annotations) for row in rows], predicted)
 
 
@@ -154,9 +152,9 @@ def _entities(
     gold_runs, runs = [gold for gold, _ in pairs], [tags for _, tags in pairs]
     lenient = entity_metrics.entity_scores(gold_runs, runs, "lenient")
     strict = entity_metrics.entity_scores(gold_runs, runs, "strict")
-    found = {name: lenient[name] for name in ("precision", "recall", "f1", "macro_f1")} | {"strict_f1": strict["f1"]}
+    scores = {name: lenient[name] for name in ("precision", "recall", "f1", "macro_f1")} | {"strict_f1": strict["f1"]}
     absent = Score(None, "neither there nor predicted")
-    return found | {name: lenient.get(name, absent) for name in _of_types(labels)}
+    return scores | {name: lenient.get(name, absent) for name in _of_types(labels)}
 
 
 def _tagged_pairs(

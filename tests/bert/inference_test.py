@@ -185,7 +185,7 @@ def test_a_text_that_is_too_long_is_filled_where_the_model_reads_it(tiny, caplog
 
 def test_without_a_masked_word_head_nothing_is_filled(variant):
     model = variant(drop=["cls."])
-    with pytest.raises(InputError, match=r"has no mlm head \(it holds encoder, pooler\)"):
+    with pytest.raises(InputError, match=r"mlm head .*encoder, pooler"):
         model.fill_mask("the [MASK]")
     assert model.outputs([[2, 3]]).keys() == {"sequence_output", "pooled_output"}
 
@@ -263,7 +263,7 @@ def test_attention_of_a_layer(tiny):
     close(np.asarray(jax.nn.softmax(found.scores, axis=-1)), found.weights)
     first = tiny.attention("the cat sat", layer=0)
     assert not np.allclose(first.scores, tiny.attention("the cat sat", layer=1).scores)
-    with pytest.raises(InputError, match="layer is 2; the model has layers 0 to 1"):
+    with pytest.raises(InputError, match=r"layer is 2; .*0 to 1"):
         tiny.attention("the cat", layer=2)
 
 
@@ -295,16 +295,16 @@ def test_ids_that_the_model_has_no_rows_for_are_refused(tiny, arguments, message
 
 
 def test_wrong_arguments_of_embed(tiny):
-    with pytest.raises(InputError, match="texts is one text; embed takes a list"):
+    with pytest.raises(InputError, match=r"texts is one text; .*list"):
         tiny.embed("one text")
     for missing in (None, float("nan"), 5):
-        with pytest.raises(InputError, match="is no text; leave out what is missing"):
+        with pytest.raises(InputError, match="is no text; leave out"):
             tiny.embed(["a", missing])
     with pytest.raises(InputError, match="None is no text"):
         tiny.fill_mask(None)
     with pytest.raises(InputError, match="second is None, which is no text"):
         tiny.predict_next_sentence("a", None)
-    with pytest.raises(InputError, match="pooling is 'max'; it must be one of mean, cls, pooler"):
+    with pytest.raises(InputError, match=r"pooling is 'max'; .*cls, pooler"):
         tiny.embed(["a"], pooling="max")
     with pytest.raises(InputError, match="batch_size is 0"):
         tiny.embed(["a"], batch_size=0)
@@ -315,9 +315,7 @@ def test_without_a_vocabulary_only_ids_can_be_given(tmp_path):
     (tmp_path / "model" / "vocab.txt").unlink()
     model = bert.load(tmp_path / "model")
     assert model.outputs([[2, 3]])["sequence_output"].shape == (1, 2, 32)
-    with pytest.raises(
-        InputError, match=r"has no tokenizer.json or vocab.txt, so it cannot read text; use outputs\(\)"
-    ):
+    with pytest.raises(InputError, match=r"no tokenizer.json .*outputs\(\)"):
         model.embed(["a"])
 
 
@@ -362,7 +360,7 @@ def test_what_is_public():
     for name in bert.__all__:
         assert getattr(bert, name).__doc__, name
         assert name in dir(bert)
-    with pytest.raises(AttributeError, match="module 'bert' has no attribute 'nothing'; it has BertConfig"):
+    with pytest.raises(AttributeError, match=r"attribute 'nothing'; .*BertConfig"):
         _ = bert.nothing
 
 

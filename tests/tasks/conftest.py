@@ -39,19 +39,23 @@ class Commands:
         path.write_text(content if isinstance(content, str) else json.dumps(content), newline="")
         return str(path)
 
+    def evaluator(self, model, batch_size: int = 32, **changes):
+        return self.module.EVALUATOR(model, changes, batch_size)
+
     def read(self, model, path: str, labelled: str, **changes):
-        """(the settings of reading, the examples)."""
-        settings = self.module.settings_of(model, changes)
-        return settings, self.module.read_examples(model, settings, path, "test", labelled)
+        """The examples of a file."""
+        return self.evaluator(model, **changes).read(path, split="test", labelled=labelled)
 
     def evaluate(self, model, path: str, batch_size: int = 32, **changes):
-        return self.module.evaluate(model, self.read(model, path, "needed", **changes)[1], batch_size=batch_size)
+        evaluator = self.evaluator(model, batch_size, **changes)
+        return evaluator.evaluate(evaluator.read(path, split="test", labelled="needed"))
 
     def predict(self, model, path: str, output: str, format: str, *, details: bool = False, batch_size: int = 32):
         """name -> text of each file that was written."""
-        settings, found = self.read(model, path, "no")
+        evaluator = self.evaluator(model, batch_size)
+        examples = evaluator.read(path, split="test", labelled="no")
         target = self.folder / "out" / output
-        written = self.module.write_predictions(target, model, found, settings, format, batch_size, details)
+        written = evaluator.write_predictions(target, examples, format, details=details)
         assert {file.name for file in (self.folder / "out").iterdir()} == {file.name for file in written}
         return {file.name: file.read_bytes().decode() for file in written}
 

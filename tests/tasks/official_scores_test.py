@@ -26,14 +26,14 @@ import sklearn.metrics
 import bert
 from bert import inference
 from bert.data.encoded_examples import ExampleSettings
-from bert.prediction import scores
+from bert.prediction import classification, scores
 from bert.prediction.bio_mrc import BioMrcOptions
 from bert.prediction.classification import ClassificationOptions
 from bert.prediction.tagging import TaggingOptions
 from configs import squad as recipe
 from tasks.classification import glue
 from tasks.squad import job as squad_job
-from tests.bert.prediction.table_model import GOLDEN, answerer, tagger
+from tests.bert.prediction.table_model import GOLDEN, TableScorer, answerer, tagger
 
 SETS = 50
 # Composed and decomposed accents, full width, curly quotes, marks, emoji, a zero-width blank, articles, punctuation.
@@ -145,8 +145,8 @@ def hostile_file(rng, version: str) -> list[dict]:
 def test_squad(commands, monkeypatch, version):
     """Of validation in fine-tuning, of evaluate, and of the file that predict writes, by the model that is saved."""
     run, model = commands("squad"), answerer({}, {})
-    monkeypatch.setattr(scores, "of_tokens", lambda params, config, encoded, *_: random_scores(seed, 2, encoded))
-    monkeypatch.setattr(model, "token_scores", lambda encoded, **_: random_scores(seed, 2, encoded))
+    for scorer in (scores.Scorer, TableScorer):
+        monkeypatch.setattr(scorer, "of_tokens", lambda self, encoded, max_length: random_scores(seed, 2, encoded))
     seen = collections.Counter()
     for seed in range(SETS):
         rng = np.random.default_rng((seed, version == "2.0"))
@@ -188,7 +188,7 @@ def test_multispanqa(commands, monkeypatch):
     """exact_*, against golds of which some have no piece of the vocabulary, or share one."""
     run = commands("bio_mrc")
     model = tagger(("B", "I", "O"), {}, extra=BioMrcOptions(max_length=24, window_step=6, max_question=8).to_json())
-    monkeypatch.setattr(model, "token_scores", lambda encoded, **_: random_scores(seed, 3, encoded))
+    monkeypatch.setattr(TableScorer, "of_tokens", lambda self, encoded, max_length: random_scores(seed, 3, encoded))
     for seed in range(SETS):
         rng = np.random.default_rng(seed)
         rows = []
@@ -252,9 +252,8 @@ def test_conll(commands, monkeypatch):
     """Precision, recall and F1, all and by type; gold tags of any order, as IOB1 files and broken ones have them."""
     run = commands("tagging")
     options = TaggingOptions(max_length=16, window_step=6, decoding="greedy")
-    monkeypatch.setattr(
-        model := tagger(LABELS, {}), "token_scores", lambda encoded, **_: random_scores(seed, 5, encoded)
-    )
+    model = tagger(LABELS, {})
+    monkeypatch.setattr(TableScorer, "of_tokens", lambda self, encoded, max_length: random_scores(seed, 5, encoded))
     for seed in range(SETS):
         rng = np.random.default_rng(seed)
         model.extra = dataclasses.replace(options, decoding=("greedy", "viterbi")[seed % 2]).to_json()
@@ -331,13 +330,12 @@ def test_glue(commands, monkeypatch, task, header, line, official):
         run.write("glue/dev.tsv", "\n".join([*header, *rows]) + "\n")
         shares = rng.random(count) if seed % 10 else np.full(count, 0.75)  # the same answer for all
         chances = np.stack([1 - shares, shares], 1) if official is of_classes else np.round(shares[:, None] * 40) / 8
-        monkeypatch.setattr(model, "probabilities", lambda texts, chances=chances, **_: chances[: len(texts)])
-        settings, folder = run.module.settings_of(model, {}), str(run.folder / "glue")
-        found = run.module.read_examples(model, settings, folder, "validation", "needed")
-        scored = run.module.evaluate(model, found, resamples=2).values["scores"]
+        monkeypatch.setattr(classification, "probabilities", lambda *_, chances=chances: chances)
+        evaluator, folder = run.evaluator(model), str(run.folder / "glue")
+        examples = evaluator.read(folder, split="validation", labelled="needed")
+        scored = evaluator.evaluate(examples, resamples=2).values["scores"]
         target = run.folder / "out" / "submission.tsv"
-        asked = run.module.read_examples(model, settings, folder, "validation", "no")
-        run.module.write_predictions(target, model, asked, settings, "glue", 32)
+        evaluator.write_predictions(target, evaluator.read(folder, split="validation", labelled="no"), "glue")
         submission = list(csv.DictReader(target.read_text().splitlines(), delimiter="\t"))
         assert [int(row["index"]) for row in submission] == list(range(count))
         with warnings.catch_warnings():

@@ -91,26 +91,24 @@ def test_weights_as_people_write_them():
 @pytest.mark.parametrize("told", ["anna", "anna=", "=2", "anna=-1", "anna=nan", "anna=inf", "anna=2=", "ben=1,anna=x"])
 def test_weights_that_are_none_are_refused(told):
     part = told.split(",")[-1]
-    with pytest.raises(
-        InputError, match=f"^config.annotator_weights: '{part}' must be NAME=NUMBER, the number not bel"
-    ):
+    with pytest.raises(InputError, match=f"_weights: '{part}' .*NAME=NUMBER"):
         weights_from(told)
 
 
 def test_names_that_stand_twice_or_nowhere_are_refused():
-    with pytest.raises(InputError, match=r"^config.annotator_weights names 'anna' twice; give one number$"):
+    with pytest.raises(InputError, match=r"_weights names 'anna' twice"):
         weights_from("anna=1,ben=2,anna=3")
     settings = VoteSettings({"anna": 1.0, "bne": 2.0})
     check_names(settings, ["anna", "bne"])
-    with pytest.raises(InputError, match=r"^config.annotator_weights names 'bne'; the annotators are anna, ben$"):
+    with pytest.raises(InputError, match=r"_weights names 'bne'; .*anna, ben$"):
         check_names(settings, ["ben", "anna"])
-    with pytest.raises(InputError, match=r"names 'anna'; the annotators are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 \.\.\.$"):
+    with pytest.raises(InputError, match=r"'anna'; .* 0, 1, .*9 \.\.\.$"):
         check_names(settings, list("0123456789x"))
-    with pytest.raises(InputError, match="is 0 for every annotator, so nobody votes"):
+    with pytest.raises(InputError, match="is 0 for every annotator"):
         check_names(VoteSettings({"anna": 0.0, "ben": 0.0}), ["anna", "ben"])
     check_names(VoteSettings({"anna": 0.0}), ["anna", "ben"])
 
 
 def test_another_way_to_count_is_refused():
-    with pytest.raises(InputError, match=r"^config.votes is 'hard'; it must be one of soft, majority$"):
+    with pytest.raises(InputError, match=r"votes is 'hard'; .*soft, majority"):
         VoteSettings({}, "hard")

@@ -124,7 +124,7 @@ def test_probabilities_of_each_token():
     ("changes", "message"),
     [
         ({"decoding": "best"}, r"^decoding is 'best'; it must be one of viterbi, greedy$"),
-        ({"min_probability": 1.0}, r"^min_probability is 1.0; it must be from 0 to below 1$"),
+        ({"min_probability": 1.0}, r"^min_probability is 1.0; it must be at least 0 and below 1$"),
         ({"min_probability": float("nan")}, r"^min_probability is nan"),
         ({"max_span": -1}, r"^max_span is -1; it must be at least 0$"),
         ({"window_step": 0}, r"^window_step is 0; it must be at least 1$"),
@@ -144,7 +144,7 @@ def test_settings_travel_in_the_model_directory():
 def test_other_labels_than_b_i_and_o_are_refused():
     assert bio_mrc.columns_of(("O", "B", "I"), "m") == [1, 2, 0]
     for labels in (("B", "I"), ("B", "I", "O", "O"), ("B-X", "I-X", "O")):
-        with pytest.raises(InputError, match=f"^m: its labels are {', '.join(labels)}; spans need B, I and O$"):
+        with pytest.raises(InputError, match=f"^m: .* {', '.join(labels)}; .*B, I"):
             bio_mrc.columns_of(labels, "m")
 
 
@@ -203,8 +203,8 @@ def test_scores_do_not_depend_on_the_order_of_windows(model, rows):
     cut, _ = questions.windows_of(asked, model.vocabulary, BioMrcOptions(**SHAPE))
     assert len(cut.encoded) > 2 * len(rows), "most passages have several windows"
     order = np.random.default_rng(5).permutation(len(cut.encoded))
-    want = model.token_scores(cut.encoded, max_length=32, batch_size=8)
-    shuffled = model.token_scores(encoded_examples.take(cut.encoded, order), max_length=32, batch_size=8)
+    scorer = model.scorer(batch_size=8)
+    want, shuffled = (scorer.of_tokens(part, 32) for part in (cut.encoded, encoded_examples.take(cut.encoded, order)))
     parts = passages.parts(shuffled, np.concatenate([[0], np.cumsum(cut.encoded.length_N[order])]))
     for place, window in enumerate(order):
         np.testing.assert_allclose(

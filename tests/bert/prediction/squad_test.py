@@ -8,8 +8,8 @@ import pytest
 import bert
 from bert.data import passages
 from bert.errors import InputError
-from bert.prediction import squad, task_settings
-from bert.prediction.squad import Candidate, Found, SquadOptions
+from bert.prediction import squad, task_options
+from bert.prediction.squad import Candidate, SearchResult, SquadOptions
 from bert.tokenizer.alignment import Pieces
 from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.wordpiece import WordPiece
@@ -53,7 +53,7 @@ def best_by_trying_all(scores_K2, cut, options):
                 for j in range(i, min(stop, i + options.max_answer)):
                     at = cut.places_W[w] - first
                     spans.append(Candidate(i, j + 1, float(scores_K2[at + i, 0]) + float(scores_K2[at + j, 1])))
-        found.append(Found(sorted(spans, key=lambda c: (-c.score, c.first, c.stop))[: options.best], nothing))
+        found.append(SearchResult(sorted(spans, key=lambda c: (-c.score, c.first, c.stop))[: options.best], nothing))
     return found
 
 
@@ -66,7 +66,7 @@ def test_search_finds_what_trying_all_spans_of_all_windows_finds():
         options = SquadOptions(**SMALL, max_answer=int(rng.integers(1, 14)), best=int(rng.integers(1, 40)))
         found = squad.search(scores_K2, cut, options)
         wanted = best_by_trying_all(scores_K2, cut, options)
-        assert [one.nothing for one in found] == pytest.approx([one.nothing for one in wanted])
+        assert [one.null_score for one in found] == pytest.approx([one.null_score for one in wanted])
         for got, want in zip(found, wanted, strict=True):
             assert [(c.first, c.stop) for c in got.candidates] == [(c.first, c.stop) for c in want.candidates]
             np.testing.assert_allclose([c.score for c in got.candidates], [c.score for c in want.candidates], rtol=1e-6)
@@ -83,7 +83,7 @@ def test_scores_outside_the_passage_count_for_nothing():
     scores_K2[inside[2], 0] = scores_K2[inside[4], 1] = 1.0
     (found,) = squad.search(scores_K2, cut, SquadOptions(**SMALL))
     assert found.candidates[0] == Candidate(2, 5, 2.0)
-    assert found.nothing == 100.0
+    assert found.null_score == 100.0
 
 
 def test_equal_scores_give_the_first_span():
@@ -99,7 +99,7 @@ def test_equal_scores_give_the_first_span():
 def told(candidates, nothing, **how):
     """The answer on "a b c d", a piece a letter."""
     pieces = Pieces([(0, 1), (2, 3), (4, 5), (6, 7)])
-    found = Found([Candidate(*one) for one in candidates], nothing)
+    found = SearchResult([Candidate(*one) for one in candidates], nothing)
     return squad.answers([found], ["a b c d"], [pieces], SquadOptions(**how))[0]
 
 
@@ -138,7 +138,7 @@ def test_several_pieces_of_one_character_are_one_candidate():
     assert encoding.offsets == [(0, 1), (0, 1), (1, 2), (1, 2)]
     spans = [Candidate(i, j, 4.0 - j + i / 8) for i in range(4) for j in range(i + 1, 5)]
     spans.sort(key=lambda c: -c.score)
-    found = squad.answers([Found(spans, 0.0)], ["가가"], [Pieces(encoding.offsets)], SquadOptions())
+    found = squad.answers([SearchResult(spans, 0.0)], ["가가"], [Pieces(encoding.offsets)], SquadOptions())
     assert [(one["start"], one["end"]) for one in found[0]["candidates"]] == [(0, 1), (1, 2), (0, 2)]
     assert sum(one["probability"] for one in found[0]["candidates"]) == pytest.approx(1)
     assert found[0]["null_odds"] == -spans[0].score
@@ -159,7 +159,7 @@ def test_each_answer_is_a_slice_of_the_original_text(context):
     """All spans of pieces of a lower-casing vocabulary without accents: blanks and letters as they stand."""
     pieces = Pieces(TOKENIZER.encode(context).offsets)
     spans = [Candidate(i, j, -float(i)) for i in range(len(pieces)) for j in range(i + 1, min(len(pieces), i + 25) + 1)]
-    found = squad.answers([Found(spans, 0.0)], [context], [pieces], SquadOptions())[0]
+    found = squad.answers([SearchResult(spans, 0.0)], [context], [pieces], SquadOptions())[0]
     assert len(found["candidates"]) == len(spans)
     for one in (found, *found["candidates"]):
         assert one["answer"] == context[one["start"] : one["end"]]
@@ -207,8 +207,8 @@ def test_the_settings_that_travel_with_a_model_decide():
 def test_settings_without_sense_are_refused(name, tiny):
     with pytest.raises(InputError, match=f"{name} is 0; it must be at least 1"):
         SquadOptions(**{name: 0})
-    with pytest.raises(InputError, match=f"squad in config.json: {name} is 'x'"):
-        task_settings.read(SquadOptions, {"squad": {name: "x"}}, "squad", 64)
+    with pytest.raises(InputError, match=f"config.json: {name} is 'x'"):
+        task_options.read(SquadOptions, {"squad": {name: "x"}}, "squad", 64)
 
 
 def test_a_model_that_others_trained_reads_as_far_as_it_has_positions(tiny):
@@ -277,8 +277,8 @@ def test_a_model_without_a_head_says_so():
     model = bert.load(GOLDEN / "tiny_bert")
     with pytest.raises(InputError, match="tiny_bert: has no head of a task"):
         model.predict([("Where?", "here")])
-    with pytest.raises(InputError, match=r"tiny_bert: has no token_classifier head .*load a tagger or an answerer"):
-        squad.predict(model, [("Where?", "here")])
+    with pytest.raises(InputError, match=r"no token_classifier head .*tagger"):
+        squad.predict(model.scorer(), [("Where?", "here")])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 
 import bert
 from bert.inference import LoadedModel
+from bert.prediction.scores import Scorer
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
 
@@ -31,9 +32,17 @@ class TableModel(LoadedModel):
         for token, given in scores.items():
             self.table_VC[like.vocabulary.vocab.index(token)] = given
 
-    def token_scores(self, encoded, *, max_length, batch_size=32, packed=True):
+    def scorer(self, *, batch_size=32, packed=True):
+        given = (self.labels, self.extra, self.source, batch_size, packed)
+        return TableScorer(self.table_VC, self.config, self.vocabulary, *given)
+
+
+class TableScorer(Scorer):
+    """``params`` is the table."""
+
+    def of_tokens(self, encoded, max_length):
         assert encoded.length_N.max(initial=0) <= max_length
-        return self.table_VC[encoded.token_ids]
+        return self.params[encoded.token_ids]
 
 
 def tagger(labels, tags, other="O", *, tokenizer=None, extra=None, sure=0.9) -> TableModel:

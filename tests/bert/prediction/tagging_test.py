@@ -217,10 +217,10 @@ def test_rows_that_are_no_words_are_refused(namer, rows, message):
 
 
 def test_settings_without_sense_are_refused():
-    with pytest.raises(InputError, match="decoding is 'best'; it must be one of viterbi, greedy"):
+    with pytest.raises(InputError, match=r"decoding is 'best'; .*viterbi"):
         TaggingOptions(decoding="best")
     for step in (0, 15):
-        with pytest.raises(InputError, match=f"window_step is {step}; it must be from 1 to 14, which max_length 16"):
+        with pytest.raises(InputError, match=f"window_step is {step}; .*1 to 14"):
             TaggingOptions(max_length=16, window_step=step)
     assert TaggingOptions(max_length=16, window_step=14)
 

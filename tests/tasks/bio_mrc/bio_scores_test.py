@@ -9,8 +9,9 @@ from bert import bio_tags
 from bert.prediction.bio_mrc import TAGS, BioMrcOptions, Span
 from bert.tokenizer.alignment import Pieces
 from tasks.bio_mrc import bio_scores
-from tasks.metrics.classification_metrics import Score
 from tasks.metrics.entity_metrics import entities
+from tasks.metrics.score import Score
+from tasks.questions.answer_tokens import mark
 from tasks.questions.question_rows import Annotation, Gold, Question
 
 READING = BioMrcOptions()
@@ -39,7 +40,7 @@ def letters(tags_K) -> str:
 
 def marked_tags(context: str, *spans) -> str:
     pieces = [pieces_of(context)]
-    ((_, tags_K),) = bio_scores.mark([question(context, a=spans)], pieces).tags_N[0]
+    ((_, tags_K),) = mark([question(context, a=spans)], pieces).tags_N[0]
     return letters(tags_K)
 
 
@@ -73,7 +74,7 @@ def test_what_became_of_the_spans_is_counted():
     """Inside a piece: widened; a second span in one piece, or one of blanks: left out; between pieces: as it stands."""
     context = "abcd ef"  # ab cd ef
     row = question(context, a=[(0, 1), (1, 2), (4, 5)], b=[(1, 4)], c=[(0, 7)], d=[])
-    marked = bio_scores.mark([row], [pieces_of(context)])
+    marked = mark([row], [pieces_of(context)])
     assert [(name, letters(tags)) for name, tags in marked.tags_N[0]] == [
         ("a", "BOO"), ("b", "BIO"), ("c", "BII"), ("d", "OOO"),
     ]  # fmt: skip
@@ -82,7 +83,7 @@ def test_what_became_of_the_spans_is_counted():
         "5 spans: 2 begin or end inside a piece and were widened to its border; 2 hold no piece of their own and have "
         "no tag"
     )
-    assert bio_scores.mark([question(context, c=[(0, 7)])], [pieces_of(context)]).report == ""
+    assert mark([question(context, c=[(0, 7)])], [pieces_of(context)]).report == ""
 
 
 def test_of_two_spans_that_share_a_piece_the_first_has_it():
@@ -94,19 +95,19 @@ def test_votes_of_several_annotators_on_several_passages():
     """Two say B, one says O, for each piece of the span; a passage without annotations has no votes."""
     rows = [question("ab cd", a=[(0, 2)], b=[(0, 2)], c=[]), question("xy"), question("", a=[]), question("ef", a=[])]
     pieces_N = [pieces_of(row.context) for row in rows]
-    marked = bio_scores.mark(rows, pieces_N)
+    marked = mark(rows, pieces_N)
     counts_KC = bio_scores.vote_counts(marked, pieces_N, {})
     assert counts_KC.tolist() == [[2, 0, 1], [0, 0, 3], [0, 0, 0], [0, 0, 1]]
     weighted_KC = bio_scores.vote_counts(marked, pieces_N, {"a": 0.5, "c": 4.0})
     assert weighted_KC.tolist() == [[1.5, 0, 4], [0, 0, 5.5], [0, 0, 0], [0, 0, 0.5]]
-    assert bio_scores.vote_counts(bio_scores.mark([], []), [], {}).shape == (0, 3)
+    assert bio_scores.vote_counts(mark([], []), [], {}).shape == (0, 3)
 
 
 def test_an_annotator_of_whom_no_span_is_left_does_not_say_no_answer():
     """Spans without a piece: a has no vote, b one span of two, c says that there is none."""
     row = question("ab \u200b cd", a=[(3, 4)], b=[(0, 2), (3, 4)], c=[])
     pieces = [Pieces([(0, 2), (5, 7)])]
-    marked = bio_scores.mark([row], pieces)
+    marked = mark([row], pieces)
     assert [(name, letters(tags)) for name, tags in marked.tags_N[0]] == [("b", "BO"), ("c", "OO")]
     assert bio_scores.vote_counts(marked, pieces, {}).tolist() == [[1, 0, 1], [0, 0, 2]]
 
@@ -117,7 +118,7 @@ def test_an_annotator_of_whom_no_span_is_left_does_not_say_no_answer():
 def scored(rows, p_KC, weights=None, options=READING) -> dict:
     pieces_N = [pieces_of(row.context) for row in rows]
     starts = np.concatenate([[0], np.cumsum([len(pieces) for pieces in pieces_N])])
-    marked = bio_scores.mark(rows, pieces_N)
+    marked = mark(rows, pieces_N)
     found = bio_scores.score(np.array(p_KC, float), starts, rows, pieces_N, marked, weights or {}, options)
     assert tuple(found) == bio_scores.NAMES
     return {name: score.value for name, score in found.items()}
@@ -174,7 +175,7 @@ def test_the_texts_of_golds_are_scored_whatever_became_of_their_spans():
     rows.append(question("abcd ef")._replace(golds=(Gold("a", ("EF ,",)),), untrainable="no position"))
     pieces_N = [pieces_of("abcd ef"), pieces_of("abcd ef"), Pieces([(2, 4)]), pieces_of("abcd ef")]
     starts = np.array([0, 3, 6, 7, 10])
-    marked = bio_scores.mark(rows, pieces_N)
+    marked = mark(rows, pieces_N)
     p_KC = np.array(shares("BOO" + "BOO" + "O" + "OOB"))
     found = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, READING)
     assert marked.tags_N[2:] == [[], []]
@@ -188,7 +189,7 @@ def test_f1_counts_characters_in_passages_without_blanks():
     context = "\u5317\u4eac\u5e02\u9577"
     rows = [question(context, a=[(0, 3)])]
     pieces_N = [Pieces([(i, i + 1) for i in range(4)])]
-    marked = bio_scores.mark(rows, pieces_N)
+    marked = mark(rows, pieces_N)
     p_KC = np.array(shares("BIOO"))
     found = bio_scores.score(p_KC, np.array([0, 4]), rows, pieces_N, marked, {}, READING)
     assert (found["exact_match"].value, found["f1"].value) == (0, pytest.approx(2 * 2 / (2 + 3)))
@@ -237,7 +238,7 @@ def test_nothing_annotated_has_no_scores_and_a_reason():
     rows = [question("ab cd")]
     pieces_N = [pieces_of("ab cd")]
     found = bio_scores.score(
-        np.array(shares("BO")), np.array([0, 2]), rows, pieces_N, bio_scores.mark(rows, pieces_N), {}, READING
+        np.array(shares("BO")), np.array([0, 2]), rows, pieces_N, mark(rows, pieces_N), {}, READING
     )
     for name in set(bio_scores.NAMES) - {"n", "n_tokens"}:
         assert found[name].value is None, name

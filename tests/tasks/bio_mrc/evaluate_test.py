@@ -125,8 +125,8 @@ def test_a_question_without_room_is_cut_and_told_by_its_id(run, model, path, cap
 
 
 def test_what_does_not_fit_is_refused(run, model, path):
-    with pytest.raises(InputError, match="format is 'csv'; it must be one of jsonl, json"):
+    with pytest.raises(InputError, match=r"format is 'csv'; .* jsonl, json"):
         run.predict(model, path, "out.csv", "csv")
     model.labels = ("B-LOC", "I-LOC", "O")
-    with pytest.raises(InputError, match="tables: its labels are B-LOC, I-LOC, O; spans need B, I and O"):
+    with pytest.raises(InputError, match=r"tables: .*B-LOC, I-LOC, O; .*B, I"):
         run.evaluate(model, path)

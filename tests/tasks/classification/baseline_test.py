@@ -159,7 +159,7 @@ def test_chinese_is_cut_into_characters():
 
 def test_bad_arrays_are_refused():
     texts, targets = [("a",), ("b",)], np.eye(2)
-    with pytest.raises(ValueError, match="kind 'span' is none of class, classes, number"):
+    with pytest.raises(ValueError, match=r"kind 'span' .*class, classes"):
         fit_baseline(texts, targets, "span")
     for rows, wanted in (([], targets), (texts, targets[:1]), (texts, targets[:, 0]), (texts, targets + np.inf)):
         with pytest.raises(ValueError, match="each text needs one row of finite"):

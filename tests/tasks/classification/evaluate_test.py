@@ -40,7 +40,7 @@ def test_several_labels_in_a_cell_are_read_back_as_they_were_written(commands, s
     written = run.predict(model, run.write("in.csv", "text\nthe cat\n"), "out.csv", "csv")["out.csv"]
     (row,) = csv.DictReader(written.splitlines())
     again = run.write("again.csv", written)
-    _, found = run.read(model, again, "needed", label="predicted")
+    found = run.read(model, again, "needed", label="predicted")
     np.testing.assert_array_equal(found.targets, [[1, 1, 0]])
     assert row["predicted"] == ("a,b;c" if separator == ";" else '["a,b", "c"]')
 
@@ -50,9 +50,9 @@ def test_decimal_numbers_of_parquet_are_numbers(commands, tmp_path):
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     run = commands("classification")
     model = classifier("number", ("score",), [0.5])
-    _, found = run.read(model, str(tmp_path / "a.parquet"), "needed")
+    found = run.read(model, str(tmp_path / "a.parquet"), "needed")
     np.testing.assert_array_equal(found.targets, [[0.5], [2.0]])
-    _, found = run.read(classifier("class", ("0.5", "2"), [0, 1]), str(tmp_path / "a.parquet"), "needed")
+    found = run.read(classifier("class", ("0.5", "2"), [0, 1]), str(tmp_path / "a.parquet"), "needed")
     np.testing.assert_array_equal(found.targets, np.eye(2))
 
 
@@ -69,7 +69,7 @@ def test_a_part_of_glue_without_labels_has_nothing_to_score(tmp_path):
     settings = {"glue": "sst2"}
     found = sources.read_part(settings, str(tmp_path), "class", ("0", "1"), split="test", labelled="no")
     assert len(found.texts) == 1
-    with pytest.raises(InputError, match=r"test\.tsv: these rows have no labels; use predict"):
+    with pytest.raises(InputError, match=r"test\.tsv: .*no labels; .*predict"):
         sources.read_part(settings, str(tmp_path), "class", ("0", "1"), split="test", labelled="needed")
 
 
@@ -89,9 +89,9 @@ def test_rows_are_left_out_only_where_the_command_says_so(commands):
     run = commands("classification")
     model = classifier("class", ("no", "yes"), [0.0, 1.0], ragged="drop", columns="text,label")
     path = run.write("in.tsv", "the cat\tyes\na mat\n")
-    with pytest.raises(InputError, match=r"in\.tsv:2: 1 field where 2 are wanted .* set ragged to drop"):
+    with pytest.raises(InputError, match=r"in\.tsv:2: 1 field .*ragged"):
         run.read(model, path, "needed")
-    assert len(run.read(model, path, "needed", ragged="drop")[1].texts) == 1
+    assert len(run.read(model, path, "needed", ragged="drop").texts) == 1
 
 
 def test_lists_and_objects_of_json_are_json_in_a_table(commands):
@@ -105,7 +105,7 @@ def test_lists_and_objects_of_json_are_json_in_a_table(commands):
 def test_a_model_whose_training_diverged_says_so(commands):
     run = commands("classification")
     model = classifier("class", ("no", "yes"), [0.0, np.nan])
-    with pytest.raises(InputError, match="its scores are not finite; its training diverged or"):
+    with pytest.raises(InputError, match="scores are not finite"):
         model.predict(["the cat"])
     with pytest.raises(InputError, match="its scores are not finite"):
         run.predict(model, run.write("in.csv", "text\nthe cat\n"), "out.csv", "csv")

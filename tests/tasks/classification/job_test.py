@@ -34,7 +34,7 @@ def examples(texts, targets, labels, kind="class") -> TextExamples:
 
 def job(train, held=None, kind="class", weights=None, metrics=("accuracy", "cross_entropy")) -> Job:
     options = ClassificationOptions(kind, ("a",), 24)
-    return Job(train, held, options, metrics, None, None, weights or {}, None, False, {})
+    return Job(train, held, options, {}, metrics, weights or {})
 
 
 def loss_of(task, logits, targets, weights) -> float:
@@ -125,7 +125,7 @@ def test_f1_is_of_the_rarer_of_two_classes_and_its_name_says_so(tmp_path):
         "metrics": ["accuracy", "f1", "macro_f1", "matthews", "cross_entropy", "n"],
         "positive": "attack",
     }
-    normal = made._scores(made.validation, np.tile(np.float32([0.1, 0.9]), (24, 1)))
+    normal = made.metrics(made.validation, np.tile(np.float32([0.1, 0.9]), (24, 1)))
     assert normal["f1"] == normal["f1:attack"] == 0
     assert (normal["constant_answer:normal"], normal["accuracy"]) == (24, pytest.approx(22 / 24))
     assert read(tmp_path, rows, positive="normal").positive == "normal"
@@ -148,7 +148,7 @@ def test_glue_has_its_own_positive_class(tmp_path):
     assert made.positive == "equivalent"
     assert made.choice == Choice("f1", True, 0, "cross_entropy")
     assert made.names == ("f1", "accuracy")
-    scores = made._scores(made.validation, made.validation.targets)
+    scores = made.metrics(made.validation, made.validation.targets)
     assert list(scores) == ["f1", "accuracy", "f1:equivalent", "cross_entropy"]
     assert "validation: 12 of 12 texts are in the training part" in made.report  # the same pairs
 
@@ -158,10 +158,10 @@ def test_the_loss_decides_between_equal_evaluations_whatever_is_logged(tmp_path)
     assert read(tmp_path, rows).choice == Choice("pearson", True, 0, "mse")
     made = read(tmp_path, rows, metrics="spearman", metric="mse")
     assert made.choice == Choice("mse", False, 0, "mse")
-    assert set(made._scores(made.validation, made.validation.targets)) == {"spearman", "mse"}
-    constant = made._scores(made.validation, np.full((2, 1), 1.25, np.float32))
+    assert set(made.metrics(made.validation, made.validation.targets)) == {"spearman", "mse"}
+    constant = made.metrics(made.validation, np.full((2, 1), 1.25, np.float32))
     assert constant["constant_answer:about the same number"] == 2
-    with pytest.raises(InputError, match=r"config\.metric is 'n'; it must be one of those computed: pearson"):
+    with pytest.raises(InputError, match=r"config\.metric is 'n'; .* pearson"):
         read(tmp_path, rows, metric="n")
 
 

@@ -171,7 +171,7 @@ def test_fleiss_kappa_without_value():
         assert agreement.fleiss_kappa(counts) == (None, "no item has two votes")
     assert agreement.fleiss_kappa(np.array([[3, 0], [2, 0]])) == (None, "all votes are for one class")
     for counts in (np.array([[0.5, 0.5]]), np.array([[-1, 3]]), np.array([[np.nan, 1]]), np.array([1, 2])):
-        with pytest.raises(ValueError, match=r"must be .*whole numbers; votes, not shares"):
+        with pytest.raises(ValueError, match=r"whole numbers; votes"):
             agreement.fleiss_kappa(counts)
 
 
@@ -230,7 +230,7 @@ def test_human_agreement_without_value():
 
 
 def test_taggings_are_checked():
-    with pytest.raises(InputError, match="sentence 1, word 1, annotator 1: tag 'b'"):
+    with pytest.raises(InputError, match=r"sentence 1, .*annotator 1: tag 'b'"):
         agreement.annotator_scores([{"1": ["b"]}], [["O"]])
-    with pytest.raises(InputError, match="sentence 1 has 2 tags of annotator 1, but 1 of annotator 2"):
+    with pytest.raises(InputError, match=r"sentence 1 .*2 .*but 1 of annotator 2"):
         agreement.human_agreement([{"1": ["O", "O"], "2": ["O"]}])

@@ -9,7 +9,7 @@ import scipy.stats
 import sklearn.metrics
 
 from bert.errors import InputError
-from tasks.metrics import classification_metrics
+from tasks.metrics import classification_metrics, score
 from tests.tasks.metrics.targets import NO_YES, column, one_hot
 
 ALL_CLASS = ("accuracy", "f1", "acc_and_f1", "macro_f1", "micro_f1", "weighted_f1", "matthews", "cross_entropy", "n")
@@ -305,7 +305,7 @@ def test_unknown_names_are_told(name, kind, labels, positive, message):
 def test_arrays_that_cannot_be_scored_are_refused(targets, predictions, message):
     with pytest.raises(ValueError, match=message):
         classification_metrics.score(["n"], targets, predictions, "class", NO_YES)
-    with pytest.raises(ValueError, match="kind 'span' is none of class, classes, number"):
+    with pytest.raises(ValueError, match=r"kind 'span' .*class, classes"):
         classification_metrics.score(["n"], np.eye(2), np.eye(2), "span", NO_YES)
 
 
@@ -322,7 +322,7 @@ def test_better():
         assert not classification_metrics.better("matthews", undefined, -0.5)
         assert not classification_metrics.better("mse", undefined, undefined)
     for name in ("n", "los"):
-        with pytest.raises(ValueError, match="is no metric that one value of can be better"):
+        with pytest.raises(ValueError, match="is no metric"):
             classification_metrics.better(name, 1.0, 2.0)
 
 
@@ -350,8 +350,8 @@ def test_report_and_json_say_what_is_undefined_and_what_was_left_out():
     targets, predictions = column([1, 1, 2, 3]), column([1, 1, 2, 2.5])
     scores = classification_metrics.score(ALL_NUMBER, targets, predictions, "number", ())
     intervals = classification_metrics.bootstrap(ALL_NUMBER, targets, predictions, "number", ())
-    scores["spearman"] = classification_metrics.Score(None, "the predictions are constant")
-    lines = dict(line.split(maxsplit=1) for line in classification_metrics.report_table(scores, intervals).splitlines())
+    scores["spearman"] = score.Score(None, "the predictions are constant")
+    lines = dict(line.split(maxsplit=1) for line in score.report_table(scores, intervals).splitlines())
     assert list(lines) == list(ALL_NUMBER)
     low, high, _, left_out = intervals["pearson"]
     assert left_out
@@ -359,26 +359,17 @@ def test_report_and_json_say_what_is_undefined_and_what_was_left_out():
     assert lines["pearson"] == expected + f"({left_out} of 1,000 resamples left out)"
     assert lines["spearman"] == "undefined: the predictions are constant"
     assert lines["n"] == "4 rows scored"
-    for other, unit in (("n_sentences", "words"), ("n_tokens", "questions")):
-        counts = {"n": classification_metrics.Score(7.0), other: classification_metrics.Score(2.0)}
-        assert classification_metrics.report_table(counts).split()[1:3] == ["7", unit]
-    marked = classification_metrics.report_table(
-        {"matthews": classification_metrics.Score(0.0, "predicts one class only: yes")}
-    )
+    assert score.report_table({"n": score.Score(7.0)}, unit="words").split()[1:3] == ["7", "words"]
+    marked = score.report_table({"matthews": score.Score(0.0, "predicts one class only: yes")})
     assert marked == "matthews    0.0000   (predicts one class only: yes)"
-    assert classification_metrics.report_table({"n_tokens": classification_metrics.Score(1234.0)}).split() == [
-        "n_tokens",
-        "1,234",
-    ]
-    shown = classification_metrics.report_table(
-        {"f1:total": classification_metrics.Score(0.25), "HasAns_total": classification_metrics.Score(1.0)}
-    )
+    assert score.report_table({"n_tokens": score.Score(1234.0)}).split() == ["n_tokens", "1,234"]
+    shown = score.report_table({"f1:total": score.Score(0.25), "HasAns_total": score.Score(1.0)})
     assert shown.split() == ["f1", "of", "total", "0.2500", "HasAns_total", "1"]
-    written = json.loads(json.dumps(classification_metrics.as_json(scores, intervals), allow_nan=False))
+    written = json.loads(json.dumps(score.as_json(scores, intervals), allow_nan=False))
     assert written["pearson"] == {
         "value": pytest.approx(scores["pearson"].value), "reason": None,
         "low": low, "high": high, "resamples": 1000, "left_out": left_out,
     }  # fmt: skip
     assert written["spearman"]["value"] is None
     assert written["n"] == {"value": 4.0, "reason": None}
-    assert classification_metrics.as_json({"n": scores["n"]}) == {"n": {"value": 4.0, "reason": None}}
+    assert score.as_json({"n": scores["n"]}) == {"n": {"value": 4.0, "reason": None}}

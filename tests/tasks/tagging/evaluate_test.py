@@ -67,7 +67,7 @@ def test_several_annotators_are_compared_one_by_one(run, model):
 
 def test_a_tag_that_the_model_lacks_is_refused_by_its_place(run, model):
     path = run.write("held.txt", "in O\n\nparis B-CITY\n")
-    with pytest.raises(InputError, match=r"held\.txt:3: the word 'paris' of this sentence has the tag 'B-CITY'; known"):
+    with pytest.raises(InputError, match=r"held\.txt:3: .*'paris' .*'B-CITY'"):
         run.evaluate(model, path)
     assert run.predict(model, path, "out.conll", "conll") == {"out.conll": "in O\n\nparis B-LOC\n"}
 
@@ -81,7 +81,7 @@ def test_columns_hold_every_word_once(run, model):
     assert [row.split(" ")[0] for row in rows] == [*long, "", "john", ""]
     tags = [row.split(" ")[1] for row in rows[:300]]
     assert tags == ["B-LOC", "I-LOC", "O", "O", "O", "O", "O", "B-LOC", "O", "O"] * 30
-    again = run.read(model, run.write("again.txt", written["out.conll"]), "needed")[1]
+    again = run.read(model, run.write("again.txt", written["out.conll"]), "needed")
     assert [row.words for row in again.rows] == [tuple(long), ("john",)]
     scores = run.evaluate(model, run.write("again.txt", written["out.conll"])).values
     assert (scores["scores"]["f1"]["value"], scores["worst"]) == (1.0, [])
@@ -101,10 +101,10 @@ def test_lines_hold_tags_and_entities(run, model):
     assert "shares" not in told[0]
     detailed = run.predict(model, path, "out.jsonl", "jsonl", details=True)["out.jsonl"].splitlines()[0]
     assert list(json.loads(detailed)["shares"][0]) == list(LABELS)
-    with pytest.raises(InputError, match=r"in\.jsonl:2: the sentence has no words, .*; use format jsonl"):
+    with pytest.raises(InputError, match=r"in\.jsonl:2: .*no words, .*jsonl"):
         run.predict(model, path, "out.conll", "conll")
     path = run.write("in.jsonl", json.dumps(rows[2]))
-    with pytest.raises(InputError, match=r"in\.jsonl.*: the word 'New York' has a blank in it, .*; use format jsonl"):
+    with pytest.raises(InputError, match=r"in\.jsonl.*'New York' .*jsonl"):
         run.predict(model, path, "out.conll", "conll")
 
 
@@ -120,11 +120,9 @@ def test_tags_of_any_other_kind(run):
 
 def test_what_does_not_fit_is_refused(run, model):
     path = run.write("held.txt", COLUMNS)
-    with pytest.raises(InputError, match="format is 'csv'; it must be one of conll, jsonl"):
+    with pytest.raises(InputError, match=r"format is 'csv'; .* conll, jsonl"):
         run.predict(model, path, "out.csv", "csv")
-    with pytest.raises(
-        InputError, match="--documents does not apply to tables, whose task is tagging; that takes --tags"
-    ):
+    with pytest.raises(InputError, match=r"--documents .*tagging; .*--tags"):
         run.evaluate(model, path, documents="x", tags=None)
 
 

@@ -141,7 +141,7 @@ def test_labels_are_o_and_then_types_by_name_with_b_before_i():
 def test_an_unknown_tag_is_refused_by_place_and_word():
     rows = [sentence("a b", "O O"), sentence("in paris", "O ?", "O B-CITY", place="held.txt:7")]
     check_labels(rows, ("O", "B-CITY"))
-    with pytest.raises(InputError, match=r"held\.txt:7: the word 'paris' .* has the tag 'B-CITY'; known are O, B-LOC;"):
+    with pytest.raises(InputError, match=r"held\.txt:7: .*'B-CITY'; .*B-LOC"):
         check_labels(rows, ("O", "B-LOC"))
 
 
@@ -160,17 +160,9 @@ def test_targets_follow_the_order_of_a_models_labels():
 def job(train, held=None, labels=BIO, voting=None, options=SMALL) -> task.Job:
     names = ("f1", "cross_entropy", "accuracy", "n")
     choice = task.Choice("f1") if held else None
+    loss = TokenLabels(len(labels))
     return task.Job(
-        train,
-        held,
-        labels,
-        options,
-        voting or VoteSettings(),
-        "first",
-        names,
-        choice,
-        TokenLabels(len(labels)),
-        TagSettings(),
+        train, held, options, TagSettings(), voting or VoteSettings(), names, loss, labels=labels, choice=choice
     )
 
 
@@ -245,13 +237,13 @@ def test_tags_of_any_other_kind(tmp_path):
     assert made.labels == ("DT", "NN", "VB")  # also the one in the part that is split off
     assert made.names == ("accuracy", "cross_entropy", "n")
     assert made.choice == task.Choice("accuracy", True, 0, "cross_entropy")
-    with pytest.raises(InputError, match=r"'DT' is no tag; write O, B, I, B-TYPE and I-TYPE, .* set scheme to plain"):
+    with pytest.raises(InputError, match=r"'DT' is no tag; .*scheme to plain"):
         task.read(config_of(tmp_path, text))
 
 
 def test_a_tag_of_the_validation_file_that_training_lacks_is_refused(tmp_path):
     (tmp_path / "held.txt").write_text("in O\nparis B-CITY\n")
-    with pytest.raises(InputError, match=r"held\.txt:1: the word 'paris' of this sentence has the tag 'B-CITY'"):
+    with pytest.raises(InputError, match=r"held\.txt:1: .*'paris' .*'B-CITY'"):
         task.read(config_of(tmp_path, validation=str(tmp_path / "held.txt")))
     (tmp_path / "held.txt").write_text("in O\nparis B-LOC\n")
     made = task.read(config_of(tmp_path, validation=str(tmp_path / "held.txt"), metric="kl"))
@@ -266,10 +258,10 @@ def test_a_tag_of_the_validation_file_that_training_lacks_is_refused(tmp_path):
         ({"window_step": 15}, "window_step is 15; it must be from 1 to 14, which max_length 16 leaves"),
         ({"votes": "hard"}, r"config\.votes is 'hard'; it must be one of soft, majority"),
         ({"annotator_weights": "9=2"}, r"config\.annotator_weights names '9'; the annotators are 1, 2"),
-        ({"metrics": "f1,f1:CITY"}, "metric 'f1:CITY' is unknown for these data; it must be one of f1, precision"),
+        ({"metrics": "f1,f1:CITY"}, "metrics is 'f1:CITY'; .* f1, precision"),
         (
             {"metric": "kl", "metrics": "f1,n"},
-            r"config\.metric is 'kl'; it must be one of those computed: f1, cross_entropy",
+            r"config\.metric is 'kl'; .* f1, cross_entropy",
         ),
         ({"loss_per": "word"}, r"config\.loss_per is 'word'; it must be one of token, example"),
         ({"data": ""}, r"config\.data is missing; name the file with the sentences"),

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tasks.metrics.classification_metrics import Score
+from tasks.metrics.score import Score
 from tasks.tagging import tag_scores
 from tasks.tagging.tag_schemes import TaggedSentence
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from bert.errors import InputError
-from bert.prediction import task_settings
+from bert.prediction import task_options
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,7 +19,7 @@ class ClassificationOptions:
 
 
 def read(told, longest=512) -> ClassificationOptions:
-    return task_settings.read(
+    return task_options.read(
         ClassificationOptions, {"task": told, "other": {"rule": "x"}} if told is not None else {}, "task", longest
     )
 

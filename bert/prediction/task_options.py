@@ -11,7 +11,7 @@ _PARTS_OF_A_WINDOW = ("window_step", "max_question")
 
 
 def read(kind: type[Options], extra: Mapping[str, Any], key: str, longest: int) -> Options:
-    """The settings that stand under ``key``; those that do not are the defaults of ``kind``.
+    """The settings under ``key``; those that are not there have the defaults of ``kind``.
 
     Defaults that are parts of a window are lowered with it: models of few positions could read nothing else.
 
@@ -22,11 +22,11 @@ def read(kind: type[Options], extra: Mapping[str, Any], key: str, longest: int) 
 
     Raises InputError for a value of another type than its default, or one that ``kind`` refuses.
     """
-    told = extra.get(key, {})
+    stored = extra.get(key, {})
     fields = {field.name: field.default for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    if not isinstance(told, Mapping):
-        raise InputError(f"{key} in config.json is {told!r}; it must be an object with names and values")
-    values = {name: value for name, value in told.items() if name in fields}
+    if not isinstance(stored, Mapping):
+        raise InputError(f"{key} in config.json is {stored!r}; it must be an object with names and values")
+    values = {name: value for name, value in stored.items() if name in fields}
     for name, value in values.items():
         if isinstance(fields[name], float) and type(value) is int:
             values[name] = float(value)

@@ -1,0 +1,89 @@
+"""What a metric is: a value, or the reason why there is none; how metrics are shown in reports and written as JSON."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from bert.errors import printable
+
+PER_LABEL = ("f1:", "precision:", "recall:")
+OF_POSITIVE = ("f1", "acc_and_f1")  # of one class, which their names do not say
+
+
+class Score(NamedTuple):
+    """value: None where undefined. reason: why it is undefined, or a note on a value that is."""
+
+    value: float | None
+    reason: str | None = None
+
+
+class Interval(NamedTuple):
+    """A 95 % interval; None where the score or half of the resamples are undefined, or there is one row only.
+
+    left_out: how many of the resamples are not in it, for they are undefined.
+    """
+
+    low: float | None
+    high: float | None
+    resamples: int
+    left_out: int
+
+
+def title(name: str, positive: str | None = None) -> str:
+    """The name of a metric in reports, with its class: "f1 of spam"; ``positive`` is the class of f1 and acc_and_f1."""
+    measure, _, label = name.partition(":") if name.startswith(PER_LABEL) else (name, "", "")
+    if positive is not None and name in OF_POSITIVE:
+        label = positive
+    return f"{measure} of {label}" if label else name
+
+
+def is_count(name: str) -> bool:
+    """Whether a metric counts something, so that it is a whole number; of labels (``f1:total``) none does."""
+    return name == "n" or name.startswith("n_") or name in ("total", "HasAns_total", "NoAns_total")
+
+
+def report_table(
+    scores: Mapping[str, Score],
+    intervals: Mapping[str, Interval] | None = None,
+    positive: str | None = None,
+    unit: str = "rows",
+) -> str:
+    """The scores as lines of a report: name, value, interval and remarks.
+
+    Args:
+      positive: as in `title`.
+      unit: what the metric n counts.
+    """
+    titles = {title(name, positive): name for name in scores}  # f1 and f1:LABEL may be the same
+    width = max(map(len, titles), default=0)
+    lines = []
+    for shown, name in titles.items():
+        value, reason = scores[name]
+        interval = (intervals or {}).get(name)
+        if value is None:
+            text = f"undefined: {reason}"
+        elif name == "n":
+            text = f"{value:,.0f} {unit} scored"
+        elif is_count(name):
+            text = f"{value:8,.0f}"
+        else:
+            text = f"{value:8.4f}"
+            if interval and interval.low is not None:
+                text += f"   95 % interval {interval.low:.4f} to {interval.high:.4f}"
+            if interval and interval.left_out:
+                text += f"   ({interval.left_out:,} of {interval.resamples:,} resamples left out)"
+            text += f"   ({reason})" if reason else ""
+        lines.append(printable(f"{shown:<{width}}  {text}"))
+    return "\n".join(lines)
+
+
+def as_json(
+    scores: Mapping[str, Score], intervals: Mapping[str, Interval] | None = None, positive: str | None = None
+) -> dict[str, Any]:
+    """name -> value, reason and interval; null, never NaN. f1 and acc_and_f1 have the ``positive`` class as "label"."""
+    intervals = intervals or {}
+    return {
+        name: result._asdict()
+        | (intervals[name]._asdict() if name in intervals else {})
+        | ({"label": positive} if positive is not None and name in OF_POSITIVE else {})
+        for name, result in scores.items()
+    }
