@@ -11,7 +11,7 @@ READY := .venv/ready
 
 # Marks that the packages which the slow tests compare with are installed: PyTorch in .venv, the others in .bench/.
 PEERS := .venv/peers
-# What `make test-quick` and `make test-matrix` run.
+# What `make test-quick` and `make test-matrix` run: without the tests that compile for several seconds.
 QUICK := tests/bert/architectures tests/bert/model tests/bert/data tests/bert/training
 
 .DEFAULT_GOAL := help
@@ -28,7 +28,7 @@ test: $(READY)  ## all tests except the slow ones (about 6 minutes on two cores)
 	@$(BIN)/python -m pytest -q -n 2
 
 test-quick: $(READY)  ## the tests of model, data and training (about 90 seconds)
-	@$(BIN)/python -m pytest -q -n 2 $(QUICK)
+	@$(BIN)/python -m pytest -q -n 2 -m 'not long and not slow and not alone' $(QUICK)
 
 # Tests marked `alone` compare times, so nothing else runs beside them.
 test-slow: $(PEERS)  ## the slow tests (10 minutes; the first time it also installs PyTorch and others to compare with)

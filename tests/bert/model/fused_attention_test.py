@@ -56,6 +56,7 @@ def test_program_for_a_gpu(tiny, make_batch, examples, on_gpu):
         assert squares == {"2x", "2x1x"}  # rows, and one axis of length 1 for all heads
 
 
+@pytest.mark.long
 def test_equal_to_the_core(on_gpu, monkeypatch):
     """With JAX's own maths for cuDNN's, outputs and gradients are the core's within bfloat16; no loss reads padding."""
     public, asked = jax.nn.dot_product_attention, []

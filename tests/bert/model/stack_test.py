@@ -16,6 +16,7 @@ from bert.model.blocks import pick
 from bert.model.pattern import within_examples
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "way",
     [{"layer_loop": "unroll"}, {"layer_loop": "unroll", "remat": True}, {"layer_loop": "scan", "remat": True}],
@@ -28,6 +29,7 @@ def test_every_way_of_running_the_blocks_gives_the_same(tiny, make_batch, exampl
     assert_trees_close(tiny.loss_and_gradients(batch, key=key, **way), tiny.loss_and_gradients(batch, key=key), 1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize(
     "way", [{"layer_loop": "unroll"}, {"layer_loop": "scan"}, {"layer_loop": "scan", "remat": True}], ids=str
@@ -69,6 +71,7 @@ def test_unrolled_means_no_loop(tiny, make_batch, way, loops):
     assert program.count("stablehlo.while") == loops
 
 
+@pytest.mark.long
 def test_recomputing_keeps_less(tiny, make_batch):
     """With remat, a scanned backward pass needs well below half the memory for temporaries."""
     config = dataclasses.replace(tiny.config, layer_loop="scan", num_layers=8, max_position_embeddings=128)
@@ -132,6 +135,7 @@ def test_packed_equals_one_example_a_row(tiny, make_batch, examples, assert_tree
     assert_trees_close(tiny.loss_and_gradients(packed), tiny.loss_and_gradients(single), 1e-5)
 
 
+@pytest.mark.long
 def test_packed_and_padded_rows_in_bfloat16(tiny, make_batch, examples):
     """Rows of another length may round elsewhere: loss within 1/256, gradients within 1/64 of their largest entry."""
     packed = make_batch([examples[:3], examples[3:4], [], []], 32)
@@ -153,6 +157,7 @@ def test_a_neighbour_in_the_row_is_never_read(tiny, make_batch, examples):
     assert np.abs(here - there)[len(first) : len(first) + len(second)].max() > 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_rows_of_padding_only(tiny, make_batch, examples, assert_trees_close, dtype):
     """Filler rows give finite outputs, loss and gradients, and the real rows do not notice them."""
@@ -264,6 +269,7 @@ def test_every_dropout_has_its_own_key(tiny, make_batch, monkeypatch):
     assert len(keys) == len(set(keys)) == 1 + 3 * tiny.config.num_layers
 
 
+@pytest.mark.long
 def test_dropout_differs_between_rows_and_steps(tiny, make_batch, examples):
     """Two equal rows get different masks; another key gives others; the same key the same, bit by bit."""
     batch = make_batch([[examples[0]]] * 4, 16)
@@ -280,6 +286,7 @@ def test_no_dropout_outside_training(tiny, make_batch, examples):
     np.testing.assert_allclose(tiny.hidden(batch, key=jax.random.key(0), **off), tiny.hidden(batch), rtol=0, atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["hidden_dropout", "attention_dropout"])
 def test_each_rate_is_used(tiny, make_batch, examples, kind):
     """Switching off one of the two rates leaves the other at work."""

@@ -92,6 +92,7 @@ def assert_same_states(one, other, atol: float) -> None:
         np.testing.assert_allclose(a, b, atol=atol)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parts", [2, pytest.param(4, marks=pytest.mark.slow), 8])
 def test_accumulation_equals_one_large_batch(parts):
     """Rows with uneven numbers of labels, in 2, 4 or 8 parts: the same loss and parameters after three updates.
@@ -106,6 +107,7 @@ def test_accumulation_equals_one_large_batch(parts):
         assert a["nsp"] / a["nsp_count"] == pytest.approx(b["nsp"] / b["nsp_count"], abs=1e-5)
 
 
+@pytest.mark.long
 def test_the_loss_of_uneven_micro_batches_is_the_mean_over_labels():
     """One label with loss 4 and nine with loss 1 give 1.3, not the mean of means 2.5."""
 
@@ -125,6 +127,7 @@ def test_the_loss_of_uneven_micro_batches_is_the_mean_over_labels():
     assert told["mlm"] / told["mlm_count"] == pytest.approx(1.3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("layout", "dropout"),
     [
@@ -147,6 +150,7 @@ def test_eight_devices_equal_one(layout, dropout):
     np.testing.assert_allclose([t["mlm"] for t in told], [t["mlm"] for t in told_alone], rtol=1e-5)
 
 
+@pytest.mark.long
 def test_a_row_without_labels_adds_nothing_on_any_device():
     """Seven rows with labels and one with none on eight devices: finite, and equal to the one-device run."""
     batches = [tiny.batch(i, labels=[1, 2, 3, 4, 4, 1, 2, 0]) for i in range(3)]
@@ -217,6 +221,7 @@ def test_dropout_differs_between_steps_and_seeds_and_is_a_function_of_both():
     assert len({*wanted, *losses(1)}) == 4
 
 
+@pytest.mark.long
 def test_the_rate_follows_updates_and_not_micro_batches_or_devices():
     """Warm-up of two updates of four, with two micro-batches on four devices: rates of updates 0 to 3."""
     rule = {"schedule": "linear", "warmup_steps": 2, "total_steps": 4, "learning_rate": 1e-2}
@@ -257,6 +262,7 @@ def test_the_step_compiles_once():
         assert step.func._cache_size() == 1
 
 
+@pytest.mark.long
 def test_another_seed_is_the_same_program(monkeypatch):
     """So that several seeds are compiled once: the seed is an argument, of drawing the weights as well."""
     real, programs = jax.jit, []
@@ -283,6 +289,7 @@ def test_another_seed_is_the_same_program(monkeypatch):
     assert drawing != training
 
 
+@pytest.mark.long
 def test_accumulation_needs_little_more_memory_than_one_part():
     """Eight parts of 4 rows: temporary memory at most that of a batch of 4 rows and 1.1 times the parameters."""
 

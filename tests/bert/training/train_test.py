@@ -57,6 +57,7 @@ def crashing(run: train.Run, at: int, made=tiny.batch) -> train.Run:
     return train.Run(**{**run.__dict__, "train_batch": batch})
 
 
+@pytest.mark.long
 def test_a_run_that_crashed_twice_equals_one_that_never_did(tmp_path):
     """20 updates at once, and with crashes at 7 and 14 (between saves, between logs), dropout and accumulation on.
 
@@ -73,6 +74,7 @@ def test_a_run_that_crashed_twice_equals_one_that_never_did(tmp_path):
     assert whole.metrics == parts.metrics
 
 
+@pytest.mark.long
 def test_a_checkpoint_of_eight_devices_goes_on_with_two_and_with_one(tmp_path):
     """Saved with fsdp on eight devices at step 8: the last steps on 8, 2 and 1 devices agree to 1e-5."""
     made = tiny.setup(devices=8, mode="fsdp", num_layers=1)
@@ -107,6 +109,7 @@ late_complaints = pytest.mark.filterwarnings(
 )
 
 
+@pytest.mark.long
 @late_complaints
 def test_a_truncated_newest_checkpoint_falls_back_to_the_one_before(tmp_path, caplog):
     """One data file of the newest checkpoint cut in half: told, set aside, and the run ends as an unharmed one."""
@@ -213,6 +216,7 @@ def test_nothing_is_saved_before_the_data_were_checked(tmp_path):
     assert run_directory.newest_step(tmp_path / "whole") == 4
 
 
+@pytest.mark.long
 def test_seeds_decide_and_the_same_seed_repeats(tmp_path):
     """The same seed twice gives the same log; another seed another one."""
     logs = []
