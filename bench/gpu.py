@@ -12,6 +12,7 @@ import argparse
 import json
 import pathlib
 import sys
+from typing import Any
 
 from bench.turns import Peer
 from bench.work import Work
@@ -44,7 +45,7 @@ def main() -> None:
     print(table(rows))
 
 
-def measure(work: Work, attentions: list[str], device: str) -> list[dict]:
+def measure(work: Work, attentions: list[str], device: str) -> list[dict[str, Any]]:
     """A row for each attention of ours and, if ``device`` is not empty, a row for the peer on that device.
 
     One after the other, because each needs the memory.
@@ -74,7 +75,7 @@ def measure(work: Work, attentions: list[str], device: str) -> list[dict]:
     return rows
 
 
-def measurements(work: Work, peer: Peer) -> dict:
+def measurements(work: Work, peer: Peer) -> dict[str, Any]:
     peak = bf16_peak(peer.versions["device"])
     return {
         "size": work.size,
@@ -91,7 +92,7 @@ def measurements(work: Work, peer: Peer) -> dict:
     }
 
 
-def table(rows: list[dict]) -> str:
+def table(rows: list[dict[str, Any]]) -> str:
     """Markdown."""
     lines = [
         "| size | tokens | rows | | ms a step | tokens/s | TFLOP/s | of the peak | GiB |",

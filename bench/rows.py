@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Other(NamedTuple):
@@ -49,14 +49,14 @@ class Row:
     start: float | None = None
 
 
-def _pretrain(name: str, shape: str, goals: Mapping[str, float | None], **more) -> Row:
+def _pretrain(name: str, shape: str, goals: Mapping[str, float | None], **more: Any) -> Row:
     size, batch, length = shape.split()
     dtype = "bfloat16" if name.endswith("bf16") else "float32"
     flags = (f"--size={size}", f"--batch={batch}", f"--length={length}", f"--dtype={dtype}")
     return Row(name, "ours", flags, goals, keeps_memory=dtype == "bfloat16", **more)
 
 
-def _texts(name: str, step: str, shape: str, goals: Mapping[str, float | None], **more) -> Row:
+def _texts(name: str, step: str, shape: str, goals: Mapping[str, float | None], **more: Any) -> Row:
     size, lengths, count, batch = shape.split()
     dtype = "bfloat16" if name.endswith("bf16") else "float32"
     flags = (
