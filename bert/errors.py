@@ -92,7 +92,7 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     return ", ".join(short[:most]) + (f" and {len(short) - most:,} more" if len(short) > most else "")
 
 
-def cannot_write(path: str | os.PathLike, error: OSError) -> InputError | RunError:
+def cannot_write(path: str | os.PathLike[str], error: OSError) -> InputError | RunError:
     """The exception to raise where a file or folder could not be written: RunError on a full disk, else InputError."""
     why = f"{path}: cannot be written ({error.strerror or error})"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
