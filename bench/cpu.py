@@ -11,6 +11,7 @@ import datetime
 import pathlib
 import statistics
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -114,7 +115,7 @@ def measure(row: Row, processes: dict[str, list[str]]) -> dict[str, Any]:
     }
 
 
-def _turns(row: Row, processes: dict[str, list[str]], settings: dict[str, str]) -> tuple[dict, list[float]]:
+def _turns(row: Row, processes: dict[str, list[str]], settings: dict[str, str]) -> tuple[dict[str, Any], list[float]]:
     """Seconds per step of each block, with all processes in turn; also the matrix peak, if the row needs it."""
     peers: dict[str, Peer] = {}
     timed: dict[str, dict[str, Any]] = {}
@@ -143,7 +144,7 @@ def _turns(row: Row, processes: dict[str, list[str]], settings: dict[str, str]) 
     return timed, peaks
 
 
-def _starts(row: Row, processes: dict[str, list[str]], settings: dict[str, str]) -> tuple[dict, list[float]]:
+def _starts(row: Row, processes: dict[str, list[str]], settings: dict[str, str]) -> tuple[dict[str, Any], list[float]]:
     """Seconds from the start of a process to the end of its first step; the first start fills caches, uncounted."""
     timed: dict[str, dict[str, Any]] = {name: {"seconds": []} for name in processes}
     for attempt in range(1 + STARTS):
@@ -158,7 +159,7 @@ def _starts(row: Row, processes: dict[str, list[str]], settings: dict[str, str])
 
 
 @contextlib.contextmanager
-def _noted(name: str, timed: dict[str, dict[str, Any]]):
+def _noted(name: str, timed: dict[str, dict[str, Any]]) -> Iterator[None]:
     """Records the error of a process that exits early."""
     try:
         yield

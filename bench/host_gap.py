@@ -13,7 +13,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest import mock
 
 import jax
@@ -66,7 +66,7 @@ def run(argv: list[str]) -> None:
     print(f"| {measured.steps} | {times} | {measured.idle:.2%} |")
 
 
-def traced(make: Callable, folder: str, marks: list[float]) -> Callable:
+def traced(make: Callable[..., Any], folder: str, marks: list[float]) -> Callable[..., Any]:
     """A ``make_train_step`` that starts a trace and annotates the two functions that it returns.
 
     The trace cannot start earlier: the profiler initialises JAX, and launch.pretrain must choose the allocator first.
@@ -75,13 +75,13 @@ def traced(make: Callable, folder: str, marks: list[float]) -> Callable:
       marks: gets the CPU seconds of the main thread at the start and at the end of each dispatch.
     """
 
-    def make_traced(*args):
+    def make_traced(*args: Any) -> tuple[Any, Any]:
         options = jax.profiler.ProfileOptions()
         options.python_tracer_level = 0  # tracing every Python call would slow down the run
         jax.profiler.start_trace(folder, profiler_options=options)
         step, read = make(*args)
 
-        def marked(*inputs):
+        def marked(*inputs: Any) -> Any:
             marks.append(time.thread_time())
             with jax.profiler.TraceAnnotation(DISPATCH):
                 outputs = step(*inputs)

@@ -141,20 +141,20 @@ def test_no_texts_give_no_rows(tiny):
 def test_new_texts_compile_nothing_new(tiny):
     """At most one compilation a length bucket, and none once a bucket has been seen."""
     compiled = forward.compiled_outputs("float32")
-    compiled.clear_cache()
+    compiled.clear_cache()  # type: ignore[attr-defined]
     tiny.embed(texts(200, longest=60))
-    buckets = compiled._cache_size()
+    buckets = compiled._cache_size()  # type: ignore[attr-defined]
     assert buckets <= 4
     tiny.embed(texts(333, longest=60))
-    assert compiled._cache_size() == buckets
+    assert compiled._cache_size() == buckets  # type: ignore[attr-defined]
     tiny.fill_mask("the cat [MASK]")
-    seen = compiled._cache_size()
+    seen = compiled._cache_size()  # type: ignore[attr-defined]
     tiny.fill_mask("who is the [MASK] of new york ?")
     tiny.outputs([[2, 90, 3]])
-    outputs = compiled._cache_size()
+    outputs = compiled._cache_size()  # type: ignore[attr-defined]
     tiny.outputs([[2, 90, 91, 92, 3]])
     assert (seen, outputs) == (buckets + 1, buckets + 2)
-    assert compiled._cache_size() == outputs
+    assert compiled._cache_size() == outputs  # type: ignore[attr-defined]
 
 
 # ---- filling masks ----

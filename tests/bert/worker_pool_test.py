@@ -48,7 +48,7 @@ def test_only_a_few_tasks_are_under_way():
     for _ in range(10):
         next(results)
     assert taken <= 10 + 6
-    results.close()
+    results.close()  # type: ignore[attr-defined]
 
 
 def test_a_killed_process_is_told_in_one_line():

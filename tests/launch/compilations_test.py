@@ -74,7 +74,8 @@ def test_fine_tuning_compiles_once_a_length_of_rows(tmp_path, compiled, packed):
         for row in reviews[::15]:
             row["review"] = " ".join([row["review"]] * 4)
         words.append(f"--config.{setting}={finetune_test.write(tmp_path / f'{setting}.csv', reviews)}")
-    forward.compiled_outputs("float32").clear_cache()  # an earlier run in this process may have had the same shape
+    # An earlier run in this process may have had the same shape.
+    forward.compiled_outputs("float32").clear_cache()  # type: ignore[attr-defined]
     finetune_test.run(*finetune_test.QUICK, *words)
     shapes = 1 if packed else 2
     assert (compiled[TRAINING], compiled[PREDICTION]) == (shapes, shapes)

@@ -12,8 +12,9 @@ import pytest
 
 import bert
 from bert import inference
+from bert.data.encoded_examples import TrainingBatches
 from bert.errors import InputError
-from launch import evaluate, finetune, predict
+from launch import evaluate, predict
 from tasks.classification import job
 from tasks.metrics import classification_metrics
 from tests.launch.review_table import QUICK, TINY, reviews, run, write
@@ -307,25 +308,27 @@ def test_evaluation_without_labels_or_with_another_model_is_refused(trained, tmp
         evaluate.run(["evaluate", f"--model={trained}", f"--data={source}", "--batch_size=0"])
 
 
+def fails_at(last):
+    """A `TrainingBatches.__call__` that raises for batch ``last``."""
+    make = TrainingBatches.__call__
+
+    def batch(self, number):
+        if number == last:
+            raise RuntimeError("killed")
+        return make(self, number)
+
+    return batch
+
+
 def test_a_run_that_was_killed_ends_as_if_it_had_not_been(folder, table, tmp_path, monkeypatch):
     """Six epochs with dropout, killed in the fourth, with the best evaluation behind it: the same files in the end."""
     words = (*QUICK, *table, f"--config.validation={folder / 'held.csv'}", "--config.epochs=6", "--config.patience=3",
              "--config.model.hidden_dropout=0.1")  # fmt: skip
     run(*words, f"--workdir={tmp_path / 'whole'}")
-    make = finetune.host_rows
-
-    def failing(batches):
-        def one(number):
-            if number == 35:
-                raise RuntimeError("killed")
-            return make(batches)(number)
-
-        return one
-
-    monkeypatch.setattr(finetune, "host_rows", failing)
-    with pytest.raises(RuntimeError, match="killed"):
-        run(*words, f"--workdir={tmp_path / 'killed'}")
-    monkeypatch.setattr(finetune, "host_rows", make)
+    with monkeypatch.context() as before:
+        before.setattr(TrainingBatches, "__call__", fails_at(35))
+        with pytest.raises(RuntimeError, match="killed"):
+            run(*words, f"--workdir={tmp_path / 'killed'}")
     run(*words, f"--workdir={tmp_path / 'killed'}", "--config.init_from=gone")
     for name in ("model.safetensors", "config.json"):
         whole, killed = ((tmp_path / run_name / "model" / name).read_bytes() for run_name in ("whole", "killed"))
@@ -343,17 +346,13 @@ def test_a_run_that_was_begun_before_goes_on_with_its_split_and_its_class(folder
     data = write(tmp_path / "train.csv", rows)
     words = (*QUICK, f"--config.data={data}", "--config.text=review", "--config.label=liked", "--config.epochs=2",
              "--config.metrics=f1,accuracy", "--config.validation_share=0.25")  # fmt: skip
-    make, read = finetune.host_rows, job.read
-
-    def until(last):
-        return lambda batches: lambda number: make(batches)(number) if number < last else 1 / 0
-
+    read = job.read
     with monkeypatch.context() as before:
         before.setattr(job, "read", functools.partial(read, equal_apart=True))
         before.setattr(classification_metrics, "rarer_label", lambda targets, labels: "no")
         run(*words, f"--workdir={tmp_path / 'whole'}")
-        before.setattr(finetune, "host_rows", until(8))
-        with pytest.raises(ZeroDivisionError):
+        before.setattr(TrainingBatches, "__call__", fails_at(8))
+        with pytest.raises(RuntimeError, match="killed"):
             run(*words, f"--workdir={tmp_path / 'killed'}")
     capsys.readouterr()
     run(*words, f"--workdir={tmp_path / 'killed'}")

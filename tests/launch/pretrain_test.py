@@ -211,7 +211,7 @@ def test_a_model_of_any_size(prepared, tmp_path):
              "--config.model.num_layers=1", "--config.model.hidden_size=48", "--config.model.num_heads=3")  # fmt: skip
     run(*words)
     config = bert.load(tmp_path / "run").config
-    assert (config.num_layers, config.hidden_size, config.num_heads, config.intermediate_size) == (1, 48, 3, 192)
+    assert (config.num_layers, config.hidden_size, config.num_heads, config.intermediate_size) == (1, 48, 3, 192)  # type: ignore[attr-defined]
     before = (tmp_path / "run" / "config.json").read_bytes()
     with pytest.raises(InputError, match=r"total_steps is 1, .*step 2"):
         run(*words, "--config.total_steps=1")

@@ -84,7 +84,7 @@ def test_a_run_goes_on_with_the_split_and_the_class_it_was_begun_with(data, labe
     config = ConfigDict({"positive": said})
     settings = {"data_sha256": data, "labels": labels, "extra": {"scored": {"positive": kept}}}
     made = job.as_begun(read, config, settings)
-    assert (made.split, made.positive) == (f" {split}", positive)
+    assert (made.split, made.positive) == (f" {split}", positive)  # type: ignore[attr-defined]
     assert job.as_begun(read, config, None) == FakeJob(" together")
     assert job.as_begun(read, ConfigDict(), {"data_sha256": "ab together", "labels": ["a", "b"]}) == FakeJob(
         " together"

@@ -129,7 +129,7 @@ def hostile_file(rng, version: str) -> list[dict]:
             for i in range(3)
         ]
         if context.endswith("Paris"):
-            asked[0]["answers"].append({"text": "Paris", "answer_start": len(context) - 5})
+            asked[0]["answers"].append({"text": "Paris", "answer_start": len(context) - 5})  # type: ignore[attr-defined]
         if rng.random() < 0.2:
             asked[1]["answers"] = None
         if version == "2.0" and rng.random() < 0.2:

@@ -124,6 +124,6 @@ def test_fine_tuning_is_the_same_in_packed_rows(task, targets):
     for sums over examples, over tokens, and over the positions of an example."""
     rng = np.random.default_rng(0)
     length_N = np.append(rng.integers(3, 21, 24), 60)
-    made = encoded(*targets(rng, length_N), length_N)
+    made = encoded(*targets(rng, length_N), length_N)  # type: ignore[call-arg]
     packed, alone = (TrainingBatches(made, ExampleSettings(25, 64, packed, seed=2))(0) for packed in (True, False))
     assert_trains_alike(task, packed, alone)

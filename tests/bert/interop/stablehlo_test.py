@@ -85,7 +85,7 @@ def test_nothing_of_this_machine_gets_into_the_file(path):
     """Neither paths nor names of source files, ours or the caller's; JAX's own setting is as it was."""
     assert b".py" not in path.read_bytes()
     assert str(pathlib.Path(stablehlo.__file__).parents[2]) not in read(path).mlir_module()
-    assert jax.config.jax_traceback_in_locations_limit > 0
+    assert jax.config.jax_traceback_in_locations_limit > 0  # type: ignore[attr-defined]
 
 
 def test_a_process_without_this_library_runs_it(path, config, params, tmp_path):
@@ -125,11 +125,11 @@ def test_it_is_lowered_for_every_platform(path, config, params, tmp_path):
 
 def test_no_warning_of_large_weights_that_are_meant(config, params, tmp_path):
     """JAX warns of constants from 2 GB on; here from one byte on, and a warning is an error."""
-    before = jax.config.jax_captured_constants_warn_bytes
+    before = jax.config.jax_captured_constants_warn_bytes  # type: ignore[attr-defined]
     jax.config.update("jax_captured_constants_warn_bytes", 1)
     try:
         stablehlo.write(tmp_path / "model.stablehlo", config, params, platforms=["cpu"])
-        assert jax.config.jax_captured_constants_warn_bytes == 1
+        assert jax.config.jax_captured_constants_warn_bytes == 1  # type: ignore[attr-defined]
     finally:
         jax.config.update("jax_captured_constants_warn_bytes", before)
 

@@ -72,7 +72,7 @@ def test_a_row_without_keys_is_finite(dtype):
     q, k, v = (jax.random.normal(jax.random.key(i), (1, 3, 1, 4)).astype(dtype) * 100 for i in range(3))
     pattern = Pattern(jnp.zeros((1, 3), int), jnp.zeros((1, 3), int))
     np.testing.assert_allclose(attention_weights(attention_scores(q, k), pattern), 1 / 3, atol=1e-6)
-    total = lambda *qkv: attention(*qkv, pattern, jax.random.key(3), RATE).astype(jnp.float32).sum()  # noqa: E731
+    total = lambda *qkv: attention(*qkv, pattern, jax.random.key(3), RATE).astype(jnp.float32).sum()  # type: ignore[call-arg]  # noqa: E731
     for gradient in jax.jit(jax.grad(total, argnums=(0, 1, 2)))(q, k, v):
         assert jnp.isfinite(gradient.astype(jnp.float32)).all()
 
@@ -140,7 +140,7 @@ def test_attention_equals_autodiff_of_the_formula(rows, dropout):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_attention_equals_the_formula_in_every_form(form, dtype):
     """In float32 to 1e-5, in bfloat16 (8 bits) to 1/64 of the largest entry, whatever form its products take."""
-    got = value_and_gradients(attention, "rows of every kind", *draws(True), dtype)
+    got = value_and_gradients(attention, "rows of every kind", *draws(True), dtype)  # type: ignore[call-arg]
     for g, want in zip(got, wanted("rows of every kind", True), strict=True):
         bound = 1e-5 if dtype == "float32" else np.abs(want).max() / 64
         np.testing.assert_allclose(g, want, rtol=0, atol=bound)

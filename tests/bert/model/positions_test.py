@@ -56,10 +56,10 @@ def test_an_offset_moves_the_first_position():
     """RoBERTa's table has two rows before that of the first token."""
     ids_BT = jnp.arange(8)[None]
     table = positions.embedding(CONFIG, "learned", offset=2)
-    params = table.init(jax.random.key(0), ids_BT)
+    params = table.init(jax.random.key(0), ids_BT)  # type: ignore[attr-defined]
     assert params["params"]["embedding"].shape == (10, 16)
-    np.testing.assert_array_equal(table.apply(params, ids_BT)[0], params["params"]["embedding"][2:])
-    assert np.isnan(table.apply(params, ids_BT - 1)[0, 0]).all(), "a negative position is out of range"
+    np.testing.assert_array_equal(table.apply(params, ids_BT)[0], params["params"]["embedding"][2:])  # type: ignore[attr-defined]
+    assert np.isnan(table.apply(params, ids_BT - 1)[0, 0]).all(), "a negative position is out of range"  # type: ignore[attr-defined]
     np.testing.assert_array_equal(positions.embedding(CONFIG, "sinusoidal", 3)(ids_BT), sinusoidal(ids_BT + 3, 16))
 
 

@@ -98,7 +98,7 @@ def test_what_the_classifier_reads_is_dropped_in_training(batch, name):
     # Scores that are the read vector itself: a kernel of ones on the diagonal, one class an entry.
     head = {**found.params["head"], part: {"kernel": np.eye(32, dtype=np.float32), "bias": np.zeros(32, np.float32)}}
     config = dataclasses.replace(found.config, hidden_dropout=0.0, attention_dropout=0.0)
-    model = Model(config, HEADS[name][0].func(config, classes=32, rate=0.9))
+    model = Model(config, HEADS[name][0].func(config, classes=32, rate=0.9))  # type: ignore[attr-defined]
     params = {"params": {**found.params, "head": head}}
     (still,) = (v for k, v in model.apply(params, batch).items() if k.endswith("_logits"))
     (dropped,) = (

@@ -160,7 +160,7 @@ def test_the_fingerprint_covers_every_rule(tmp_path):
 
 def test_protecting_words_beside_added_ones(source, tmp_path):
     """New words get the next ids, stay whole, take the place of an added word of the same text, and are saved."""
-    ours = load_tokenizer(source("words")).add_protected(["graft", "newword"])
+    ours = load_tokenizer(source("words")).add_protected(["graft", "newword"])  # type: ignore[attr-defined]
     ours.save(tmp_path / "saved")
     for one in (ours, load_tokenizer(tmp_path / "saved")):
         assert [one.vocab[i] for i in one.encode("Graft newword Foo Bar").ids] == ["graft", "newword", "Foo Bar"]

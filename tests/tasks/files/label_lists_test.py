@@ -274,7 +274,7 @@ def test_arrow_fills_the_names_that_an_object_leaves_out(tmp_path):
     rows = [{"text": "a", "label": {"x": 1.0}}, {"text": "b", "label": {"x": 0.5, "y": 0.5}}]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
     kind = pyarrow.map_(pyarrow.string(), pyarrow.float64())
-    labels = pyarrow.array([list(row["label"].items()) for row in rows], kind)
+    labels = pyarrow.array([list(row["label"].items()) for row in rows], kind)  # type: ignore[attr-defined]
     pyarrow.parquet.write_table(pyarrow.table({"text": ["a", "b"], "label": labels}), tmp_path / "map.parquet")
     for path in ("a.parquet", "map.parquet"):
         table, columns = read_table(str(tmp_path / path)), ColumnSettings("text", "label")

@@ -89,7 +89,7 @@ def test_variables_are_views_that_cannot_be_written(written):
         assert not view.flags.writeable
         while isinstance(view.base, np.ndarray):
             view = view.base
-        assert name == "empty" or isinstance(view.base.obj, mmap.mmap), "a copy, and not the file's own bytes"
+        assert name == "empty" or isinstance(view.base.obj, mmap.mmap), "a copy, and not the file's own bytes"  # type: ignore[attr-defined]
 
 
 def test_data_is_read_when_it_is_asked_for_and_compared_once(written, monkeypatch):
