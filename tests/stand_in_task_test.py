@@ -177,7 +177,7 @@ def registered(tmp_path, monkeypatch):
     for place in places:
         monkeypatch.setitem(sys.modules, place, here)
     in_library = types.ModuleType("bert.prediction.word_count")
-    in_library.predict = predict_rows
+    in_library.predict = predict_rows  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, in_library.__name__, in_library)
     monkeypatch.setattr(here, "CONFIG", str(tmp_path / "word_count.py"), raising=False)
     (tmp_path / "word_count.py").write_text(SETTINGS)

@@ -3,7 +3,7 @@
 import pytest
 import transformers
 
-from bert import inference
+from bert import prediction
 from bert.architectures import config_keys
 from bert.architectures.bert import BertConfig
 from bert.errors import InputError
@@ -66,7 +66,7 @@ def test_every_key_of_transformers_and_ours_is_known():
     config = BertConfig.from_json(transformers.BertConfig().to_dict())
     assert config == BertConfig.of_size("base", vocab_size=30522)
     assert BertConfig.json_notes(transformers.BertConfig(architectures=["BertModel"]).to_dict()) == []
-    assert set(inference.TASKS) < set(config_keys.WRITTEN_HERE)
+    assert set(prediction.TASKS) < set(config_keys.WRITTEN_HERE)
     assert BertConfig.json_notes({key: {"a": 1} for key in ("files", "scored", "finetuning")}) == []
 
 
