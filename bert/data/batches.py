@@ -1,7 +1,6 @@
 """The batch contract, and batches of a prepared store. Batch i is a pure function of (store, settings, i).
 
-A batch is a dict of NumPy arrays. B rows of T tokens; a row holds up to E examples and P masked positions (unpacked
-batches are the case E = 1).
+B rows of T tokens; a row holds up to E examples and P masked positions (unpacked batches are the case E = 1).
 
 | key | | |
 | --- | --- | --- |
@@ -39,8 +38,9 @@ from bert.data import assembly, packing, pairs
 from bert.data.settings import BatchSettings
 from bert.errors import InputError
 from bert.store.reader import Store
+from bert.types import HostBatch
 
-__all__ = ["BatchSettings", "Batches", "EpochReport", "EvaluationBatches"]
+__all__ = ["BatchSettings", "Batches", "EvaluationBatches"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,25 +65,19 @@ class _Plan:
     """The rows of one epoch."""
 
     def __init__(self, store: Store, settings: BatchSettings, epoch: int):
-        self.epoch = epoch
+        self.store, self.settings, self.epoch = store, settings, epoch
         self.examples = pairs.plan_epoch(
-            store,
-            max_length=settings.max_length,
-            objective=settings.objective,
-            seed=settings.seed,
-            epoch=epoch,
+            store, max_length=settings.max_length, objective=settings.objective, seed=settings.seed, epoch=epoch,
             short_probability=settings.short_probability,
-        )
+        )  # fmt: skip
         length_N = self.examples.lengths
         masks_N = settings.mask_limits(self.examples.tokens, length_N)
         # An example with many masks for its length counts as longer, so that no row exceeds the budget.
         needed_N = -(-masks_N * settings.max_length // settings.masks_in_row)
         self.rows = packing.pack(
-            np.maximum(length_N, needed_N),
-            capacity=settings.max_length,
-            max_examples=settings.examples_in_row,
+            np.maximum(length_N, needed_N), capacity=settings.max_length, max_examples=settings.examples_in_row,
             seed=(settings.seed, epoch, 2),
-        )
+        )  # fmt: skip
         tokens = int(length_N.sum(dtype=np.int64))
         self.report = EpochReport(
             pairs=self.examples.counts,
@@ -94,12 +88,17 @@ class _Plan:
             fill=tokens / max(len(self.rows) * settings.max_length, 1),
         )
 
+    def build(self, start: int, stop: int) -> HostBatch:
+        """Rows start to stop."""
+        starts = self.rows.row_starts[start : stop + 1]
+        chosen_N = self.rows.order[starts[0] : starts[-1]]
+        return assembly.build(self.store, self.settings, self.examples, chosen_N, np.diff(starts), self.epoch)
 
-def _build(store: Store, settings: BatchSettings, plan: _Plan, start: int, stop: int) -> dict[str, np.ndarray]:
-    """Rows start to stop of an epoch."""
-    starts = plan.rows.row_starts[start : stop + 1]
-    chosen_N = plan.rows.order[starts[0] : starts[-1]]
-    return assembly.build(store, settings, plan.examples, chosen_N, np.diff(starts), plan.epoch)
+
+def _joined(parts: list[HostBatch]) -> HostBatch:
+    if len(parts) == 1:
+        return parts[0]
+    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
 def _row_range(index: int, batch_size: int, rows: slice) -> tuple[int, int]:
@@ -130,9 +129,8 @@ class Batches:
     def __init__(self, store: Store, settings: BatchSettings):
         """Raises InputError where the store cannot give what the settings ask for."""
         pairs.check_documents(store, settings.objective)
-        self.settings = settings
         _check_vocabulary(store, settings)
-        self._store = store
+        self._store, self.settings = store, settings
         self._plans: dict[int, futures.Future[_Plan]] = {}
         self._first_rows = [0]  # first row of epoch 0, 1, ...; grows as epochs are planned
         self._planner = futures.ThreadPoolExecutor(1, "plan")
@@ -144,20 +142,18 @@ class Batches:
         """Batches in the first epoch, not rounded; other epochs differ by a few rows."""
         return self.report.rows / self.settings.batch_size
 
-    def __call__(self, index: int, rows: slice = slice(None)) -> dict[str, np.ndarray]:
+    def __call__(self, index: int, rows: slice = slice(None)) -> HostBatch:
         """Batch `index` (0, 1, ...), or a range of its rows (step 1); keys as in the table above."""
         if index < 0:
             raise IndexError(f"batch {index}: numbers start at 0")
         row, end = _row_range(index, self.settings.batch_size, rows)
-        parts: list[dict[str, np.ndarray]] = []
+        parts: list[HostBatch] = []
         while row < end or not parts:
             plan, first = self._plan_of_row(row)
             stop = min(end, first + len(plan.rows))
-            parts.append(_build(self._store, self.settings, plan, row - first, stop - first))
+            parts.append(plan.build(row - first, stop - first))
             row = stop
-        if len(parts) == 1:
-            return parts[0]
-        return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+        return _joined(parts)
 
     def _plan_of_row(self, row: int) -> tuple[_Plan, int]:
         """The epoch that holds a row of the stream, and the number of its first row."""
@@ -196,21 +192,17 @@ class EvaluationBatches:
         """Raises InputError where the store is empty."""
         pairs.check_documents(store, "none")
         _check_vocabulary(store, settings)
-        self.settings = settings
-        self._store = store
-        self._plan = _Plan(store, settings, 0)
+        self._store, self.settings, self._plan = store, settings, _Plan(store, settings, 0)
         self.report = self._plan.report
 
     def __len__(self) -> int:
         return -(-self.report.rows // self.settings.batch_size)
 
-    def __call__(self, index: int, rows: slice = slice(None)) -> dict[str, np.ndarray]:
+    def __call__(self, index: int, rows: slice = slice(None)) -> HostBatch:
         if not 0 <= index < len(self):
             raise IndexError(f"batch {index} of {len(self)}")
         first, end = _row_range(index, self.settings.batch_size, rows)
         start, stop = min(first, self.report.rows), min(end, self.report.rows)
-        batch = _build(self._store, self.settings, self._plan, start, stop)
-        if stop - start == end - first:
-            return batch
-        padding = assembly.empty(end - first - (stop - start), self.settings, self._store.tokenizer.pad_id)
-        return {key: np.concatenate([batch[key], padding[key]]) for key in batch}
+        batch, missing = self._plan.build(start, stop), end - first - (stop - start)
+        padding = [assembly.empty(missing, self.settings, self._store.tokenizer.pad_id)] if missing else []
+        return _joined([batch, *padding])

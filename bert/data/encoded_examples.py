@@ -1,4 +1,4 @@
-"""EncodedExamples examples for fine-tuning, and batches of them by the contract of batches.py. NumPy only.
+"""Encoded examples for fine-tuning, and batches of them by the contract of batches.py. NumPy only.
 
 Batch i of training is a pure function of (examples, settings, i). A batch of training always holds the same number of
 examples, however many rows they take: several short ones share a row where that is allowed, so that packing changes
@@ -47,25 +47,28 @@ class EncodedExamples:
         return np.diff(self.starts)
 
 
+def starts_of(length_N: Sequence[int]) -> np.ndarray:
+    """int64 [N + 1], where each of N runs of these lengths begins, and the last ends."""
+    return np.concatenate([[0], np.cumsum(length_N)]).astype(np.int64)
+
+
 def join(sequences: Sequence[tuple[Sequence[int], int]], **of_example: np.ndarray) -> EncodedExamples:
     """Examples given as (token ids, tokens of segment A)."""
-    length_N = [len(ids) for ids, _ in sequences]
-    flat = np.fromiter((i for ids, _ in sequences for i in ids), np.int32, sum(length_N))
-    a_length_N = np.array([first for _, first in sequences], np.int32)
-    return EncodedExamples(flat, np.concatenate([[0], np.cumsum(length_N)]).astype(np.int64), a_length_N, of_example)
+    starts = starts_of([len(ids) for ids, _ in sequences])
+    flat = np.fromiter((i for ids, _ in sequences for i in ids), np.int32, starts[-1])
+    return EncodedExamples(flat, starts, np.array([first for _, first in sequences], np.int32), of_example)
 
 
 def take(examples: EncodedExamples, chosen: Sequence[int]) -> EncodedExamples:
     """The chosen examples, in that order."""
     parts = [slice(examples.starts[i], examples.starts[i + 1]) for i in chosen]
-    length_N = [part.stop - part.start for part in parts]
 
     def flat(values: np.ndarray) -> np.ndarray:
         return np.concatenate([values[:0], *(values[part] for part in parts)])
 
     return EncodedExamples(
         flat(examples.token_ids),
-        np.concatenate([[0], np.cumsum(length_N)]).astype(np.int64),
+        starts_of([part.stop - part.start for part in parts]),
         examples.a_length_N[list(chosen)],
         {name: values[list(chosen)] for name, values in examples.of_example.items()},
         {name: flat(values) for name, values in examples.of_token.items()},
@@ -74,7 +77,7 @@ def take(examples: EncodedExamples, chosen: Sequence[int]) -> EncodedExamples:
 
 @dataclasses.dataclass(frozen=True)
 class ExampleSettings:
-    """How encoded examples become batches. InputError names a value below 1."""
+    """How encoded examples become batches."""
 
     batch_size: int  # examples in a batch of training; rows in one of prediction
     max_length: int  # tokens a row, special tokens among them
@@ -135,31 +138,28 @@ class TrainingBatches:
     def _members(self, number: int) -> tuple[list[np.ndarray], int]:
         """The examples of each row of a batch, and the rows' length."""
         epoch, place = divmod(number, self.steps_per_epoch)
-        size, settings = self.settings.batch_size, self.settings
+        size, settings, length_N = self.settings.batch_size, self.settings, self.examples.length_N
         chosen = self._order_of(epoch)[place * size : (place + 1) * size]
-        length_N = self.examples.length_N
+        longest = int((length_N if settings.packed else length_N[chosen]).max())
+        length = padding.bucket_length(longest, settings.max_length)
         if not settings.packed:
-            length = padding.bucket_length(int(length_N[chosen].max()), settings.max_length)
-            return [chosen[i : i + 1] for i in range(len(chosen))], length
-        length = padding.bucket_length(int(length_N.max()), settings.max_length)
+            return list(chosen[:, None]), length
         packed = packing.pack(
             length_N[chosen], capacity=length, max_examples=settings.examples_in_row, seed=(settings.seed, epoch, place)
         )
-        bounds = zip(packed.row_starts, packed.row_starts[1:], strict=False)
-        return [chosen[packed.order[a:b]] for a, b in bounds], length
+        return [chosen[row] for row in packed.rows()], length
 
 
 def prediction_batches(examples: EncodedExamples, settings: ExampleSettings) -> Iterator[tuple[HostBatch, np.ndarray]]:
     """(batch, int64 [B, E]: which example each slot holds, -1 for none), until every example was there once."""
-    length_N = examples.length_N
-    size = _multiple(settings.batch_size, settings.row_unit)
+    length_N, size = examples.length_N, _multiple(settings.batch_size, settings.row_unit)
     if not len(examples):
         return
     if settings.packed:
         length = padding.bucket_length(int(length_N.max()), settings.max_length)
         packed = packing.pack(length_N, capacity=length, max_examples=settings.examples_in_row, seed=0)
-        bounds = list(zip(packed.row_starts, packed.row_starts[1:], strict=False))
-        groups = [([packed.order[a:b] for a, b in bounds[i : i + size]], length) for i in range(0, len(bounds), size)]
+        rows = packed.rows()
+        groups = [(rows[i : i + size], length) for i in range(0, len(rows), size)]
     else:
         plan = padding.plan(length_N.tolist(), settings.max_length, size)
         groups = [([np.array([i]) for i in chosen], length) for chosen, length, _ in plan]
@@ -176,14 +176,12 @@ def assemble(examples: EncodedExamples, members: Sequence[np.ndarray], length: i
     Keys are those of batches.py, and each name of the examples' own arrays: [B, E, ...] or [B, T, ...]; 0 where there
     is nothing.
     """
-    batch = {
-        name: np.zeros((size, length), np.int32) for name in ("token_ids", "type_ids", "position_ids", "example_ids")
-    }
+    names = ("token_ids", "type_ids", "position_ids", "example_ids")
+    batch = {name: np.zeros((size, length), np.int32) for name in names}
     batch["cls_positions"] = np.zeros((size, slots), np.int32)
-    for name, of_example in examples.of_example.items():
-        batch[name] = np.zeros((size, slots, *of_example.shape[1:]), of_example.dtype)
-    for name, of_token in examples.of_token.items():
-        batch[name] = np.zeros((size, length, *of_token.shape[1:]), of_token.dtype)
+    for columns, arrays in ((slots, examples.of_example), (length, examples.of_token)):
+        for name, values in arrays.items():
+            batch[name] = np.zeros((size, columns, *values.shape[1:]), values.dtype)
     for row, chosen in enumerate(members):
         start = 0
         for slot, i in enumerate(chosen):
@@ -191,7 +189,7 @@ def assemble(examples: EncodedExamples, members: Sequence[np.ndarray], length: i
             count = int(source.stop - source.start)
             at = slice(start, start + count)
             batch["token_ids"][row, at] = examples.token_ids[source]
-            batch["type_ids"][row, start + examples.a_length_N[i] : start + count] = 1
+            batch["type_ids"][row, start + examples.a_length_N[i] : at.stop] = 1
             batch["position_ids"][row, at] = np.arange(count)
             batch["example_ids"][row, at] = slot + 1
             batch["cls_positions"][row, slot] = start
@@ -199,7 +197,7 @@ def assemble(examples: EncodedExamples, members: Sequence[np.ndarray], length: i
                 batch[name][row, slot] = of_example[i]
             for name, of_token in examples.of_token.items():
                 batch[name][row, at] = of_token[source]
-            start += count
+            start = at.stop
     return batch
 
 

@@ -9,9 +9,12 @@ would leave too much room. How much that is, is tried out: soon used up, the sho
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
+
+from bert.store.reader import range_positions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,15 +30,17 @@ class PackedRows:
     def __len__(self) -> int:
         return len(self.row_starts) - 1
 
+    def rows(self) -> list[np.ndarray]:
+        """The examples of each row."""
+        return [self.order[a:b] for a, b in itertools.pairwise(self.row_starts)]
+
 
 def pack(length_N: np.ndarray, *, capacity: int, max_examples: int, seed: int | Sequence[int]) -> PackedRows:
     """Rows of at most `max_examples` examples whose lengths sum to at most `capacity`, in random order.
 
     Args:
       length_N: int [N], 1 to capacity (tokens with [CLS] and [SEP]).
-      max_examples: 1 puts each example into a row of its own.
-      seed: what `numpy.random.default_rng` takes; no other source of randomness.
-    Raises ValueError where a length is outside 1 to capacity.
+      seed: what `numpy.random.default_rng` takes.
     """
     length_N = np.asarray(length_N)
     if len(length_N) and not 1 <= length_N.min() <= length_N.max() <= capacity:
@@ -61,23 +66,18 @@ def pack(length_N: np.ndarray, *, capacity: int, max_examples: int, seed: int | 
         sizes.append(np.full(count, len(lengths)))
     if not blocks:
         return PackedRows(np.zeros(1, np.int64), shuffled_N)
-    return _shuffle(np.concatenate(blocks), np.concatenate(sizes), rng)
-
-
-def _shuffle(order_N: np.ndarray, size_R: np.ndarray, rng: np.random.Generator) -> PackedRows:
-    """The same rows in random order."""
+    # The same rows in random order.
+    order_N, size_R = np.concatenate(blocks), np.concatenate(sizes)
     permutation_R = rng.permutation(len(size_R))
-    old_start_R = (np.cumsum(size_R) - size_R)[permutation_R]
-    size_R = size_R[permutation_R]
+    old_start_R, size_R = (np.cumsum(size_R) - size_R)[permutation_R], size_R[permutation_R]
     row_starts = np.concatenate([[0], np.cumsum(size_R)])
-    return PackedRows(row_starts, order_N[np.arange(len(order_N)) + np.repeat(old_start_R - row_starts[:-1], size_R)])
+    return PackedRows(row_starts, order_N[range_positions(old_start_R, size_R)])
 
 
 def plan_packs(count_by_length: np.ndarray, max_examples: int) -> list[tuple[tuple[int, ...], int]]:
     """[(lengths in a row, number of such rows)]; never more rows than first fit needs, the longest lengths first.
 
-    Args:
-      count_by_length: int [capacity + 1], number of examples of each length; the capacity is its last index.
+    count_by_length: int [capacity + 1], number of examples of each length.
     """
     counts = [int(count) for count in count_by_length]
     capacity = len(counts) - 1

@@ -24,7 +24,7 @@ from bert.data import partners
 from bert.data.partners import Segments
 from bert.data.repeats import follows_elsewhere
 from bert.errors import InputError
-from bert.store.reader import Store
+from bert.store.reader import Shard, Store
 from bert.tokenizer.tokenizer import Template
 
 Objective = Literal["nsp", "sop", "none"]
@@ -48,10 +48,6 @@ class PairCounts:
     other_pairs: int  # the second of CLASS_NAMES
 
     @property
-    def without_label(self) -> int:
-        return self.examples - self.true_pairs - self.other_pairs
-
-    @property
     def notice(self) -> str:
         """A warning where one class is missing or rare; else empty."""
         rarer, labelled = min(self.true_pairs, self.other_pairs), self.true_pairs + self.other_pairs
@@ -70,11 +66,10 @@ class PairCounts:
             return examples
         labelled = self.true_pairs + self.other_pairs
         share = f" ({self.true_pairs / labelled:.1%} of the pairs)" if labelled else ""
-        other = CLASS_NAMES[self.objective][RANDOM]
         return (
-            f"{examples}: {self.true_pairs:,} true pairs{share}, {self.other_pairs:,} {other}, {self.without_label:,} "
-            f"without label; {self.one_sentence_documents:,} of {self.documents:,} documents unusable for true pairs "
-            "(one sentence)"
+            f"{examples}: {self.true_pairs:,} true pairs{share}, {self.other_pairs:,} "
+            f"{CLASS_NAMES[self.objective][RANDOM]}, {self.examples - labelled:,} without label; "
+            f"{self.one_sentence_documents:,} of {self.documents:,} documents unusable for true pairs (one sentence)"
         )
 
 
@@ -107,7 +102,7 @@ class ExampleRanges:
 def plan_epoch(
     store: Store, *, max_length: int, objective: Objective, seed: int, epoch: int, short_probability: float = 0.1
 ) -> ExampleRanges:
-    """The examples of an epoch, in the order of the text; a function of the arguments alone.
+    """The examples of an epoch, in the order of the text.
 
     Memory: at most 150 bytes an example while planning, 25 afterwards; the tokens themselves stay on disk.
 
@@ -119,22 +114,17 @@ def plan_epoch(
     """
     template = store.tokenizer.template
     room = max_length - template.special_tokens(pair=objective != "none")
-    chunks, one_sentence = [], 0
+    chunks, documents, one_sentence = [(np.zeros(0, np.int64),) * 3], 0, 0
     for number, shard in enumerate(store.shards):
         rng = np.random.default_rng((seed, epoch, 0, number))
         sentence_ends, document_ends = np.asarray(shard.sentence_ends), np.asarray(shard.document_ends)
-        one_sentence += int(np.count_nonzero(_sentences_by_document(sentence_ends, document_ends) == 1))
+        one_sentence += int(np.count_nonzero(_sentences_by_document(shard) == 1))
         chunk_ends_N = cut_documents(document_ends, room, short_probability, rng)
         inner_ends_N = chunk_ends_N if objective == "none" else split_chunks(chunk_ends_N, sentence_ends, rng)
-        document_N = np.searchsorted(document_ends, chunk_ends_N)
-        chunks.append((chunk_ends_N, inner_ends_N, document_N, shard.token_start))
-
-    documents = np.cumsum([0] + [len(shard.document_ends) for shard in store.shards])
-    end_N = np.concatenate([ends + start for ends, _, _, start in chunks] or [np.zeros(0, np.int64)])
-    split_N = np.concatenate([ends + start for _, ends, _, start in chunks] or [np.zeros(0, np.int64)])
-    document_N = np.concatenate(
-        [doc + first for (_, _, doc, _), first in zip(chunks, documents, strict=False)] or [end_N]
-    )
+        document_N = np.searchsorted(document_ends, chunk_ends_N) + documents
+        chunks.append((chunk_ends_N + shard.token_start, inner_ends_N + shard.token_start, document_N))
+        documents += len(document_ends)
+    end_N, split_N, document_N = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
     del chunks
     start_N = np.concatenate([[0], end_N])[:-1]  # shards follow each other without a gap
     b_length_N = (end_N - split_N).astype(np.int32)
@@ -148,12 +138,11 @@ def plan_epoch(
         swapped = rng.permutation(pairs)[: _about(len(pairs) / 2, rng)]
         a_start, a_length, b_start, b_length = segments.take(swapped)
         is_random = ~follows_elsewhere(store, b_start + b_length, b_length, a_start, a_length)
-        swapped = swapped[is_random]
-        label_N[swapped] = RANDOM
+        label_N[swapped[is_random]] = RANDOM
         for array, others in zip(segments, (b_start, b_length, a_start, a_length), strict=True):
-            array[swapped] = others[is_random]
+            array[swapped[is_random]] = others[is_random]
     true, other = (int(np.count_nonzero(label_N == label)) for label in (IS_NEXT, RANDOM))
-    counts = PairCounts(objective, int(documents[-1]), one_sentence, len(label_N), true, other)
+    counts = PairCounts(objective, documents, one_sentence, len(label_N), true, other)
     return ExampleRanges(*segments, label_N, counts, template)
 
 
@@ -162,14 +151,12 @@ def _about(x: float, rng: np.random.Generator) -> int:
     return int(np.floor(x + rng.random()))
 
 
-def _sentences_by_document(sentence_ends: np.ndarray, document_ends: np.ndarray) -> np.ndarray:
+def _sentences_by_document(shard: Shard) -> np.ndarray:
     """int64 [documents]"""
-    return np.diff(np.searchsorted(sentence_ends, document_ends, side="right"), prepend=0)
+    return np.diff(np.searchsorted(shard.sentence_ends, shard.document_ends, side="right"), prepend=0)
 
 
-def cut_documents(
-    document_ends_D: np.ndarray, room: int, short_probability: float, rng: np.random.Generator
-) -> np.ndarray:
+def cut_documents(document_ends_D: np.ndarray, room: int, short: float, rng: np.random.Generator) -> np.ndarray:
     """int64 [N] ends of the chunks, ascending; every document end is one, and no chunk is longer than `room` tokens."""
     length_D = np.diff(document_ends_D, prepend=0)
     count_D = -(-length_D // room)
@@ -177,8 +164,8 @@ def cut_documents(
     length_N[np.cumsum(count_D) - 1] = length_D - (count_D - 1) * room
     document_N = np.repeat(np.arange(len(count_D)), count_D)
 
-    # Cutting the share q of the chunks in two makes 2q of 1 + q examples short.
-    cut = np.flatnonzero((rng.random(len(length_N)) < short_probability / (2 - short_probability)) & (length_N > 1))
+    # Cutting the share q of the chunks in two makes 2q of 1 + q examples short, here the share `short`.
+    cut = np.flatnonzero((rng.random(len(length_N)) < short / (2 - short)) & (length_N > 1))
     part = 1 + np.floor(rng.random(len(cut)) * (length_N[cut] - 1)).astype(np.int64)
     length_N[cut] -= part
     length_N, document_N = np.append(length_N, part), np.append(document_N, document_N[cut])
@@ -212,8 +199,8 @@ def _exchange(
     rest = np.flatnonzero(length > fitting)
     tail_start, tail_length = (start + fitting)[rest], (length - fitting)[rest]
     tails = (tail_start, tail_length, tail_start + tail_length, np.zeros(len(rest), np.int32))
-    segments = Segments(*(np.concatenate(both) for both in zip(segments, tails, strict=True)))
-    return segments, np.concatenate([label_N, np.full(len(rest), NO_LABEL, np.int8)])
+    segments = Segments(*map(np.concatenate, zip(segments, tails, strict=True)))
+    return segments, np.append(label_N, np.full(len(rest), NO_LABEL, np.int8))
 
 
 def check_documents(store: Store, objective: Objective) -> None:
@@ -222,14 +209,12 @@ def check_documents(store: Store, objective: Objective) -> None:
         raise InputError(f"{store.directory}: no tokens; prepare a corpus that has text")
     if objective == "none":
         return
-    name, way_out = objective.upper(), "set examples.objective to none"
-    by_document = [_sentences_by_document(shard.sentence_ends, shard.document_ends) for shard in store.shards]
-    usable = sum(int(np.count_nonzero(sentences > 1)) for sentences in by_document)
-    documents = sum(len(sentences) for sentences in by_document)
+    documents, way_out = store.num_documents, "set examples.objective to none"
+    usable = sum(int(np.count_nonzero(_sentences_by_document(shard) > 1)) for shard in store.shards)
     if usable == 0:
         raise InputError(
-            f"{store.directory}: {documents:,} of {documents:,} documents have one sentence; {name} needs two "
-            f"or more: remove blank lines between sentences (they separate documents), or {way_out}"
+            f"{store.directory}: {documents:,} of {documents:,} documents have one sentence; {objective.upper()} needs "
+            f"two or more: remove blank lines between sentences (they separate documents), or {way_out}"
         )
     if objective == "nsp" and usable < 2:
         raise InputError(

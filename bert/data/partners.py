@@ -6,6 +6,7 @@ tells nothing about its label. No swap puts a B behind a text that it follows so
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +14,7 @@ import numpy as np
 from bert.data.repeats import COMPARED, follows_elsewhere
 from bert.store.reader import Store
 
-# A foreign B whose first tokens equal those of the true one may be the true one (copied documents): not used.
-_COMPARED_TOKENS = COMPARED[1]
+# A foreign B whose first tokens, COMPARED[1] of them, equal those of the true one may be a copy: not used.
 _SEARCHES = 4  # for other partners, where some would be true pairs
 _BLOCK = 1 << 18  # pairs compared together
 
@@ -43,13 +43,13 @@ def find(
       document_M: int [M], ascending: the document of each example.
       room: tokens of text in an example at most.
     """
-    pairs = [_no_pairs()]
+    pairs = []
     is_free = np.ones(len(document_M), bool)
     for _ in range(_SEARCHES):
-        left, right = _similar(store, segments, document_M, np.flatnonzero(is_free), wanted, room, rng)
+        left, right = _similar(store, segments, document_M, wanted, room, rng, np.flatnonzero(is_free))
         to, source = np.concatenate([left, right]), np.concatenate([right, left])
-        length = np.minimum(segments.b_length[source], room - segments.a_length[to])
         a_length = segments.a_length[to]
+        length = np.minimum(segments.b_length[source], room - a_length)
         wrong = follows_elsewhere(store, segments.a_start[to] + a_length, a_length, segments.b_start[source], length)
         good = ~wrong.reshape(2, -1).any(axis=0)
         pairs.append((left[good], right[good]))
@@ -61,24 +61,19 @@ def find(
 
 
 def _similar(
-    store: Store,
-    segments: Segments,
-    document_M: np.ndarray,
+    store: Store, segments: Segments, document_M: np.ndarray, wanted: int, room: int, rng: np.random.Generator,
     free: np.ndarray,
-    wanted: int,
-    room: int,
-    rng: np.random.Generator,
-) -> Pairs:
+) -> Pairs:  # fmt: skip
     """At most `wanted` pairs of the examples `free` of different documents.
 
     First among B of equal length, then of nearly equal length, as long as both results fit the room. Only where a small
     corpus offers too few of these may a B be longer than its new place.
     """
     _, a_length, _, b_length = segments
-    pairs = [_no_pairs()]
+    pairs = []
     key_D = rng.permutation(int(document_M[-1]) + 1) if len(document_M) else document_M
     widths = [1 << power for power in range(room.bit_length() + 1)]
-    for may_cut, width in [(False, width) for width in widths] + [(True, width) for width in widths]:
+    for may_cut, width in itertools.product((False, True), widths):
         if wanted <= 0 or len(free) < 2:
             break
         left, right = _pair_up(free, b_length[free] // width, key_D[document_M[free]])
@@ -114,7 +109,7 @@ def _pair_up(index_M: np.ndarray, bucket_M: np.ndarray, document_M: np.ndarray) 
 def _without_copies(store: Store, segments: Segments, left: np.ndarray, right: np.ndarray, wanted: int) -> Pairs:
     """The first `wanted` pairs whose B differ in their first tokens."""
     _, _, b_start, b_length = segments
-    pairs = [_no_pairs()]
+    pairs = []
     for start in range(0, len(left), _BLOCK):
         if wanted <= 0:
             break
@@ -123,7 +118,7 @@ def _without_copies(store: Store, segments: Segments, left: np.ndarray, right: n
         keep = store.read(b_start[a], ones) != store.read(b_start[b], ones)
         same = np.flatnonzero(~keep)  # few: only these are read further
         if len(same):
-            length = np.minimum(np.minimum(b_length[a[same]], b_length[b[same]]), _COMPARED_TOKENS)
+            length = np.minimum(np.minimum(b_length[a[same]], b_length[b[same]]), COMPARED[1])
             differs = store.read(b_start[a[same]], length) != store.read(b_start[b[same]], length)
             keep[same] = np.logical_or.reduceat(differs, np.cumsum(length) - length)
         keep &= np.cumsum(keep) <= wanted
@@ -132,9 +127,8 @@ def _without_copies(store: Store, segments: Segments, left: np.ndarray, right: n
     return _joined(pairs)
 
 
-def _no_pairs() -> Pairs:
-    return np.zeros(0, np.int64), np.zeros(0, np.int64)
-
-
 def _joined(pairs: list[Pairs]) -> Pairs:
-    return np.concatenate([left for left, _ in pairs]), np.concatenate([right for _, right in pairs])
+    empty = np.zeros(0, np.int64)
+    return np.concatenate([empty, *(left for left, _ in pairs)]), np.concatenate(
+        [empty, *(right for _, right in pairs)]
+    )

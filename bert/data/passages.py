@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bert.data import windows
-from bert.data.encoded_examples import EncodedExamples, join
+from bert.data.encoded_examples import EncodedExamples, join, starts_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,47 +47,37 @@ class Passages:
 
 
 def cut(
-    pieces_N: Sequence[Sequence[int]],
-    before_N: Sequence[Sequence[int]],
-    after: Sequence[int],
-    *,
-    max_length: int,
-    step: int,
-    pair: bool,
-) -> Passages:
-    """Windows over the texts.
+    pieces_N: Sequence[Sequence[int]], before_N: Sequence[Sequence[int]], after: Sequence[int],
+    *, max_length: int, step: int, pair: bool,
+) -> Passages:  # fmt: skip
+    """Windows over the texts; ``pair``: the pieces are segment B.
 
     Args:
       pieces_N: token ids of each text.
       before_N: tokens before a text's pieces in each of its windows: [CLS], or [CLS] question [SEP].
       after: tokens after the pieces of each window: [SEP].
-      max_length: tokens of a window at most, with those before and after.
-      step: see `windows.windows`.
-      pair: whether the pieces are segment B.
+      max_length, step: tokens of a window at most, with those before and after; see `windows.windows`.
     """
     examples: list[tuple[Sequence[int], int]] = []
     text_W, bounds_W2, places_W, place_K, position = [], [], [], [], 0
     for n, (pieces, before) in enumerate(zip(pieces_N, before_N, strict=True)):
         spans = windows.windows(len(pieces), max_length - len(before) - len(after), step)
-        places = []
+        shift_W = []  # from a piece's number in the text to its place
         for first, stop in spans:
             ids = [*before, *pieces[first:stop], *after]
             examples.append((ids, len(before) if pair else len(ids)))
-            places.append(position + len(before))
+            places_W.append(position + len(before))
+            shift_W.append(places_W[-1] - first)
             position += len(ids)
         text_W += [n] * len(spans)
         bounds_W2 += spans
-        places_W += places
-        owner_K = windows.owners(len(pieces), spans)
-        first_W = np.array([first for first, _ in spans])
-        place_K.append(np.array(places)[owner_K] + np.arange(len(pieces)) - first_W[owner_K])
-    starts = np.concatenate([[0], np.cumsum([len(pieces) for pieces in pieces_N])]).astype(np.int64)
+        place_K.append(np.array(shift_W)[windows.owners(len(pieces), spans)] + np.arange(len(pieces)))
     return Passages(
         join(examples),
         np.array(text_W, np.int64),
         np.array(bounds_W2, np.int64).reshape(-1, 2),
         np.array(places_W, np.int64),
-        starts,
+        starts_of([len(pieces) for pieces in pieces_N]),
         np.concatenate([np.zeros(0, np.int64), *place_K]).astype(np.int64),
     )
 
