@@ -135,7 +135,7 @@ class Batches:
         self._first_rows = [0]  # first row of epoch 0, 1, ...; grows as epochs are planned
         self._planner = futures.ThreadPoolExecutor(1, "plan")
         self._lock = threading.Lock()
-        self.report = self._plan(0).report
+        self.report = self._plan(0).result().report
 
     @property
     def steps_per_epoch(self) -> float:
@@ -160,25 +160,22 @@ class Batches:
         with self._lock:
             epoch = max(0, bisect.bisect_right(self._first_rows, row) - 1)
             while True:
-                plan, first = self._plan(epoch), self._first_rows[epoch]
+                plan, first = self._plan(epoch).result(), self._first_rows[epoch]
                 if epoch + 1 == len(self._first_rows):
                     self._first_rows.append(first + len(plan.rows))
                 if row < first + len(plan.rows):
                     break
                 epoch += 1
             if row - first > len(plan.rows) // 2:
-                self._start_plan(epoch + 1)  # ready when the epoch ends
+                self._plan(epoch + 1)  # ready when the epoch ends
             return plan, first
 
-    def _plan(self, epoch: int) -> _Plan:
-        self._start_plan(epoch)
-        return self._plans[epoch].result()
-
-    def _start_plan(self, epoch: int) -> None:
+    def _plan(self, epoch: int) -> futures.Future[_Plan]:
         if epoch not in self._plans:
             while len(self._plans) > 1:
                 del self._plans[min(self._plans)]
             self._plans[epoch] = self._planner.submit(_Plan, self._store, self.settings, epoch)
+        return self._plans[epoch]
 
 
 class EvaluationBatches:

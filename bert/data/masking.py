@@ -12,10 +12,7 @@ import numpy as np
 from bert.store.reader import Store, range_positions
 
 # SplitMix64 (Steele, Lea, Flood 2014): weyl increment and the two multipliers of the finaliser
-_WEYL = np.uint64(0x9E3779B97F4A7C15)
-_MULTIPLIER_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MULTIPLIER_2 = np.uint64(0x94D049BB133111EB)
-
+_WEYL, _MULTIPLIER_1, _MULTIPLIER_2 = map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 # A sort key: number of the example in its row (14 bits), random (36), column (14).
 _RANDOM_BITS, _COLUMN_BITS = np.uint64(36), np.uint64(14)
 _COLUMN = np.uint64((1 << 14) - 1)
@@ -27,10 +24,9 @@ STARTS, CONTINUES = np.uint8(1), np.uint8(2)  # a token starts a word, or contin
 def scramble(x_N: np.ndarray) -> np.ndarray:
     """The SplitMix64 finaliser: uint64 [N] to uint64 [N], every output bit depends on every input bit."""
     x_N = x_N ^ (x_N >> np.uint64(30))
-    x_N *= _MULTIPLIER_1
-    x_N ^= x_N >> np.uint64(27)
-    x_N *= _MULTIPLIER_2
-    x_N ^= x_N >> np.uint64(31)
+    for multiplier, shift in ((_MULTIPLIER_1, 27), (_MULTIPLIER_2, 31)):
+        x_N *= multiplier
+        x_N ^= x_N >> np.uint64(shift)
     return x_N
 
 
@@ -49,16 +45,9 @@ def count_masks(maskable_N: np.ndarray, rate: float) -> np.ndarray:
 
 
 def choose(
-    key_N: np.ndarray,
-    base_N: np.ndarray,
-    nth_N: np.ndarray,
-    position_BT: np.ndarray,
-    maskable_BT: np.ndarray,
-    *,
-    rate: float,
-    limit_N: np.ndarray,
-    words_BT: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    key_N: np.ndarray, base_N: np.ndarray, nth_N: np.ndarray, position_BT: np.ndarray, maskable_BT: np.ndarray,
+    *, rate: float, limit_N: np.ndarray, words_BT: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """(place int64 [M] in the flattened rows, ascending, choice bits uint64 [M], token bits uint64 [M]) of the targets.
 
     Args:
@@ -75,17 +64,18 @@ def choose(
 
     The random bits are for `replace`; choice bits are equal within a word.
     """
-    rows, width = position_BT.shape
+    width = position_BT.shape[1]
+    span_N = np.diff(base_N, append=position_BT.size)  # of the example and the padding behind it
     bits_X = position_BT.reshape(-1).astype(np.uint64)
     bits_X *= _WEYL
-    bits_X += np.repeat(key_N, np.diff(base_N, append=rows * width))
+    bits_X += np.repeat(key_N, span_N)
     bits_X = scramble(bits_X)
     maskable_N = np.add.reduceat(maskable_BT.reshape(-1), base_N, dtype=np.int64)
     wanted_N = np.minimum(count_masks(maskable_N, rate), limit_N)
     # nth example | random | column in one number: sorting each row ranks the tokens of all its examples at once
     rank_X = (bits_X >> (np.uint64(64) - _RANDOM_BITS)) << _COLUMN_BITS
-    rank_X |= np.repeat(nth_N.astype(np.uint64) << (_RANDOM_BITS + _COLUMN_BITS), np.diff(base_N, append=rows * width))
-    rank_BT = rank_X.reshape(rows, width)
+    rank_X |= np.repeat(nth_N.astype(np.uint64) << (_RANDOM_BITS + _COLUMN_BITS), span_N)
+    rank_BT = rank_X.reshape(position_BT.shape)
     rank_BT |= np.arange(width, dtype=np.uint64)
     if words_BT is not None:
         place_M, lead_M = _choose_words(rank_BT, nth_N, maskable_BT, wanted_N, words_BT)
@@ -95,7 +85,7 @@ def choose(
     row_N, before_N = base_N // width, np.cumsum(maskable_N) - maskable_N
     first_N = np.arange(len(nth_N)) - nth_N
     nearest = rank_X[range_positions(row_N * width + before_N - before_N[first_N], wanted_N)]
-    chosen_X = np.zeros(rows * width, bool)
+    chosen_X = np.zeros(position_BT.size, bool)
     chosen_X[np.repeat(row_N * width, wanted_N) + (nearest & _COLUMN).astype(np.int64)] = True
     place_M = np.flatnonzero(chosen_X)
     return place_M, bits_X[place_M], bits_X[place_M]
@@ -113,9 +103,8 @@ def _choose_words(
     ranked_BT = np.full(rank_BT.shape, _LAST)
     ranked_BT.reshape(-1)[start_W[usable_W]] = rank_BT.reshape(-1)[start_W[usable_W]]
     ranked_BT.sort(axis=1)
-    order = np.flatnonzero(ranked_BT.reshape(-1) != _LAST)
-    rank = ranked_BT.reshape(-1)[order]
-    row = order // width
+    row, column = np.nonzero(ranked_BT != _LAST)
+    rank = ranked_BT[row, column]
     word_at_X = np.zeros(len(words_X), np.int64)
     word_at_X[start_W] = np.arange(len(start_W))
     word = word_at_X[row * width + (rank & _COLUMN).astype(np.int64)]
@@ -142,15 +131,9 @@ def _choose_words(
 
 
 def replace(
-    id_M: np.ndarray,
-    choice_M: np.ndarray,
-    bits_M: np.ndarray,
-    *,
-    mask_id: int,
-    replacement_ids: np.ndarray,
-    mask_share: float,
-    random_share: float,
-) -> np.ndarray:
+    id_M: np.ndarray, choice_M: np.ndarray, bits_M: np.ndarray,
+    *, mask_id: int, replacement_ids: np.ndarray, mask_share: float, random_share: float,
+) -> np.ndarray:  # fmt: skip
     """int32 [M], what stands at the chosen places: [MASK], a random token, or the token itself (80, 10, 10 % in BERT).
 
     Args:
@@ -172,8 +155,7 @@ def share_of_split_words(store: Store, *, most_tokens: int = 1 << 24) -> float:
     0.0 means that choosing whole words equals choosing tokens (Chinese without word boundaries): say so to the user.
     """
     words = split_words = 0
-    block = 1 << 20
-    left = most_tokens
+    block, left = 1 << 20, most_tokens
     for shard in store.shards:
         for start in range(0, min(left, len(shard.tokens)), block):
             length = min(block, len(shard.tokens) - start, left)

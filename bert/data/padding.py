@@ -1,8 +1,7 @@
 """Token ids of any length -> batches of a few shapes, one example a row, for inference.
 
 Compiled functions are made per shape, so lengths and row counts come from short lists. Keys of a batch are those of
-bert/data/batches.py. NumPy only.
-Axes: B row, T position, N text.
+batches.py. NumPy only. Axes: B row, T position, N text.
 """
 
 from collections.abc import Sequence
@@ -38,8 +37,7 @@ def plan(tokens_N: Sequence[int], limit: int, batch_size: int) -> list[tuple[lis
         buckets.setdefault(bucket_length(tokens, limit), []).append(i)
     batches = []
     for length, members in sorted(buckets.items()):
-        size = next(s for s in (1, 8, batch_size) if s >= min(len(members), batch_size))
-        size = min(size, batch_size)
+        size = min(batch_size, next(size for size in (1, 8, batch_size) if size >= min(len(members), batch_size)))
         batches += [(members[i : i + size], length, size) for i in range(0, len(members), size)]
     return batches
 
@@ -59,20 +57,14 @@ def one_example_a_row(
 
 def padded(arrays: HostBatch, length: int, size: int) -> HostBatch:
     """The arrays [B, T] padded with 0 to [size, length], with position ids."""
-    larger = {
-        name: np.pad(value_BT, ((0, size - value_BT.shape[0]), (0, length - value_BT.shape[1])))
-        for name, value_BT in arrays.items()
-    }
+    larger = {name: np.pad(a_BT, ((0, size - len(a_BT)), (0, length - a_BT.shape[1]))) for name, a_BT in arrays.items()}
     return larger | {"position_ids": np.tile(np.arange(length, dtype=np.int32), (size, 1))}
 
 
 def whole_numbers(values: Any, name: str, shape: tuple[int, ...] | None, count: int, what: str) -> np.ndarray:
-    """int32 [B, T] with every value in 0..count-1; InputError for any other.
+    """int32 [B, T] of this shape (None: any) with every value in 0..count-1; InputError for any other.
 
-    Args:
-      values: anything NumPy takes for an array.
-      shape: the shape that is wanted; None for any [B, T].
-      what: what the model has ``count`` of, for messages.
+    what: what the model has ``count`` of, for messages.
     """
     try:
         array = np.asarray(values)
@@ -85,9 +77,9 @@ def whole_numbers(values: Any, name: str, shape: tuple[int, ...] | None, count: 
         raise InputError(f"{name} holds {array.dtype}; it must hold whole numbers")
     wrong = np.argwhere((array < 0) | (array >= count))
     if len(wrong):
-        row, position = (int(i) for i in wrong[0])
+        row, position = wrong[0]
         raise InputError(
-            f"{name}: row {row}, position {position} holds {array[row, position]}; "
-            f"it must be from 0 to {count - 1} (the model has {count} {what})"
+            f"{name}: row {row}, position {position} holds {array[row, position]}; it must be from 0 to {count - 1} "
+            f"(the model has {count} {what})"
         )
     return array.astype(np.int32)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bert.store.reader import Shard, Store
+from bert.store.reader import Store
 
 # Tokens before and behind a boundary that are compared; of shorter segments all are, and at least the whole sentence.
 COMPARED = (32, 8)
@@ -46,9 +46,7 @@ def follows_elsewhere(
     Only an A that ends with a sentence and a B that begins with one are searched for, and this sentence as a whole: a
     cut may leave only a full stop, which stands before many others.
 
-    Args:
-      a_end_K: int64, positions behind the last token of each A, which has ``a_length_K`` tokens, at least 1.
-      b_start_K: int64, positions of the first token of each B, which has ``b_length_K`` tokens, at least 1.
+    a_end_K, b_start_K: int64, positions behind the last token of each A, and of the first of each B; lengths of 1 up.
 
     Memory: for the first call on a store 40 bytes a sentence, afterwards as much for each that repeats.
     """
@@ -69,7 +67,12 @@ def follows_elsewhere(
     follows_K = np.zeros(len(a_end_K), bool)
     if not len(maybe):
         return follows_K
-    read, a_end, b_start = _reader(store), a_end_K[maybe], b_start_K[maybe]
+
+    def read(position_N: np.ndarray) -> np.ndarray:
+        """Positions beyond the text give any token of it."""
+        return store.read(np.clip(position_N, 0, store.num_tokens - 1), np.ones(len(position_N), np.int64))
+
+    a_end, b_start = a_end_K[maybe], b_start_K[maybe]
     sentence_start, _ = _bounds(store, a_end - 1, "sentence_ends")
     _, sentence_end = _bounds(store, b_start, "sentence_ends")
     before = np.minimum(np.maximum(a_length_K[maybe], a_end - sentence_start), COMPARED[0])
@@ -104,6 +107,11 @@ def _repeated(store: Store, *, at_end: bool) -> tuple[np.ndarray, np.ndarray]:
     """int64, uint64: ascending ends (or beginnings) of sentences whose hash another one has, too, and the hashes."""
     positions, hashes = [np.zeros(0, np.int64)], [np.zeros(0, np.uint64)]
     for shard in store.shards:
+        tokens = np.asarray(shard.tokens)
+
+        def read(position_N: np.ndarray, tokens: np.ndarray = tokens, start: int = shard.token_start) -> np.ndarray:
+            return tokens.take(position_N - start, mode="clip")
+
         for start in range(0, len(shard.sentence_ends), _BLOCK):
             ends = np.asarray(shard.sentence_ends[start : start + _BLOCK])
             bounds = np.concatenate([shard.sentence_ends[start - 1 : start] if start else [0], ends])
@@ -111,7 +119,7 @@ def _repeated(store: Store, *, at_end: bool) -> tuple[np.ndarray, np.ndarray]:
             position = shard.token_start + (bounds[1:] if at_end else bounds[:-1])
             before, behind = (lengths, 0) if at_end else (0, lengths)
             positions.append(position)
-            hashes.append(_hash(_reader_of_shard(shard), position, before, position, behind, _HASHED))
+            hashes.append(_hash(read, position, before, position, behind, _HASHED))
     position_N, hash_N = np.concatenate(positions), np.concatenate(hashes)
     ordered = np.sort(hash_N)
     several = _are_among(hash_N, np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
@@ -131,18 +139,6 @@ def _hash(
             hash_N += token_N
             hash_N *= _FACTOR
     return hash_N
-
-
-def _reader(store: Store) -> Read:
-    """Positions beyond the text give any token of it."""
-    return lambda position_N: store.read(
-        np.clip(position_N, 0, store.num_tokens - 1), np.ones(len(position_N), np.int64)
-    )
-
-
-def _reader_of_shard(shard: Shard) -> Read:
-    tokens = np.asarray(shard.tokens)
-    return lambda position_N: tokens.take(position_N - shard.token_start, mode="clip")
 
 
 def _are_among(values: np.ndarray, ordered: np.ndarray) -> np.ndarray:

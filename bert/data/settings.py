@@ -12,7 +12,7 @@ from bert.errors import InputError, check_choice, check_range
 
 @dataclasses.dataclass(frozen=True)
 class BatchSettings:
-    """What a batch of pretraining looks like. Each value is checked; InputError names the first wrong one."""
+    """What a batch of pretraining looks like."""
 
     batch_size: int  # rows over all devices
     max_length: int  # tokens a row, [CLS] and [SEP] among them
@@ -51,23 +51,17 @@ class BatchSettings:
     @property
     def examples_in_row(self) -> int:
         """E"""
-        if not self.packed:
-            return 1
-        return self.max_examples or max(1, self.max_length // 8)
+        return (self.max_examples or max(1, self.max_length // 8)) if self.packed else 1
 
     @property
     def masks_in_row(self) -> int:
         """P"""
-        return self.mask_budget or self._default_budget
-
-    @property
-    def _default_budget(self) -> int:
-        return int(self.mask_rate * self.max_length + 0.5) + 1
+        return self.mask_budget or int(self.mask_rate * self.max_length + 0.5) + 1
 
     def mask_limits(self, tokens_N: np.ndarray, length_N: np.ndarray) -> np.ndarray:
         """int64 [N], the most masked positions of each example, so that its row keeps the budget."""
         wanted_N = masking.count_masks(tokens_N, self.mask_rate)
-        if self.packed and self.masks_in_row < self._default_budget:
+        if self.packed and self.masks_in_row < dataclasses.replace(self, mask_budget=0).masks_in_row:
             share_N = self.masks_in_row * np.asarray(length_N, np.int64) // self.max_length
             wanted_N = np.minimum(wanted_N, np.maximum(share_N, 1))
         return np.asarray(np.minimum(wanted_N, self.masks_in_row))

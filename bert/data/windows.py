@@ -12,11 +12,9 @@ from bert.errors import InputError
 
 
 def windows(count: int, room: int, step: int) -> list[tuple[int, int]]:
-    """[start, end) of the windows over ``count`` tokens; one empty window for a text without tokens.
+    """[start, end) of the windows of at most ``room`` tokens over ``count``; one empty window for a text without tokens.
 
-    Args:
-      room: tokens in a window at most.
-      step: tokens from the start of a window to the start of the next, 1 to ``room``; ``room - step`` are in both.
+    step: tokens from the start of a window to the start of the next, 1 to ``room``; ``room - step`` are in both.
     """
     if room < 1:
         raise InputError("windows have no room for tokens of the text; raise max_length")
