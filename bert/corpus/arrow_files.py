@@ -29,10 +29,10 @@ def column_values(path: pathlib.Path, kind: str, column: str) -> Iterator[Any]:
 
     Raises InputError for a damaged file, or a column that is not there (with those that are).
     """
-    batches = _parquet_batches(path, column) if kind == "parquet" else _saved_batches(path, column)
     try:
-        for batch in batches:
-            yield from batch
+        for values in (_parquet_columns if kind == "parquet" else _saved_columns)(path, column):
+            check(values)
+            yield from values.to_pylist()
     except InputError:
         raise
     except FAULTS as error:
@@ -74,20 +74,18 @@ def damaged(path: pathlib.Path | str, error: Exception) -> InputError:
     return InputError(f"{path}: cannot be read ({reason[:300]}); write the file again")
 
 
-def _parquet_batches(path: pathlib.Path, column: str) -> Iterator[list[Any]]:
+def _parquet_columns(path: pathlib.Path, column: str) -> Iterator[pyarrow.Array]:
     with open_parquet(path) as file:
         _check_column(path, column, file.schema_arrow.names)
         for batch in file.iter_batches(BATCH_ROWS, columns=[column], use_threads=False):
-            check(batch.column(0))
-            yield batch.column(0).to_pylist()
+            yield batch.column(0)
 
 
-def _saved_batches(path: pathlib.Path, column: str) -> Iterator[list[Any]]:
+def _saved_columns(path: pathlib.Path, column: str) -> Iterator[pyarrow.ChunkedArray]:
     saved = load_saved(path)
     _check_column(path, column, saved.column_names)
     for batch in saved.select_columns([column]).with_format("arrow").iter(BATCH_ROWS):
-        check(batch.column(0))
-        yield batch.column(0).to_pylist()
+        yield batch.column(0)
 
 
 def _check_column(path: pathlib.Path, column: str, names: list[str]) -> None:

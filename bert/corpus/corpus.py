@@ -1,7 +1,6 @@
 """A corpus: files of text -> documents -> sections, read as a stream.
 
-Long documents come in several sections, so nothing has to fit into memory. corpus_files.py finds the files,
-text_files.py decodes them, layout.py cuts sections into sentences.
+Long documents come in several sections, so nothing has to fit into memory.
 """
 
 import dataclasses
@@ -51,9 +50,8 @@ class CorpusSettings:
     language: str = "en"
 
     def __post_init__(self) -> None:
-        choices = {"documents": ("auto", "blank_lines", "file"), "sentences": ("auto", "lines", "split", "wrapped")}
-        for name, allowed in choices.items():
-            check_choice(name, getattr(self, name), allowed)
+        check_choice("documents", self.documents, ("auto", "blank_lines", "file"))
+        check_choice("sentences", self.sentences, ("auto", "lines", "split", "wrapped"))
 
 
 class Corpus:
@@ -62,6 +60,7 @@ class Corpus:
     def __init__(self, spec: str | Iterable[str], settings: CorpusSettings | None = None, *, workers: int = 1):
         """`workers`: processes that read installed documentation; files are always read by one."""
         self.settings = settings or CorpusSettings()
+        self._wanted_layout = {"lines": SENTENCES}.get(self.settings.sentences, self.settings.sentences)
         self.sources = corpus_files.find_sources(spec)
         self.workers = workers
         self.notes: dict[str, dict[str, Any]] = {}  # path -> bytes, encoding, layout, documents; filled while reading
@@ -84,8 +83,7 @@ class Corpus:
             if source.kind == INSTALLED_DOCS:
                 marks += installed_docs.installed()
             else:
-                stat = source.path.stat()
-                marks.append(f"{source.path} {source.bytes} {stat.st_mtime_ns}")
+                marks.append(f"{source.path} {source.bytes} {source.path.stat().st_mtime_ns}")
         return hashlib.sha256("\n".join(marks).encode("utf-8", "surrogateescape")).hexdigest()
 
     def _sections_of(self, source: Source, note: dict[str, Any]) -> Iterator[Section]:
@@ -98,13 +96,18 @@ class Corpus:
                 yield Section(name, text, WRAPPED, True)
             self._installed = documents  # read twice: for the vocabulary and for the tokens
             return
-        encoding = text_files.encoding_of(source.path, self.settings.encoding)
+        encoding = self._encoding_of(source.path)
         note["encoding"] = encoding.removesuffix("-sig")
         read = self._text_sections if source.kind == "text" else self._row_sections
         try:
             yield from read(source, encoding, note)
         except text_files.NotInEncoding as error:
-            raise error.with_others(self._wrongly_encoded()) from None
+            texts = [other.path for other in self.sources if other.kind in ("text", "jsonl")]
+            wrong = [path for path in texts if not text_files.decodes(path, self._encoding_of(path))]
+            raise error.with_others(wrong) from None
+
+    def _encoding_of(self, path: pathlib.Path) -> str:
+        return text_files.encoding_of(path, self.settings.encoding)
 
     def _text_sections(self, source: Source, encoding: str, note: dict[str, Any]) -> Iterator[Section]:
         layout, note["inside sentences"] = self._layout(source, encoding)
@@ -137,11 +140,10 @@ class Corpus:
                 text, layout = "\n".join(" ".join(sentence.split()) for sentence in value), SENTENCES
             elif value is None or isinstance(value, str):
                 text = (value or "").replace("\r\n", "\n").replace("\r", "\n")
-                layout = self._wanted_layout()
+                layout = self._wanted_layout
             else:
-                raise InputError(
-                    f"{name}: column {column!r} holds a {type(value).__name__}; a text or a list of texts is needed"
-                )
+                what = f"column {column!r} holds a {type(value).__name__}"
+                raise InputError(f"{name}: {what}; a text or a list of texts is needed")
             note[SURROGATES] = note.get(SURROGATES, 0) + surrogates.contains(text)
             text = surrogates.replace(text)
             if layout not in LAYOUTS and sampled < SAMPLE_CHARS:
@@ -155,17 +157,13 @@ class Corpus:
                 yield Section(name, part, layout, index == 0)
         note["inside sentences"] = share_inside_sentences("\n\n".join(unjoined))
 
-    def _wanted_layout(self) -> str:
-        return {"lines": SENTENCES}.get(self.settings.sentences, self.settings.sentences)
-
     def _layout(self, source: Source, encoding: str) -> tuple[str, float]:
         """Layout of a text file, and the share of its lines that end inside sentences where none are joined.
 
         Short files share both with the other short files of their folder that have the same ending.
         """
-        wanted = self._wanted_layout()
-        if wanted in LAYOUTS:
-            return wanted, 0.0
+        if self._wanted_layout in LAYOUTS:
+            return self._wanted_layout, 0.0
         head = _head(source.path, encoding, SAMPLE_CHARS)
         if len(head) >= OWN_LAYOUT_CHARS:
             return self._layout_of(head)
@@ -175,7 +173,7 @@ class Corpus:
         return self._layouts[group]
 
     def _layout_of(self, sample: str) -> tuple[str, float]:
-        layout = resolve_layout(self._wanted_layout(), sample, self.settings.language)
+        layout = resolve_layout(self._wanted_layout, sample, self.settings.language)
         return layout, 0.0 if layout == WRAPPED else share_inside_sentences(sample)
 
     def _sample_of(self, group: tuple[pathlib.Path, str]) -> str:
@@ -183,20 +181,12 @@ class Corpus:
         heads: list[str] = []
         for source in self.sources:
             if source.kind == "text" and (source.path.parent, source.path.suffix) == group:
-                encoding = text_files.encoding_of(source.path, self.settings.encoding)
-                head = _head(source.path, encoding, OWN_LAYOUT_CHARS)
+                head = _head(source.path, self._encoding_of(source.path), OWN_LAYOUT_CHARS)
                 if len(head) < OWN_LAYOUT_CHARS:
                     heads.append(head)
                 if sum(map(len, heads)) >= SAMPLE_CHARS:
                     break
         return "\n\n".join(heads)
-
-    def _wrongly_encoded(self) -> list[pathlib.Path]:
-        """Files whose beginning is not of the encoding that they would be read with."""
-        texts = [source.path for source in self.sources if source.kind in ("text", "jsonl")]
-        return [
-            path for path in texts if not text_files.decodes(path, text_files.encoding_of(path, self.settings.encoding))
-        ]
 
 
 def _head(path: pathlib.Path, encoding: str, chars: int) -> str:

@@ -15,9 +15,8 @@ INSTALLED_DOCS = "installed-docs"
 LONGEST_ROW = 1 << 26  # characters of a line of JSON, which is held as a whole: a few hundred megabytes
 # Found in folders. A file that is named, or met by a glob, may have any ending but those of OTHER_FORMATS.
 ENDINGS = (".txt", ".jsonl", ".parquet", ".txt.gz", ".jsonl.gz")
-ARCHIVES = dict.fromkeys((".zip", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z"), "unpack it first")
 OTHER_FORMATS = {
-    **ARCHIVES,
+    **dict.fromkeys((".zip", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z"), "unpack it first"),
     **dict.fromkeys((".csv", ".tsv", ".json", ".xml", ".html", ".pdf"), "convert it to .txt, .jsonl or .parquet first"),
     **dict.fromkeys((".arrow", ".parquet.gz"), "name the folder of the saved data set, or give plain .parquet"),
 }
@@ -40,13 +39,14 @@ class Source(NamedTuple):
 def find_sources(spec: str | Iterable[str]) -> list[Source]:
     """Files of a corpus, sorted by path within each part of the spec, each file once.
 
-    Args:
-      spec: a folder (read with all below it), a file, a glob ("**" goes through folders), a folder saved by
-        `datasets`, or "installed-docs"; or several of these, as a list or separated by commas.
+    spec: a folder (read with all below it), a file, a glob ("**" goes through folders), a folder saved by `datasets`,
+    or "installed-docs"; or several of these, as a list or separated by commas.
 
     Raises InputError for a part that matches nothing, or a format that is not read.
     """
-    parts = _parts(spec)
+    if isinstance(spec, str) and not os.path.exists(spec):  # else a name with a comma in it
+        spec = [part.strip() for part in spec.split(",") if part.strip()]
+    parts = [spec] if isinstance(spec, str) else list(map(str, spec))
     if not parts:
         raise InputError("corpus is empty; name a folder, files such as 'texts/*.txt', or installed-docs")
     sources: dict[str, Source] = {}
@@ -56,14 +56,6 @@ def find_sources(spec: str | Iterable[str]) -> list[Source]:
     return list(sources.values())
 
 
-def _parts(spec: str | Iterable[str]) -> list[str]:
-    if not isinstance(spec, str):
-        return [str(part) for part in spec]
-    if os.path.exists(spec):  # a name with a comma in it
-        return [spec]
-    return [part.strip() for part in spec.split(",") if part.strip()]
-
-
 def _sources_of(part: str) -> list[Source]:
     path = pathlib.Path(part)
     if part == INSTALLED_DOCS:
@@ -71,36 +63,28 @@ def _sources_of(part: str) -> list[Source]:
     if saved := saved_data_set(path):
         return [Source(saved, "saved")]
     if path.is_dir():
-        files = sorted(
-            file
-            for file in path.rglob("*")
-            if file.is_file()
-            and "".join(endings_of(file)) in ENDINGS
-            and not any(name.startswith(".") for name in file.relative_to(path).parts)  # hidden, as for a pattern
-        )
-        if not files:
-            raise InputError(f"{path}: no file in this folder ends in one of {', '.join(ENDINGS)}")
-        return [Source(file, _kind(file)) for file in files]
-    files = [path] if path.is_file() else sorted(pathlib.Path(name) for name in glob.glob(part, recursive=True))
-    files = [file for file in files if file.is_file()]
-    if not files:
+        named = (file for file in path.rglob("*") if "".join(endings_of(file)) in ENDINGS)
+        # Hidden ones are left out, as for a pattern.
+        files = [file for file in named if not any(name.startswith(".") for name in file.relative_to(path).parts)]
+    else:
+        files = [path] if path.is_file() else list(map(pathlib.Path, glob.glob(part, recursive=True)))
+    sources = [Source(file, _kind(file)) for file in sorted(files) if file.is_file()]
+    if not sources and path.is_dir():
+        raise InputError(f"{path}: no file in this folder ends in one of {', '.join(ENDINGS)}")
+    if not sources:
         raise InputError(f"corpus {part!r}: no such file, folder or match of a pattern (seen from {os.getcwd()})")
-    return [Source(file, _kind(file)) for file in files]
+    return sources
 
 
 def saved_data_set(folder: pathlib.Path) -> pathlib.Path | None:
-    """The folder of a split that `datasets` saved; None for any other path.
-
-    Raises InputError for several splits.
-    """
+    """The folder of a split that `datasets` saved; None for any other path."""
     if (folder / "dataset_dict.json").is_file():
         splits = sorted(file.parent.name for file in folder.glob("*/state.json"))
         if len(splits) != 1:
             example = f"such as {folder / splits[0]}" if splits else "there is none"
             raise InputError(f"{folder}: holds the splits {', '.join(splits)}; name one, {example}")
         return folder / splits[0]
-    is_saved = all((folder / name).is_file() for name in ("state.json", "dataset_info.json"))
-    return folder if is_saved else None
+    return folder if (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file() else None
 
 
 def endings_of(path: pathlib.Path) -> tuple[str, str]:
@@ -119,10 +103,7 @@ def _kind(path: pathlib.Path) -> str:
 
 
 def read_rows(source: Source, encoding: str, column: str) -> Iterator[tuple[str, Any]]:
-    """("file:row", value of the text column) of each row; rows and lines count from 1.
-
-    Raises InputError for a row that cannot be read, or a column that is not there (with those that are).
-    """
+    """("file:row", value of the text column) of each row; rows and lines count from 1."""
     if source.kind == "jsonl":
         yield from _json_rows(source.path, encoding, column)
         return

@@ -36,17 +36,13 @@ def installed() -> list[str]:
 def source_files() -> list[tuple[str, pathlib.Path]]:
     """(module path, file) of every Python source file with documentation worth reading, sorted by module path."""
     standard = pathlib.Path(sysconfig.get_path("stdlib"))
-    files = {
-        str(file.relative_to(standard)): file
-        for file in standard.rglob("*.py")
-        if not SKIPPED.search(file.relative_to(standard).as_posix())
-    }
+    files = {file.relative_to(standard).as_posix(): file for file in standard.rglob("*.py")}
     for distribution in importlib.metadata.distributions():
         for entry in distribution.files or ():
             name = entry.as_posix()
-            if name.endswith(".py") and not name.startswith("..") and not SKIPPED.search(name):
+            if name.endswith(".py") and not name.startswith(".."):
                 files.setdefault(name, pathlib.Path(str(distribution.locate_file(entry))))
-    return sorted(files.items())
+    return sorted((name, file) for name, file in files.items() if not SKIPPED.search(name))
 
 
 def documents(workers: int = 1) -> Iterator[tuple[str, str]]:
@@ -96,8 +92,7 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            text = ast.get_docstring(node, clean=True)
-            if text:
+            if text := ast.get_docstring(node, clean=True):
                 yield getattr(node, "lineno", 1), text
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _is_add_newdoc(node.value.func):
             strings = [text for _, text in _strings(ast.walk(node))]
@@ -126,11 +121,13 @@ def _topics(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield from ((line, inspect.cleandoc(text)) for line, text in _strings(node.values))
 
 
-_ROLE = re.compile(r":[\w:+.-]+:`~?([^`<]*?)(?: ?<[^`>]*>)?`")  # :class:`~a.b` and :ref:`text <label>`
-_LINK = re.compile(r"`([^`<]+?) ?<[^`>]*>`_{1,2}")  # `text <address>`_
-_QUOTED = re.compile(r"(``|`)(.+?)\1_{0,2}")
-_STARS = re.compile(r"(?<![\w*])(\*\*?)([^*\s](?:[^*]*[^*\s])?)\1(?![\w*])")
-_FOOTNOTE = re.compile(r" ?\[[\w#*]+\]_")
+_MARKS = (  # and what stays of them
+    (re.compile(r":[\w:+.-]+:`~?([^`<]*?)(?: ?<[^`>]*>)?`"), r"\1"),  # :class:`~a.b` and :ref:`text <label>`
+    (re.compile(r"`([^`<]+?) ?<[^`>]*>`_{1,2}"), r"\1"),  # `text <address>`_
+    (re.compile(r"(``|`)(.+?)\1_{0,2}"), r"\2"),
+    (re.compile(r"(?<![\w*])(\*\*?)([^*\s](?:[^*]*[^*\s])?)\1(?![\w*])"), r"\2"),
+    (re.compile(r" ?\[[\w#*]+\]_"), ""),  # a footnote
+)
 _FIELD = re.compile(r"^:(?:param|arg|type|rtype|returns?|raises?|keyword|var|ivar|cvar)\b[^:]*: ?")
 _PARAMETER = re.compile(r"^[\w*`, .\[\]-]+ : \S.{0,60}$")  # NumPy's "x : array_like, optional"
 _ARGUMENT = re.compile(r"^[*`]{0,2}\w+`?(?: \([^)]*\))?:(?: |$)")  # Google's "x (array, optional): text"
@@ -144,15 +141,10 @@ def prose(docstring: str) -> str:
     paragraphs = []
     for block in _text_blocks(docstring):
         text = " ".join(block)
-        for pattern, replacement in (
-            (_ROLE, r"\1"),
-            (_LINK, r"\1"),
-            (_QUOTED, r"\2"),
-            (_STARS, r"\2"),
-            (_FOOTNOTE, ""),
-        ):
+        for pattern, replacement in _MARKS:
             text = pattern.sub(replacement, text)
-        if _is_prose(text):
+        # Three words or more, and nine of ten characters are letters, blanks or common punctuation.
+        if len(_WORD.findall(text)) >= 3 and len(_UNUSUAL.findall(text)) <= 0.1 * len(text):
             paragraphs.append(text)
     return "\n\n".join(paragraphs)
 
@@ -168,7 +160,7 @@ def _text_blocks(docstring: str) -> Iterator[list[str]]:
         in_doctest = bool(text) and (in_doctest or text.startswith(">>>"))
         if hidden is not None and text and indent <= hidden:
             hidden = None
-        mark = _is_underline(text) or _PARAMETER.match(text)
+        mark = _PARAMETER.match(text) or (len(text) > 1 and not any(map(str.isalnum, text)))  # an underline
         if not text or in_doctest or hidden is not None or mark or text.startswith((".. ", "$ ", "|", "+-")):
             if block:
                 yield block
@@ -186,12 +178,3 @@ def _text_blocks(docstring: str) -> Iterator[list[str]]:
             hidden = indent
     if block:
         yield block
-
-
-def _is_underline(text: str) -> bool:
-    return len(text) > 1 and not any(character.isalnum() for character in text)
-
-
-def _is_prose(text: str) -> bool:
-    """Three words or more, and nine of ten characters are letters, blanks or common punctuation."""
-    return len(_WORD.findall(text)) >= 3 and len(_UNUSUAL.findall(text)) <= 0.1 * len(text)

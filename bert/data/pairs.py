@@ -48,6 +48,10 @@ class PairCounts:
     other_pairs: int  # the second of CLASS_NAMES
 
     @property
+    def without_label(self) -> int:
+        return self.examples - self.true_pairs - self.other_pairs
+
+    @property
     def notice(self) -> str:
         """A warning where one class is missing or rare; else empty."""
         rarer, labelled = min(self.true_pairs, self.other_pairs), self.true_pairs + self.other_pairs
@@ -68,7 +72,7 @@ class PairCounts:
         share = f" ({self.true_pairs / labelled:.1%} of the pairs)" if labelled else ""
         return (
             f"{examples}: {self.true_pairs:,} true pairs{share}, {self.other_pairs:,} "
-            f"{CLASS_NAMES[self.objective][RANDOM]}, {self.examples - labelled:,} without label; "
+            f"{CLASS_NAMES[self.objective][RANDOM]}, {self.without_label:,} without label; "
             f"{self.one_sentence_documents:,} of {self.documents:,} documents unusable for true pairs (one sentence)"
         )
 

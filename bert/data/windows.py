@@ -12,7 +12,7 @@ from bert.errors import InputError
 
 
 def windows(count: int, room: int, step: int) -> list[tuple[int, int]]:
-    """[start, end) of the windows of at most ``room`` tokens over ``count``; one empty window for a text without tokens.
+    """[start, end) of the windows of at most ``room`` tokens over ``count``; one empty one for a text without tokens.
 
     step: tokens from the start of a window to the start of the next, 1 to ``room``; ``room - step`` are in both.
     """

@@ -1,14 +1,11 @@
-"""The manifest of a prepared folder: read, checked field by field, and compared with the files that it lists.
-
-`finish` in writer.py lists its fields.
-"""
+"""The manifest of a prepared folder (its fields: `finish` in writer.py): read, checked, and compared with the files."""
 
 import concurrent.futures
 import hashlib
 import pathlib
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bert import json_files
@@ -26,10 +23,7 @@ def damaged(what: str) -> InputError:
 
 
 def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
-    """The manifest of a finished folder; every field has its type.
-
-    Raises InputError where it is missing, unfinished, of another version, or damaged, naming file and field.
-    """
+    """The manifest of a finished folder; InputError where it is missing, of another version, or damaged."""
     path = folder / MANIFEST
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give the one that prepare wrote")
@@ -48,34 +42,25 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
 
 def _wrong_fields(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Names of fields that are not what `finish` writes."""
-    kinds: dict[str, Callable[[Any], bool]] = {
-        **{"tokenizer": _is_text, "vocab_size": _is_count, "word_boundaries": lambda value: isinstance(value, bool)},
-        **dict.fromkeys(("labels", "settings", "report", "splits", "files"), _is_object),
-    }
-    yield from (name for name, is_right in kinds.items() if not is_right(manifest.get(name)))
+    kinds = {"tokenizer": str, "vocab_size": int, "word_boundaries": bool}
+    kinds |= dict.fromkeys(("labels", "settings", "report", "splits", "files"), dict)
+    yield from (name for name, kind in kinds.items() if not _is(kind, manifest.get(name)))
     for name, noted in manifest["files"].items():
-        if not _is_plain_name(name) or not _is_object(noted):
+        if not _is_plain_name(name) or not _is(dict, noted):
             yield f"files {name!r}"
-        elif not _is_count(noted.get("bytes")) or not _is_text(noted.get("sha256")):
+        elif not _is(int, noted.get("bytes")) or not _is(str, noted.get("sha256")):
             yield f"bytes or sha256 of files {name!r}"
     for split, counts in manifest["splits"].items():
         numbers = ("documents", "sentences", "tokens")
-        if not _is_object(counts) or not all(_is_count(counts.get(name)) for name in numbers):
+        if not _is(dict, counts) or not all(_is(int, counts.get(name)) for name in numbers):
             yield f"splits {split!r}"
-        elif not isinstance(counts.get("shards"), list) or not all(map(_is_plain_name, counts["shards"])):
+        elif not _is(list, counts.get("shards")) or not all(map(_is_plain_name, counts["shards"])):
             yield f"shards of splits {split!r}"
 
 
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 1 << 62
+def _is(kind: type, value: Any) -> bool:
+    """Whether a value of JSON is of this type; int: a count."""
+    return type(value) is kind and (kind is not int or value in range(1 << 62))
 
 
 def _is_plain_name(value: Any) -> bool:

@@ -10,15 +10,16 @@ import dataclasses
 import hashlib
 import os
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from bert import worker_pool
+from bert import files, worker_pool
 from bert.corpus.corpus import Corpus
 from bert.errors import InputError
+from bert.store.manifest import MANIFEST
 from bert.store.prepare_report import PrepareReport, group_sources, remarks_on_lines
 from bert.store.prepare_settings import PrepareSettings
-from bert.store.prepared_folder import is_finished, learnt_tokenizer, replacing, report_of, settle
+from bert.store.prepared_folder import is_finished, learnt_tokenizer, replacing, report_of
 from bert.store.reader import SPLITS
 from bert.store.text_hashes import SeenDigests, fraction
 from bert.store.tokenize_sections import start_tokenizing, tokenize_sections
@@ -70,35 +71,14 @@ def prepare(
     longest = tokenizer.max_word_chars if tokenizer else settings.max_word_chars or MAX_WORD_CHARS
     settings = dataclasses.replace(settings, max_word_chars=longest)  # what the folder notes
     noted = _writable(dataclasses.asdict(settings) | {"texts": corpus.signature()})
-    settle(folder)
+    files.recover_interrupted_replace(folder, (MANIFEST,), clear=True)
     if is_finished(folder, noted, tokenizer, overwrite):
         return PreparedFolder(pathlib.Path(out), load_tokenizer(folder), report_of(folder), True)
     tokenizer = tokenizer or learnt_tokenizer(folder, noted)  # the ids of a damaged folder stay what they were
     with replacing(folder, noted, tokenizer) as (new, done):
         if not done:
-            _write(new, corpus, tokenizer, settings, noted, workers, progress)
+            _Preparation(corpus, settings, workers, progress).write(new, tokenizer, noted)
     return PreparedFolder(pathlib.Path(out), load_tokenizer(folder), report_of(folder), done)
-
-
-def _write(
-    folder: pathlib.Path,
-    corpus: Corpus,
-    tokenizer: Tokenizer | None,
-    settings: PrepareSettings,
-    noted: dict[str, Any],
-    workers: int,
-    progress: Progress,
-) -> None:
-    """Fills an empty folder; `noted` goes into its manifest."""
-    report = PrepareReport()
-    tokenizer = tokenizer or _train_tokenizer(corpus, settings, report, progress)
-    writers = _write_shards(folder, corpus, tokenizer, settings, workers, report, progress)
-    _count_kept(report, writers)
-    if not report.tokens:
-        raise InputError(f"corpus {settings.corpus!r}: no text in {report.read} documents; nothing was written")
-    report.sources = group_sources(corpus.notes)
-    report.remarks += remarks_on_lines(corpus.notes)
-    finish(folder, tokenizer, writers, settings=noted, report=report.as_dict())
 
 
 def _writable(noted: dict[str, Any]) -> dict[str, Any]:
@@ -137,134 +117,127 @@ class _VocabularyTexts:
             yield text
 
 
-def _train_tokenizer(corpus: Corpus, settings: PrepareSettings, report: PrepareReport, progress: Progress) -> Tokenizer:
-    texts = _VocabularyTexts(corpus, settings, progress)
-    tokenizer = train_tokenizer(
-        texts,
-        vocab_size=settings.vocab_size,
-        lower_case=settings.lower_case is not False,
-        strip_accents=settings.strip_accents,
-        max_word_chars=settings.max_word_chars or MAX_WORD_CHARS,
-        source=f"corpus {settings.corpus!r}",
-    )
-    if texts.stopped:
-        report.remarks.append(
-            f"the vocabulary was learnt from the first {2 * settings.vocab_megabytes} MB alone, for packed files hold "
-            "more than four times their size; raise vocab_megabytes for more"
-        )
-    merged = letter_case.merged_by_lower_case(texts.sample) if settings.lower_case is None else []
-    if merged:
-        pairs = ", ".join(f"{first} and {second}" for first, second in merged[:3])
-        report.remarks.append(
-            f"lower-casing makes {len(merged)} frequent pairs of words equal ({pairs}); if letter case tells them "
-            "apart, set lower_case to False"
-        )
-    by_default = settings.strip_accents is None and tokenizer.lower_case
-    marks = letter_case.lost_marks(texts.sample) if by_default else 0.0
-    if marks >= letter_case.MANY_MARKS:
-        report.remarks.append(
-            f"removing accents drops {100 * marks:.0f} % of the characters, marks that belong to the words of this "
-            "script; set strip_accents to False to keep them"
-        )
-    return tokenizer
-
-
 class _Task(NamedTuple):
     """Sections for one worker, and for each where its tokens go."""
 
     sections: list[tuple[str, str]]  # text, layout
-    splits: list[str]  # "train" or "validation"
-    joined: list[bool]  # continues the section before it, in the same document and split
+    places: list[tuple[str, bool]]  # split; whether it continues the section before it, in the same document and split
     bytes: int
 
 
-def _tasks(corpus: Corpus, settings: PrepareSettings, report: PrepareReport) -> Iterator[_Task]:
-    """Sections worth tokenizing, in tasks of about TASK_BYTES.
+class _Preparation:
+    """One run of `prepare`, and its counts."""
 
-    A long document that loses a section (a duplicate, or one held out) is two documents from then on: text that was
-    not adjacent must never be taken for a continuation.
-    """
-    seen = SeenDigests() if settings.deduplicate else None
-    first_digest = previous = None
-    task = _Task([], [], [], 0)
-    for section in corpus.sections():
-        data = section.text.strip().encode("utf-8", "surrogatepass")
-        digest = hashlib.blake2b(data, digest_size=8).digest()
-        report.read += section.first
-        report.text_bytes += len(data)
-        # The first document with text always trains: a corpus of one document must not end up held out.
-        first_digest = first_digest or (digest if data else None)
-        place = 1.0 if digest == first_digest else fraction(digest, settings.seed)
-        held_out = place < settings.validation_share
-        split = "validation" if held_out else "train"
-        if seen is not None and data and not seen.add(digest):
-            report.duplicates += section.first
-            report.duplicate_parts += not section.first
-            previous = None
-            continue
-        report.next_held_out = min(report.next_held_out, place if data else 1.0)
-        joined = not section.first and previous == split
-        report.cuts += not section.first and not joined
-        task.sections.append((section.text, section.layout))
-        task.splits.append(split)
-        task.joined.append(joined)
-        task = task._replace(bytes=task.bytes + len(data))
-        previous = split
-        if task.bytes >= TASK_BYTES:
-            yield task
-            task = _Task([], [], [], 0)
-    if task.sections:
-        yield task
+    def __init__(self, corpus: Corpus, settings: PrepareSettings, workers: int, progress: Progress):
+        self.corpus, self.settings, self.workers, self.progress = corpus, settings, workers, progress
+        self.report = PrepareReport()
 
+    def write(self, folder: pathlib.Path, tokenizer: Tokenizer | None, noted: dict[str, Any]) -> None:
+        """Fills an empty folder; `noted` goes into its manifest."""
+        report, words = self.report, bool(self.settings.word_boundaries)
+        tokenizer = tokenizer or self._train_tokenizer()
+        sizes: dict[str, int] = {"vocab_size": tokenizer.vocab_size, "shard_tokens": self.settings.shard_tokens}
+        writers = {split: StoreWriter(folder, split, word_boundaries=words, **sizes) for split in SPLITS}
+        self._write_shards(tokenizer, writers)
+        report.count(writers)
+        if not report.tokens:
+            raise InputError(
+                f"corpus {self.settings.corpus!r}: no text in {report.read} documents; nothing was written"
+            )
+        report.sources = group_sources(self.corpus.notes)
+        report.remarks += remarks_on_lines(self.corpus.notes)
+        finish(folder, tokenizer, writers, settings=noted, report=report.as_dict())
 
-def _write_shards(
-    folder: pathlib.Path,
-    corpus: Corpus,
-    tokenizer: Tokenizer,
-    settings: PrepareSettings,
-    workers: int,
-    report: PrepareReport,
-    progress: Progress,
-) -> dict[str, StoreWriter]:
-    """Writers of both splits with every section in them; counts go into the report."""
-    words = bool(settings.word_boundaries)
-    writers = {
-        split: StoreWriter(
-            folder, split, vocab_size=tokenizer.vocab_size, word_boundaries=words, shard_tokens=settings.shard_tokens
+    def _train_tokenizer(self) -> Tokenizer:
+        settings, remarks = self.settings, self.report.remarks
+        texts = _VocabularyTexts(self.corpus, settings, self.progress)
+        tokenizer = train_tokenizer(
+            texts,
+            vocab_size=settings.vocab_size,
+            lower_case=settings.lower_case is not False,
+            strip_accents=settings.strip_accents,
+            max_word_chars=settings.max_word_chars,
+            source=f"corpus {settings.corpus!r}",
         )
-        for split in SPLITS
-    }
-    under_way: collections.deque[_Task] = collections.deque()
+        if texts.stopped:
+            remarks.append(
+                f"the vocabulary was learnt from the first {2 * settings.vocab_megabytes} MB alone, for packed files "
+                "hold more than four times their size; raise vocab_megabytes for more"
+            )
+        if merged := letter_case.merged_by_lower_case(texts.sample) if settings.lower_case is None else []:
+            pairs = ", ".join(f"{first} and {second}" for first, second in merged[:3])
+            remarks.append(
+                f"lower-casing makes {len(merged)} frequent pairs of words equal ({pairs}); if letter case tells them "
+                "apart, set lower_case to False"
+            )
+        by_default = settings.strip_accents is None and tokenizer.lower_case
+        if by_default and (marks := letter_case.lost_marks(texts.sample)) >= letter_case.MANY_MARKS:
+            remarks.append(
+                f"removing accents drops {100 * marks:.0f} % of the characters, marks that belong to the words of this "
+                "script; set strip_accents to False to keep them"
+            )
+        return tokenizer
 
-    def sections() -> Iterator[list[tuple[str, str]]]:
-        for task in _tasks(corpus, settings, report):
-            under_way.append(task)
-            yield task.sections
+    def _tasks(self) -> Iterator[_Task]:
+        """Sections worth tokenizing, in tasks of about TASK_BYTES.
 
-    setup = (tokenizer, settings.language, settings.special_tokens_in_text, words)
-    done = 0
-    for pieces in worker_pool.ordered_map(
-        tokenize_sections, sections(), workers=workers, setup=start_tokenizing, setup_arguments=setup
-    ):
-        task = under_way.popleft()
-        for split, joined, piece in zip(task.splits, task.joined, pieces.sections(), strict=True):
-            if not joined:
-                for writer in writers.values():
-                    writer.end_document()
-                report.empty += not len(piece.tokens)
-            writers[split].add(piece.tokens, piece.sentence_lengths, piece.continues)
-        report.add_lost(pieces.lost)
-        done += task.bytes
-        progress("tokens", done)
-    for writer in writers.values():
-        writer.end_document()
-    return writers
+        A long document that loses a section (a duplicate, or one held out) is two documents from then on: text that was
+        not adjacent must never be taken for a continuation.
+        """
+        settings, report = self.settings, self.report
+        seen = SeenDigests() if settings.deduplicate else None
+        first_digest = previous = None
+        task = _Task([], [], 0)
+        for section in self.corpus.sections():
+            data = section.text.strip().encode("utf-8", "surrogatepass")
+            digest = hashlib.blake2b(data, digest_size=8).digest()
+            report.read += section.first
+            report.text_bytes += len(data)
+            # The first document with text always trains: a corpus of one document must not end up held out.
+            first_digest = first_digest or (digest if data else None)
+            place = 1.0 if digest == first_digest else fraction(digest, settings.seed)
+            split = "validation" if place < settings.validation_share else "train"
+            if seen is not None and data and not seen.add(digest):
+                report.duplicates += section.first
+                report.duplicate_parts += not section.first
+                previous = None
+                continue
+            report.next_held_out = min(report.next_held_out, place if data else 1.0)
+            joined = not section.first and previous == split
+            report.cuts += not section.first and not joined
+            task.sections.append((section.text, section.layout))
+            task.places.append((split, joined))
+            task = task._replace(bytes=task.bytes + len(data))
+            previous = split
+            if task.bytes >= TASK_BYTES:
+                yield task
+                task = _Task([], [], 0)
+        if task.sections:
+            yield task
 
+    def _write_shards(self, tokenizer: Tokenizer, writers: Mapping[str, StoreWriter]) -> None:
+        """Gives the writers of both splits every section."""
+        under_way: collections.deque[_Task] = collections.deque()
 
-def _count_kept(report: PrepareReport, writers: dict[str, StoreWriter]) -> None:
-    report.kept = sum(writer.num_documents for writer in writers.values())
-    report.one_sentence = sum(writer.num_one_sentence for writer in writers.values())
-    report.sentences = sum(writer.num_sentences for writer in writers.values())
-    report.tokens = sum(writer.num_tokens for writer in writers.values())
-    report.validation_documents = writers["validation"].num_documents
-    report.validation_tokens = writers["validation"].num_tokens
+        def sections() -> Iterator[list[tuple[str, str]]]:
+            for task in self._tasks():
+                under_way.append(task)
+                yield task.sections
+
+        settings, done = self.settings, 0
+        setup = (tokenizer, settings.language, settings.special_tokens_in_text, bool(settings.word_boundaries))
+        for pieces in worker_pool.ordered_map(
+            tokenize_sections, sections(), workers=self.workers, setup=start_tokenizing, setup_arguments=setup
+        ):
+            task = under_way.popleft()
+            for (split, joined), piece in zip(task.places, pieces.sections(), strict=True):
+                if not joined:
+                    for writer in writers.values():
+                        writer.end_document()
+                    self.report.empty += not len(piece.tokens)
+                writers[split].add(piece.tokens, piece.sentence_lengths, piece.continues)
+            self.report.add_lost(pieces.lost)
+            done += task.bytes
+            self.progress("tokens", done)
+        for writer in writers.values():
+            writer.end_document()

@@ -10,6 +10,7 @@ from bert.corpus.corpus import SURROGATES
 from bert.errors import printable
 from bert.store.prepare_settings import PrepareSettings
 from bert.store.tokenize_sections import LostText
+from bert.store.writer import StoreWriter
 
 FEW_NAMES = 3  # files named in each line of the table
 # Share of the lines that end inside sentences from which a notice is given; of text with a sentence a line 0 to 0.2 do.
@@ -61,6 +62,14 @@ class PrepareReport:
         self.long_word_characters += lost.in_long_words
         self.longest_word = max(self.longest_word, lost.longest_word)
 
+    def count(self, writers: Mapping[str, StoreWriter]) -> None:
+        self.kept = sum(writer.num_documents for writer in writers.values())
+        self.one_sentence = sum(writer.num_one_sentence for writer in writers.values())
+        self.sentences = sum(writer.num_sentences for writer in writers.values())
+        self.tokens = sum(writer.num_tokens for writer in writers.values())
+        self.validation_documents = writers["validation"].num_documents
+        self.validation_tokens = writers["validation"].num_tokens
+
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self) | {"unknown_share": round(self.unknown_share, 6)}
 
@@ -73,6 +82,8 @@ class PrepareReport:
             lines.append(f"{group['files']} file(s), {group['bytes'] / 1e6:.1f} MB, {how} ({names})")
             if changed := group.get(SURROGATES):
                 lines.append(f"  unpaired surrogates replaced by U+FFFD, texts: {changed:,}")
+        lost = f"{100 * self.unknown_character_share:.2f} %, in the words that are unknown"
+        has_counts = self.characters > 0  # not if prepared by an earlier version
         rows = [
             ("documents read", self.read, ""),
             ("  dropped, empty", self.empty, ""),
@@ -82,7 +93,10 @@ class PrepareReport:
             ("documents kept", self.kept, ""),
             ("  with one sentence", self.one_sentence, "give no true next-sentence pair"),
             ("sentences", self.sentences, ""),
-            *self._characters(),
+            *(
+                [("characters", self.characters, "without blanks"), ("  lost", self.unknown_characters, lost)]
+                * has_counts
+            ),
             ("tokens", self.tokens, ""),
             ("  unknown", self.unknown_tokens, f"{100 * self.unknown_share:.2f} %"),
             ("validation documents", self.validation_documents, ""),
@@ -91,12 +105,6 @@ class PrepareReport:
         ]
         lines += [f"{name:<24}{count:>16,}  {remark}".rstrip() for name, count, remark in rows]
         return "\n".join(map(printable, lines))
-
-    def _characters(self) -> list[tuple[str, int, str]]:
-        if not self.characters:  # prepared by an earlier version
-            return []
-        lost = f"{100 * self.unknown_character_share:.2f} %, in the words that are unknown"
-        return [("characters", self.characters, "without blanks"), ("  lost", self.unknown_characters, lost)]
 
     def notices(self, settings: PrepareSettings) -> list[str]:
         """One line for each problem to know of before training on this."""
@@ -113,25 +121,19 @@ class PrepareReport:
                 f"pretrain with examples.objective={others}"
             )
         if settings.validation_share > 0 and not self.validation_documents:
-            lines.append(self._nothing_held_out(settings.validation_share))
+            nothing = f"no document fell into the validation part (share {settings.validation_share} of {self.kept})"
+            enough = min(math.floor(1000 * self.next_held_out + 1) / 1000, 0.999)
+            raising = f"; raise validation_share to {enough} or more, or train without validation"
+            alone = ", for the first one always trains and there is no other; train without validation"
+            lines.append(nothing + (alone if self.next_held_out >= 1 else raising))
         if max(self.unknown_share, self.unknown_character_share) > 0.01:
             lines.append(self._much_is_unknown(settings))
         return lines
 
     def _other_documents(self) -> str:
-        blocks = [group for group in self.sources if group["one document is"].startswith("a block")]
-        if not blocks:
-            return ""
-        files = sum(group["files"] for group in blocks)
+        files = sum(group["files"] for group in self.sources if group["one document is"].startswith("a block"))
         way_out = "set documents to file" if files > 1 else "take those between sentences out"
-        return f". If blank lines are not the ends of documents, {way_out}"
-
-    def _nothing_held_out(self, share: float) -> str:
-        nothing = f"no document fell into the validation part (share {share} of {self.kept})"
-        if self.next_held_out >= 1:
-            return f"{nothing}, for the first one always trains and there is no other; train without validation"
-        enough = min(math.floor(1000 * self.next_held_out + 1) / 1000, 0.999)
-        return f"{nothing}; raise validation_share to {enough} or more, or train without validation"
+        return f". If blank lines are not the ends of documents, {way_out}" if files else ""
 
     def _much_is_unknown(self, settings: PrepareSettings) -> str:
         """The shares of tokens and characters, how much long words have of it, and what can be set for each cause."""
@@ -141,25 +143,21 @@ class PrepareReport:
         text += f", and {100 * self.unknown_character_share:.1f} % of the characters are lost in them"
         long, other = self.long_word_characters, self.unknown_characters - self.long_word_characters
         if long:
-            share = f"{100 * long / self.characters:.1f} %"
-            text += f"; {share} are in words above the longest allowed, {_longer(self, settings)}"
+            way_out = f"set max_word_chars to {self.longest_word}"
+            if settings.vocab and (folder := pathlib.Path(settings.vocab)).is_dir():  # its tokenizer decides
+                way_out = f"give {folder / 'vocab.txt'} as vocab, and {way_out}"
+            if self.longest_word > LONG_WORD:
+                way_out = (
+                    f"the longest has {self.longest_word:,} characters: put blanks into such words, or take them out"
+                )
+            text += f"; {100 * long / self.characters:.1f} % are in words above the longest allowed, {way_out}"
         if other:
-            share = f"{100 * other / self.characters:.1f} %"
             fitting = "give one that fits the language and letter case, or set vocab to '' to learn one"
-            way_out = fitting if settings.vocab else "raise vocab_size"
-            text += f"; {share} are in words with characters that the vocabulary lacks: {way_out}"
+            text += (
+                f"; {100 * other / self.characters:.1f} % are in words with characters that the vocabulary lacks: "
+                f"{fitting if settings.vocab else 'raise vocab_size'}"
+            )
         return text
-
-
-def _longer(report: PrepareReport, settings: PrepareSettings) -> str:
-    """The way out for words that are too long."""
-    if report.longest_word > LONG_WORD:
-        return f"the longest has {report.longest_word:,} characters: put blanks into such words, or take them out"
-    way_out = f"set max_word_chars to {report.longest_word}"
-    folder = pathlib.Path(settings.vocab)
-    if settings.vocab and folder.is_dir():  # its tokenizer decides
-        way_out = f"give {folder / 'vocab.txt'} as vocab, and {way_out}"
-    return way_out
 
 
 def remarks_on_lines(notes: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -183,9 +181,8 @@ def group_sources(notes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]
         start = {"files": 0, "bytes": 0, "documents": 0, SURROGATES: 0, **how, "names": []}
         group = groups.setdefault(tuple(how.values()), start)
         group["files"] += 1
-        group["bytes"] += note["bytes"]
-        group["documents"] += note["documents"]
-        group[SURROGATES] += note.get(SURROGATES, 0)
+        for key in ("bytes", "documents", SURROGATES):
+            group[key] += note.get(key, 0)
         if len(group["names"]) < FEW_NAMES:
             group["names"].append(path)
     return list(groups.values())

@@ -1,7 +1,6 @@
 """The folder that `prepare` writes: whether it is finished, and its atomic replacement (bert/files.py)."""
 
 import contextlib
-import dataclasses
 import pathlib
 import re
 from collections.abc import Iterator
@@ -37,14 +36,7 @@ def is_finished(folder: pathlib.Path, noted: dict[str, Any], tokenizer: Tokenize
             raise
         logging.warning("%s", error)
         return False
-    was = manifest["settings"]
-    differing = [
-        "the texts have changed" if name == "texts" else f"{name} was {was.get(name)!r}, now {value!r}"
-        for name, value in noted.items()
-        if was.get(name) != value
-    ]
-    if tokenizer is not None and tokenizer.fingerprint != manifest["tokenizer"]:
-        differing.append("the vocabulary has changed")
+    differing = _differences(manifest, noted, tokenizer)
     if differing and overwrite:
         return False
     if differing:
@@ -67,35 +59,38 @@ def learnt_tokenizer(folder: pathlib.Path, noted: dict[str, Any]) -> Tokenizer |
         manifest, tokenizer = read_manifest(folder), load_tokenizer(folder)
     except InputError:
         return None
+    return None if _differences(manifest, noted, tokenizer) else tokenizer
+
+
+def _differences(manifest: dict[str, Any], noted: dict[str, Any], tokenizer: Tokenizer | None) -> list[str]:
     was = manifest["settings"]
-    same = all(was.get(name) == value for name, value in noted.items())
-    return tokenizer if same and tokenizer.fingerprint == manifest["tokenizer"] else None
+    differing = [
+        "the texts have changed" if name == "texts" else f"{name} was {was.get(name)!r}, now {value!r}"
+        for name, value in noted.items()
+        if was.get(name) != value
+    ]
+    changed = tokenizer is not None and tokenizer.fingerprint != manifest["tokenizer"]
+    return differing + ["the vocabulary has changed"] * changed
 
 
 def report_of(folder: pathlib.Path) -> PrepareReport:
     """The report in the manifest; InputError where it is damaged."""
-    stored = read_manifest(folder)["report"]
-    there = [
-        field.name for field in dataclasses.fields(PrepareReport) if field.name in stored
-    ]  # older folders lack some
-    report, empty = PrepareReport(**{name: stored[name] for name in there}), PrepareReport()
+    stored, empty = read_manifest(folder)["report"], vars(PrepareReport())
+    values = {name: stored[name] for name in empty if name in stored}  # older folders lack some
+    report = PrepareReport(**values)
     try:
         report.table()
-        lists = [name for name in there if isinstance(getattr(empty, name), list)]
-        if all(isinstance(stored[name], list if name in lists else int | float) for name in there):
+        if all(isinstance(value, list if empty[name] == [] else int | float) for name, value in values.items()):
             return report
     except (TypeError, ValueError, LookupError, AttributeError):  # of values of other types
         pass
     raise damaged(f"{folder / MANIFEST}: report is of other types")
 
 
-def settle(folder: pathlib.Path) -> None:
-    """Clears away what killed runs left; a folder that one was just replacing comes back."""
-    files.recover_interrupted_replace(folder, (MANIFEST,), clear=True)
-
-
 def _written_names(folder: pathlib.Path) -> list[str]:
     """Names that the manifest lists; where it is damaged, those in the folder that look like ours."""
+    if not (folder / MANIFEST).is_file():
+        return []
     try:
         return [MANIFEST, *read_manifest(folder)["files"]]
     except InputError:
@@ -121,7 +116,7 @@ def replacing(
         except InputError:  # left by a run that was killed
             return False
 
-    files.check_replaceable(folder, _written_names(folder) if (folder / MANIFEST).is_file() else ())
+    files.check_replaceable(folder, _written_names(folder))
     busy = f"{folder}: another prepare is writing this folder; wait for it"
     with files.replacing(folder, finished=is_done, busy=busy) as new:
         yield new, is_done(new)

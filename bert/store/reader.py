@@ -53,10 +53,7 @@ class Store:
     """One split of a prepared folder. Opened by `Store.open`; positions count the tokens of the whole split."""
 
     def __init__(self, directory: pathlib.Path, split: str, manifest: dict[str, Any], shards: list[Shard]):
-        self.directory = directory
-        self.split = split
-        self.manifest = manifest
-        self.shards = shards
+        self.directory, self.split, self.manifest, self.shards = directory, split, manifest, shards
         self.vocab_size: int = manifest["vocab_size"]
         self.num_tokens = sum(len(shard.tokens) for shard in shards)
         self.num_sentences = sum(len(shard.sentence_ends) for shard in shards)
@@ -65,10 +62,9 @@ class Store:
 
     @classmethod
     def open(cls, directory: str | pathlib.Path, split: str = "train", *, verify: bool = False) -> "Store":
-        """The tokens of a split; a validation part without documents has no shards.
+        """The tokens of a split; a validation part without documents has no shards. InputError for damage, by file.
 
         verify: read every byte and compare checksums, ids and boundaries; else only the files' sizes are compared.
-        Raises InputError for an unfinished folder, another format, other labels, or a damaged file, by name.
         """
         folder = pathlib.Path(directory)
         manifest = read_manifest(folder)
@@ -85,8 +81,8 @@ class Store:
             shards.append(_open_shard(folder, name, manifest, start))
             _check_ends(shards[-1])
         store = cls(folder, split, manifest, shards)
-        counts = {"documents": store.num_documents, "sentences": store.num_sentences, "tokens": store.num_tokens}
-        for name, count in counts.items():
+        for name in ("documents", "sentences", "tokens"):
+            count = getattr(store, f"num_{name}")
             if (noted := manifest["splits"][split][name]) != count:
                 raise damaged(f"{folder / MANIFEST}: says {noted:,} {name} in {split}, its files hold {count:,}")
         if verify:
@@ -105,9 +101,8 @@ class Store:
     @functools.cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the tokens and boundaries of all splits and the tokenizer: equal where the data are equal."""
-        data = sorted(
-            f"{name} {noted['sha256']}" for name, noted in self.manifest["files"].items() if "json" not in name
-        )
+        files = self.manifest["files"].items()
+        data = sorted(f"{name} {noted['sha256']}" for name, noted in files if "json" not in name)
         text = "\n".join([self.manifest["tokenizer"], *data])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -117,12 +112,9 @@ class Store:
         return bool(self.manifest["word_boundaries"])
 
     def read(self, starts_N: np.ndarray, lengths_N: np.ndarray) -> np.ndarray:
-        """int32 [sum of lengths]; the tokens of N ranges, one after the other. A range lies within one shard.
-
-        Raises InputError for an id that the vocabulary does not have, by file, document and token.
-        """
+        """int32 [sum of lengths]; the tokens of N ranges, one after the other. A range lies within one shard."""
         tokens = self._gather(starts_N, lengths_N, "tokens", np.int32)
-        if len(tokens) and int(tokens.max()) >= self.vocab_size:
+        if tokens.max(initial=0) >= self.vocab_size:
             positions = range_positions(np.asarray(starts_N, np.int64), np.asarray(lengths_N, np.int64))
             raise self._bad_id(int(positions[tokens >= self.vocab_size][0]))
         return tokens
@@ -154,17 +146,11 @@ class Store:
                     raise self._bad_id(shard.token_start + begin + int(place))
 
     def _bad_id(self, position: int) -> InputError:
-        index = int(np.searchsorted(self._token_starts, position, side="right")) - 1
-        shard = self.shards[index]
+        shard = self.shards[int(np.searchsorted(self._token_starts, position, side="right")) - 1]
         local = position - shard.token_start
         document = int(np.searchsorted(shard.document_ends, local, side="right"))
         where = f"{shard.name}.tokens, document {document}, token {local}"
         return damaged(f"{where}: id {shard.tokens[local]} is not below the vocabulary's size {self.vocab_size}")
-
-
-def _map(path: pathlib.Path, dtype: np.dtype | type) -> np.ndarray:
-    """Read-only array over a file; np.memmap refuses empty ones."""
-    return np.memmap(path, dtype, "r") if path.stat().st_size else np.zeros(0, dtype)
 
 
 def _open_shard(folder: pathlib.Path, name: str, manifest: Mapping[str, Any], start: int) -> Shard:
@@ -177,7 +163,8 @@ def _open_shard(folder: pathlib.Path, name: str, manifest: Mapping[str, Any], st
         if noted is None or noted["bytes"] % dtype.itemsize:  # the files that are listed were compared with it
             what = f"lists no file {name}.{ending} of whole records of {dtype.itemsize} bytes"
             raise damaged(f"{folder / MANIFEST}: {what}")
-        arrays[ending] = _map(folder / f"{name}.{ending}", dtype)
+        empty = not noted["bytes"]  # np.memmap refuses such files
+        arrays[ending] = np.zeros(0, dtype) if empty else np.memmap(folder / f"{name}.{ending}", dtype, "r")
     path = str(folder / name)
     return Shard(path, arrays["tokens"], arrays["sentences"], arrays["documents"], arrays.get("words"), start)
 

@@ -65,8 +65,7 @@ class WordCache:
     """
 
     def __init__(self, tokenizer: Tokenizer, special_in_text: bool):
-        self._tokenizer = tokenizer
-        self._special_in_text = special_in_text
+        self._tokenizer, self._special_in_text = tokenizer, special_in_text
         self._dtype = token_dtype(tokenizer.vocab_size)
         self._known: dict[str, bytes] = {}
         self._losses: dict[str, Loss] = {}  # of known words with unknown tokens
@@ -76,8 +75,7 @@ class WordCache:
         each word (where rules cross blanks, of each sentence) that has unknown tokens."""
         if self._tokenizer.crosses_blanks:
             encodings = self._tokenizer.encode_batch(sentences, special_in_text=self._special_in_text)
-            pairs = list(zip(sentences, encodings, strict=True))
-            return [self._by_words(*pair) for pair in pairs], [self._loss(*pair) for pair in pairs]
+            return list(map(self._by_words, sentences, encodings)), list(map(self._loss, sentences, encodings))
         words = [sentence.split(" ") for sentence in sentences]
         new = list(set(itertools.chain.from_iterable(words)).difference(self._known))
         unknown = []
@@ -89,7 +87,7 @@ class WordCache:
             elif self._tokenizer.unk_id in ids:
                 unknown.append(word)
         encodings = self._tokenizer.encode_batch(unknown, special_in_text=self._special_in_text)
-        self._losses |= {word: self._loss(word, encoding) for word, encoding in zip(unknown, encodings, strict=True)}
+        self._losses |= zip(unknown, map(self._loss, unknown, encodings), strict=True)
         ids_of_words = [list(map(self._known.__getitem__, sentence)) for sentence in words]
         losses = list(filter(None, map(self._losses.get, itertools.chain.from_iterable(words))))
         for word in new:
@@ -128,41 +126,35 @@ class WordCache:
         return [np.array(ids, self._dtype).tobytes() for ids in words]
 
 
-class _Worker(NamedTuple):
-    words: WordCache
-    tokenizer: Tokenizer
-    language: str
-    word_boundaries: bool
-
-
-_worker: _Worker | None = None  # of this process; set once by start_tokenizing
+# Tokenizer, words, language and word boundaries of this process; set once by start_tokenizing.
+_worker: tuple[Tokenizer, WordCache, str, bool] | None = None
 
 
 def start_tokenizing(tokenizer: Tokenizer, language: str, special_in_text: bool, word_boundaries: bool) -> None:
     global _worker
-    _worker = _Worker(WordCache(tokenizer, special_in_text), tokenizer, language, word_boundaries)
+    _worker = (tokenizer, WordCache(tokenizer, special_in_text), language, word_boundaries)
 
 
 def tokenize_sections(sections: Sequence[tuple[str, str]]) -> TokenizedSections:
     """Tokens of (text, layout) pairs, by the tokenizer that `start_tokenizing` gave to this process."""
     assert _worker is not None
-    dtype = token_dtype(_worker.tokenizer.vocab_size)
-    by_section = [split_sentences(text, layout, _worker.language) for text, layout in sections]
+    tokenizer, cache, language, word_boundaries = _worker
+    dtype = token_dtype(tokenizer.vocab_size)
+    by_section = [split_sentences(text, layout, language) for text, layout in sections]
     sentences = list(itertools.chain.from_iterable(by_section))
-    parts, losses = _worker.words.parts(sentences)
-    joined = [b"".join(words) for words in parts]
+    parts, losses = cache.parts(sentences)
+    joined = list(map(b"".join, parts))
     tokens = np.frombuffer(b"".join(joined), dtype)
     lengths = np.fromiter(map(len, joined), np.int64, len(joined)) // dtype.itemsize
     # Sentences without a token (of zero-width characters, say) are left out of the counts.
     section_of = np.repeat(np.arange(len(sections)), list(map(len, by_section)))
     counts = np.bincount(section_of[lengths > 0], minlength=len(sections))
-    continues = (
-        _continues(itertools.chain.from_iterable(parts), dtype, len(tokens)) if _worker.word_boundaries else None
-    )
+    words = itertools.chain.from_iterable(parts)
+    continues = _continues(words, dtype, len(tokens)) if word_boundaries else None
     in_words, in_long_words, longest = zip(*losses, strict=True) if losses else ((), (), ())
     lost = LostText(
         characters=sum(len(sentence) - sentence.count(" ") for sentence in sentences),
-        tokens=int((tokens == _worker.tokenizer.unk_id).sum()),
+        tokens=int((tokens == tokenizer.unk_id).sum()),
         in_words=sum(in_words),
         in_long_words=sum(in_long_words),
         longest_word=max(longest, default=0),

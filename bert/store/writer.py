@@ -12,12 +12,6 @@ from bert.store.manifest import FORMAT, MANIFEST, sha256
 from bert.store.reader import LABELS, token_dtype
 from bert.tokenizer.tokenizer import Tokenizer
 
-
-def write_manifest(folder: pathlib.Path, content: Mapping[str, Any]) -> None:
-    """Finishes a folder: writes its manifest. It must be the last file to be written."""
-    files.write(folder / MANIFEST, files.json_text(content, indent=1))
-
-
 WAITING_TOKENS = 1 << 20  # tokens gathered before they are appended to their file
 
 
@@ -42,8 +36,7 @@ class StoreWriter:
         """`shard_tokens`: a new shard begins with the first document after this many tokens."""
         self.folder, self.split = folder, split
         self.dtype = token_dtype(vocab_size)
-        self.word_boundaries = word_boundaries
-        self.shard_tokens = shard_tokens
+        self.word_boundaries, self.shard_tokens = word_boundaries, shard_tokens
         self.shards: list[str] = []
         self.num_documents = self.num_one_sentence = self.num_sentences = self.num_tokens = 0
         self._open: _OpenShard | None = None
@@ -107,13 +100,9 @@ class StoreWriter:
 
 
 def finish(
-    folder: pathlib.Path,
-    tokenizer: Tokenizer,
-    writers: Mapping[str, StoreWriter],
-    *,
-    settings: Mapping[str, Any],
-    report: Mapping[str, Any],
-) -> dict[str, Any]:
+    folder: pathlib.Path, tokenizer: Tokenizer, writers: Mapping[str, StoreWriter],
+    *, settings: Mapping[str, Any], report: Mapping[str, Any],
+) -> dict[str, Any]:  # fmt: skip
     """Closes the writers, saves the tokenizer, and writes the manifest, which it returns:
 
     format (int), tokenizer (fingerprint), vocab_size, labels, word_boundaries (bool), settings and report (of prepare),
@@ -137,5 +126,5 @@ def finish(
         "splits": splits,
         "files": {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in written},
     }
-    write_manifest(folder, manifest)
+    files.write(folder / MANIFEST, files.json_text(manifest, indent=1))  # the last file to be written
     return manifest

@@ -53,25 +53,20 @@ def split_protected(
 def read_added_word(value: Any, source: str, *, special: bool = False) -> AddedWord:
     """The word that a value of JSON describes: its plain text, or an object with "content" and rules.
 
-    Args:
-      special: whether a plain text is a special token; an object has a field for it.
-
-    Raises InputError, with the file ``source``, for anything else.
+    special: whether a plain text is a special token; an object has a field for it.
     """
     content = value.get("content") if isinstance(value, Mapping) else value
     if not isinstance(content, str) or not content:
         raise InputError(
-            f"{source}: {short_repr(value)} is no added token; it must be a text or an object with a content"
+            f"{source}: {short_repr(value)} is no added token; it must be a text, or an object with content"
         )
     if not isinstance(value, Mapping):
         return special_word(content) if special else AddedWord(content)
     rules = {name: value[name] for name in _RULES if value.get(name) is not None}
     for name, rule in rules.items():
         if not isinstance(rule, bool):
-            raise InputError(
-                f"{source}: {name} of the added token {short_repr(content)} is {short_repr(rule)}; it must be "
-                "true or false"
-            )
+            what = f"{name} of the added token {short_repr(content)}"
+            raise InputError(f"{source}: {what} is {short_repr(rule)}; it must be true or false")
     # The library's default: special words are found as they are written.
     rules.setdefault("normalized", not rules.get("special", special))
     return AddedWord(content, **{"special": special, **rules})

@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Pieces:
-    """Where the K pieces of one text stand in it, with ``of_span`` and ``span_of`` as the two directions.
+    """Where the K pieces of one text stand in it.
 
     Args:
       offsets: [start, end) of each piece, as `Tokenizer.encode` gives them, in ascending order.

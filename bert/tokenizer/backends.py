@@ -19,8 +19,7 @@ BACKENDS: dict[str, type[Tokenizer]] = {backend.model_type: backend for backend 
 def load_tokenizer(directory: str | pathlib.Path) -> Tokenizer:
     """Tokenizer of a directory that holds tokenizer.json or vocab.txt, and possibly tokenizer_config.json.
 
-    The rules of tokenizer.json give the ids of the `tokenizers` library. Where the files disagree, the one counts that
-    counts in transformers, or a line is logged.
+    Where the files disagree, the one counts that counts in transformers, or a line is logged.
 
     Raises InputError where neither file is there, one is damaged, or a rule cannot be followed.
     """
@@ -32,26 +31,17 @@ def load_tokenizer(directory: str | pathlib.Path) -> Tokenizer:
     return BACKENDS.get(kind, WordPiece).from_folder(folder, content)
 
 
-def open_vocabulary(
-    vocab: str | pathlib.Path,
-    *,
-    lower_case: bool | None = None,
-    strip_accents: bool | None = None,
-    max_word_chars: int | None = None,
-) -> Tokenizer:
-    """The tokenizer of a vocabulary file with these settings, or that of a folder, which decides them.
-
-    Raises InputError where there is no vocabulary, or where a folder contradicts a setting.
+def open_vocabulary(vocab: str | pathlib.Path, **settings: Any) -> Tokenizer:
+    """The tokenizer of a vocabulary file with these settings (lower_case, strip_accents, max_word_chars; None: not
+    set), or that of a folder. Raises InputError where there is no vocabulary, or where a folder contradicts a setting.
     """
     path = pathlib.Path(vocab)
+    settings = {name: value for name, value in settings.items() if value is not None}
     if not path.is_dir():
-        longest = MAX_WORD_CHARS if max_word_chars is None else max_word_chars
-        return WordPiece.from_vocab(path, lower_case=lower_case, strip_accents=strip_accents, max_word_chars=longest)
+        return WordPiece.from_vocab(path, **settings)
     tokenizer = load_tokenizer(path)
-    settings = {"lower_case": lower_case, "strip_accents": strip_accents, "max_word_chars": max_word_chars}
     for name, value in settings.items():
-        actual = getattr(tokenizer.settings, name, None)
-        if value is not None and value != actual:
+        if value != (actual := getattr(tokenizer.settings, name, None)):
             raise InputError(
                 f"{name} is {value}, but the tokenizer in {path} has {actual}; leave {name} out, or give a vocab.txt, "
                 "for which it can be chosen"

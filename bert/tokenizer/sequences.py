@@ -11,12 +11,7 @@ from bert.tokenizer.tokenizer import Template, Tokenizer
 
 
 def singles(pieces_N: Sequence[Sequence[int]], tokenizer: Tokenizer, limit: int) -> list[list[int]]:
-    """[CLS] pieces [SEP] for each text, cut to ``limit`` tokens; one warning gives the number that was cut.
-
-    Args:
-      pieces_N: token ids of each text, without special tokens.
-      limit: the model's positions.
-    """
+    """[CLS] pieces [SEP] for each text, cut to ``limit`` tokens; one warning gives the number that was cut."""
     room = limit - tokenizer.template.special_tokens(pair=False)
     if long := sum(len(ids) > room for ids in pieces_N):
         logging.warning(
@@ -35,13 +30,12 @@ def pair(a: Sequence[int], b: Sequence[int], tokenizer: Tokenizer, limit: int) -
 
 
 def texts(texts_N: Sequence[tuple[str, ...]], tokenizer: Tokenizer, limit: int) -> list[tuple[list[int], int]]:
-    """(token ids, tokens of segment A) of single texts or pairs, cut to ``limit`` tokens.
+    """(token ids, tokens of segment A) of single texts or pairs, cut to ``limit`` tokens: of a pair, the longer text.
 
-    One warning gives the number that was cut. Of a pair that is too long, the longer text is cut.
+    One warning gives the number that was cut.
     """
-    sides = [tokenizer.encode_ids([text[side] for text in texts_N if len(text) > side]) for side in (0, 1)]
-    second = iter(sides[1])
-    pairs = [(a, next(second) if len(text) == 2 else None) for text, a in zip(texts_N, sides[0], strict=True)]
+    first, second = (iter(tokenizer.encode_ids([t[side] for t in texts_N if len(t) > side])) for side in (0, 1))
+    pairs = [(next(first), next(second) if len(text) == 2 else None) for text in texts_N]
     template = tokenizer.template
     special = [template.special_tokens(pair=False), template.special_tokens(pair=True)]
     if long := sum(len(a) + len(b or ()) + special[b is not None] > limit for a, b in pairs):

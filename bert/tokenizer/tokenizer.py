@@ -22,36 +22,27 @@ _FAILS = (
 
 
 class Encoding(NamedTuple):
-    """Pieces of one text, without special tokens around it.
-
-    ids: token ids. offsets: [start, end) of each piece in code points of the original text.
-    word_ids: number of the word that each piece belongs to; punctuation marks are words of their own.
-    """
+    """Pieces of one text, without special tokens around it."""
 
     ids: list[int]
-    offsets: list[tuple[int, int]]
-    word_ids: list[int]
+    offsets: list[tuple[int, int]]  # [start, end) of each piece in code points of the original text
+    word_ids: list[int]  # number of each piece's word; punctuation marks are words of their own
 
 
 class Template(NamedTuple):
-    """Special tokens around texts: before A after, or for pairs: before A between B after.
-
-    type_of_b: segment type of B and of what follows it; everything before B has type 0.
-    """
+    """Special tokens around texts: before A after, or for pairs: before A between B after."""
 
     before: tuple[int, ...]
     between: tuple[int, ...]
     after: tuple[int, ...]
-    type_of_b: int = 1
+    type_of_b: int = 1  # segment type of B and of what follows it; everything before B has type 0
 
     def special_tokens(self, *, pair: bool) -> int:
-        """How many special tokens a sequence has."""
         return len(self.before) + len(self.after) + (len(self.between) if pair else 0)
 
     def special_counts(self, b_length_N: np.ndarray) -> np.ndarray:
         """int32 [N], the special tokens of sequences whose B has so many tokens; 0: there is no B."""
-        single, pair = (np.int32(self.special_tokens(pair=pair)) for pair in (False, True))
-        return np.where(b_length_N > 0, pair, single)
+        return np.where(b_length_N > 0, *(np.int32(self.special_tokens(pair=pair)) for pair in (True, False)))
 
     def join(self, a: Sequence[int], b: Sequence[int] | None = None) -> tuple[list[int], int]:
         """Token ids of a text or a pair, and how many of them have segment type 0."""
@@ -97,7 +88,7 @@ class Tokenizer(abc.ABC):
 
     @abc.abstractmethod
     def save(self, directory: str | pathlib.Path, *, model_max_length: int | None = None) -> None:
-        """Writes the files from which transformers' AutoTokenizer reads an equal one."""
+        """Writes tokenizer.json, vocab.txt and tokenizer_config.json; AutoTokenizer reads an equal one."""
 
     @abc.abstractmethod
     def build(self, *, split_special: bool) -> tokenizers.Tokenizer:
@@ -106,12 +97,12 @@ class Tokenizer(abc.ABC):
     @property
     @abc.abstractmethod
     def continues_word_V(self) -> np.ndarray:
-        """bool [V]; True for pieces that continue a word."""
+        """bool [V]; True for pieces that continue a word ("##ing")."""
 
     @property
     @abc.abstractmethod
     def replacement_ids(self) -> np.ndarray:
-        """int32 [R], ascending; ids that stand for text: no special tokens, no unused entries."""
+        """int32 [R], ascending; ids that stand for text: no special token, no [unused7]."""
 
     @property
     @abc.abstractmethod

@@ -7,7 +7,7 @@ that counts in transformers. Source: the formats of `tokenizers` and transformer
 import json
 import pathlib
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from bert.errors import InputError, short_repr
 from bert.json_files import read_object
@@ -23,11 +23,20 @@ _SWITCHES = {"lower_case": "do_lower_case", "strip_accents": "strip_accents", "s
 _LISTS = ("additional_special_tokens", "extra_special_tokens")  # names in transformers 4 and 5
 
 
-class _Added(NamedTuple):
+class _Added:
     """Added words by their text, and the ids that the files give them."""
 
-    words: dict[str, AddedWord]
-    ids: dict[str, int]
+    def __init__(self) -> None:
+        self.words: dict[str, AddedWord] = {}
+        self.ids: dict[str, int] = {}
+
+    def add(self, word: AddedWord, index: Any, source: str) -> None:
+        if isinstance(index, str) and index.isascii() and index.isdigit() and len(index) < 20:
+            index = int(index)  # the names of a JSON object are texts
+        if type(index) is not int:
+            what = f"the added token {short_repr(word.content)} has the id {short_repr(index)}"
+            raise InputError(f"{source}: {what}; it must be a number")
+        self.ids[word.content], self.words[word.content] = index, word
 
 
 def read_tokenizer_folder(folder: pathlib.Path, content: dict[str, Any] | None) -> dict[str, Any]:
@@ -37,10 +46,8 @@ def read_tokenizer_folder(folder: pathlib.Path, content: dict[str, Any] | None) 
     BertNormalizer in tokenizer.json where the class of the tokenizer is one of BERT's, and not at all where it is
     another, as in transformers; what else transformers does otherwise is logged. In a folder of Google's
     (bert_config.json and vocab.txt), words are split up to Google's 200 characters.
-
-    Raises InputError where neither tokenizer.json nor vocab.txt is there, or a file is damaged.
     """
-    config, added = object_in(folder / CONFIG) or {}, _Added({}, {})
+    config, added = object_in(folder / CONFIG) or {}, _Added()
     source = str(folder / "tokenizer.json")
     kind = _tokenizer_class(folder, config)
     switches = {
@@ -49,7 +56,6 @@ def read_tokenizer_folder(folder: pathlib.Path, content: dict[str, Any] | None) 
         if config.get(theirs) is not None
     }
     vocab: dict[str, int] | list[str]
-    arguments: dict[str, Any]
     if content is not None:
         rules = read_rules(content, source)
         vocab = _read_entries(content, added, source)
@@ -67,20 +73,18 @@ def read_tokenizer_folder(folder: pathlib.Path, content: dict[str, Any] | None) 
     entries, words = _with_ids(vocab, added, source)
     if content is not None and kind not in BERT_CLASSES:  # transformers gives BERT's classes BERT's frame
         check_frame(rules, special, entries, source)
-    limit = config.get("model_max_length")
-    if limit is not None:
-        _checked(limit, "model_max_length", str(folder / CONFIG), _counts, "a number of at least 1")
+    limit = 512 if config.get("model_max_length") is None else config["model_max_length"]
+    _checked(limit, "model_max_length", str(folder / CONFIG), _counts, "a number of at least 1")
     arguments |= {"vocab": entries, "added": words, "source": source, "special_tokens": special}
-    # transformers writes 1e30 for "no limit".
-    return {**arguments, "model_max_length": 512 if limit is None else int(min(limit, 1 << 30))}
+    return arguments | {"model_max_length": int(min(limit, 1 << 30))}  # transformers writes 1e30 for "no limit"
 
 
 def config_text(settings: WordPieceSettings, model_max_length: int, more_special: list[str]) -> str:
     """The whole of tokenizer_config.json; `more_special` are the special tokens without a role."""
     # transformers' BertTokenizer has BERT's own rules, whatever tokenizer.json holds; its general class takes all from
     # that file, except that BERT reads segment types.
-    usual = (settings.max_word_chars, settings.clean_text, settings.prefix) == (MAX_WORD_CHARS, True, PREFIX)
-    usual = usual and not settings.components
+    rules = (settings.max_word_chars, settings.clean_text, settings.prefix, settings.components)
+    usual = rules == (MAX_WORD_CHARS, True, PREFIX, ())
     general = {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
     switches = {theirs: getattr(settings, ours) for ours, theirs in _SWITCHES.items()}
     values = {
@@ -127,7 +131,7 @@ def _read_entries(content: Mapping[str, Any], added: _Added, source: str) -> dic
             f"{source}: the entry {short_repr(wrong)} has the id {short_repr(vocab[wrong])}; it must be a number"
         )
     for token in _checked(content.get("added_tokens") or [], "added_tokens", source, _is(list), "a list"):
-        _add(added, read_added_word(token, source), token.get("id") if isinstance(token, dict) else None, source)
+        added.add(read_added_word(token, source), token.get("id") if isinstance(token, dict) else None, source)
     return vocab
 
 
@@ -143,7 +147,7 @@ def _read_special_tokens(
     decoder = config.get("added_tokens_decoder")
     if decoder is not None:
         for index, token in _checked(decoder, "added_tokens_decoder", source, _is(dict), "an object").items():
-            _add(added, read_added_word(token, source), index, source)
+            added.add(read_added_word(token, source), index, source)
     else:
         named |= object_in(folder / "special_tokens_map.json") or {}
     roles = {name: named[f"{name}_token"] for name in (*SPECIAL_TOKENS, "bos", "eos") if named.get(f"{name}_token")}
@@ -157,7 +161,7 @@ def _read_special_tokens(
         special = {word.content for word in (*words.values(), *more)}
         for content, index in (object_in(folder / "added_tokens.json") or {}).items():
             plain = special_word(content) if content in special else AddedWord(content)
-            _add(added, added.words.get(content, plain), index, source)
+            added.add(added.words.get(content, plain), index, source)
     for name, word in words.items():
         # BERT has no use for a beginning and an end of texts: they get no new id.
         if name in SPECIAL_TOKENS or word.content in vocab or word.content in added.words:
@@ -167,39 +171,21 @@ def _read_special_tokens(
     return {name: word.content for name, word in words.items() if name in SPECIAL_TOKENS}
 
 
-def _add(added: _Added, word: AddedWord, index: Any, source: str) -> None:
-    if isinstance(index, str) and index.isascii() and index.isdigit() and len(index) < 20:
-        index = int(index)  # the names of a JSON object are texts
-    if type(index) is not int:
-        raise InputError(
-            f"{source}: the added token {short_repr(word.content)} has the id {short_repr(index)}; it must be a number"
-        )
-    added.ids[word.content] = index
-    added.words[word.content] = word
-
-
 def _with_ids(vocab: Mapping[str, int] | list[str], added: _Added, source: str) -> tuple[list[str], list[AddedWord]]:
-    """Entries that words are cut into, and added words, both in the order of their ids.
-
-    Raises InputError where ids have a gap.
-    """
+    """Entries that words are cut into, and added words, both in the order of their ids."""
     if isinstance(vocab, list) and len(set(vocab)) < len(vocab):  # from_vocab says which is there twice
         return vocab, []
     ids = dict(vocab) if isinstance(vocab, Mapping) else {entry: index for index, entry in enumerate(vocab)}
     cut = len(ids)
-    for content, index in added.ids.items():
-        ids.setdefault(content, index)
+    ids |= {content: index for content, index in added.ids.items() if content not in ids}
     entries = sorted(ids, key=ids.__getitem__)
     for expected, entry in enumerate(entries):
         if ids[entry] != expected:
-            raise InputError(
-                f"{source}: {short_repr(entry)} has id {short_repr(ids[entry])} where {expected} comes next; ids "
-                "must have no gap"
-            )
+            what = f"{short_repr(entry)} has id {short_repr(ids[entry])} where {expected} comes next"
+            raise InputError(f"{source}: {what}; ids must have no gap")
     words = sorted(added.words.values(), key=lambda word: ids.get(word.content, len(ids)))
     # Added words between the others count as entries: `tokenizers` numbers new words from the vocabulary's end.
-    known = set(vocab)
-    return entries[:cut] if all(entry in known for entry in entries[:cut]) else entries, words
+    return entries[:cut] if set(entries[:cut]) <= set(vocab) else entries, words
 
 
 def _is(*kinds: type) -> Callable[[Any], bool]:

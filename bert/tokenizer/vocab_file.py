@@ -1,7 +1,5 @@
 """Reads and checks vocabularies: vocab.txt, one entry a line, the line number is the id.
 
-Not here: tokenizer.json and tokenizer_config.json (tokenizer_files.py).
-
 Source: google-research/bert, tokenization.py, `load_vocab`.
 """
 
@@ -17,10 +15,7 @@ SPECIAL_TOKENS = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]"
 
 
 def read_vocab_file(path: str | pathlib.Path) -> list[str]:
-    """Entries of a vocabulary file in the order of their ids; Windows line ends and a BOM are taken off.
-
-    Raises as `read_text` does, and InputError for an empty line: it would be an entry that no text has.
-    """
+    """Entries of a vocabulary file in the order of their ids; Windows line ends and a BOM are taken off."""
     lines = read_text(pathlib.Path(path)).split("\n")
     if lines[-1] == "":
         lines.pop()

@@ -3,8 +3,7 @@
 The pieces are those of google-research/bert, tokenization.py, except where the `tokenizers` library differs from it:
 words of 101 to 200 characters are unknown (`max_word_chars=200` gives Google's answer), private-use characters are
 dropped, and a Greek capital sigma at a word's end becomes the plain small one. Text is not put into Unicode normal
-form, unless a tokenizer.json says so: "a" + U+0301 and "á" are different entries of a cased vocabulary. The rules are
-in wordpiece_model.py and added_words.py, files in vocab_file.py, tokenizer_files.py and wordpiece_rules.py.
+form, unless a tokenizer.json says so: "a" + U+0301 and "á" are different entries of a cased vocabulary.
 """
 
 import dataclasses
@@ -35,22 +34,17 @@ class WordPiece(Tokenizer):
     settings: WordPieceSettings
 
     def __init__(self, vocab: Sequence[str], settings: WordPieceSettings, model_max_length: int = 512):
-        self.vocab = tuple(vocab)
-        self.settings = settings
-        self.model_max_length = model_max_length
-        self.lower_case = settings.lower_case
-        self.max_word_chars: int = settings.max_word_chars
+        self.vocab, self.settings, self.model_max_length = tuple(vocab), settings, model_max_length
+        self.lower_case, self.max_word_chars = settings.lower_case, settings.max_word_chars
         # An added "new york" looks across a blank, and other rules than BERT's may.
-        self.crosses_blanks = bool(settings.components) or any(
-            word.split() != [word] for word in settings.added_words()
-        )
+        split = any(word.split() != [word] for word in settings.added_words())
+        self.crosses_blanks = bool(settings.components) or split
         self._ids = {entry: index for index, entry in enumerate(self.vocab)}
-        special = dict(settings.special_tokens)
-        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
-            self._ids[special[name]] for name in SPECIAL_TOKENS
-        )
-        more = [word.content for word in settings.added if word.special and word.content not in special.values()]
-        self.special_ids = tuple(self._ids[token] for token in (*(special[name] for name in SPECIAL_TOKENS), *more))
+        roles = dict(settings.special_tokens)
+        special = [roles[name] for name in SPECIAL_TOKENS]
+        more = [word.content for word in settings.added if word.special and word.content not in special]
+        self.special_ids = tuple(self._ids[token] for token in (*special, *more))
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = self.special_ids[: len(SPECIAL_TOKENS)]
 
     @classmethod
     def from_vocab(
@@ -66,18 +60,15 @@ class WordPiece(Tokenizer):
         source: str = "",
         **rules: Any,
     ) -> "WordPiece":
-        """Tokenizer of a vocabulary file, or of entries in the order of their ids.
+        """Tokenizer of a vocabulary file with one entry a line, or of entries in the order of their ids.
 
         Args:
-          vocab: path of a file with one entry a line, or the entries.
           lower_case: None = no if the vocabulary has upper-case entries, else yes.
           strip_accents: None = as lower_case (the rule of the released models).
           special_tokens: "pad", "unk", "cls", "sep", "mask" -> entry, where they are not [PAD], [UNK], ...
           added: words that are found before texts are cut into words; those that are no entries get the next ids.
           source: what messages call the vocabulary.
           rules: other fields of `WordPieceSettings`: split_chinese, clean_text, prefix, components.
-
-        Raises InputError for a duplicate, an empty line, or a missing special token, by file and line.
         """
         try:
             entries = read_vocab_file(vocab) if isinstance(vocab, str | pathlib.Path) else list(vocab)
@@ -85,8 +76,8 @@ class WordPiece(Tokenizer):
             raise InputError(f"{vocab}: no such file; name a vocabulary with an entry a line") from None
         source = source or (str(vocab) if isinstance(vocab, str | pathlib.Path) else "vocabulary")
         special = {**SPECIAL_TOKENS, **(special_tokens or {})}
-        words = {word.content: word for word in added}
-        known, vocab_size = set(entries), len(entries)
+        words, vocab_size = {word.content: word for word in added}, len(entries)
+        known = set(entries)
         new = [content for content in words if content not in known]
         entries += new
         ids = check_vocab(entries, special, source)
@@ -130,8 +121,6 @@ class WordPiece(Tokenizer):
 
         The trainer of `tokenizers` breaks ties in the order of a hash table, so two runs on one text differ in a few
         pieces: train once and keep the file.
-
-        Raises InputError where there is no room for the special tokens, or no text.
         """
         settings = WordPieceSettings(lower_case, lower_case if strip_accents is None else strip_accents, **rules)
         return cls(wordpiece_training.learn(texts, settings, vocab_size, source), settings)
@@ -141,7 +130,6 @@ class WordPiece(Tokenizer):
         return cls.from_vocab(**tokenizer_files.read_tokenizer_folder(folder, content))
 
     def save(self, directory: str | pathlib.Path, *, model_max_length: int | None = None) -> None:
-        """Writes tokenizer.json, vocab.txt and tokenizer_config.json; transformers' AutoTokenizer reads them equal."""
         special = [self.vocab[i] for i in self.special_ids[len(SPECIAL_TOKENS) :]]
         config = tokenizer_files.config_text(self.settings, model_max_length or self.model_max_length, special)
         texts = (self._keeping.to_str(pretty=True), "\n".join(self.vocab) + "\n", config)
@@ -170,21 +158,17 @@ class WordPiece(Tokenizer):
 
     @functools.cached_property
     def continues_word_V(self) -> np.ndarray:
-        """bool [V]; True for pieces that continue a word ("##ing")."""
         prefix = self.settings.prefix
         return np.array([entry.startswith(prefix) and len(entry) > len(prefix) for entry in self.vocab])
 
     @functools.cached_property
     def replacement_ids(self) -> np.ndarray:
-        """int32 [R], ascending; ids that stand for text: no special token, no [unused7]."""
-        special = set(self.special_ids)
-        unused = re.compile(r"\[unused\d+\]")
+        special, unused = set(self.special_ids), re.compile(r"\[unused\d+\]")
         ids = [i for i, entry in enumerate(self.vocab) if i not in special and not unused.fullmatch(entry)]
         return np.array(ids, np.int32)
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the vocabulary and every setting that decides ids."""
         return wordpiece_model.fingerprint(self.vocab, self.settings)
 
     def piece_text(self, index: int) -> str:
@@ -198,10 +182,9 @@ class WordPiece(Tokenizer):
         return sum(not unicodedata.combining(c) for c in unicodedata.normalize("NFD", word))
 
     def summary(self) -> str:
-        answers = {True: "yes", False: "no"}
+        small, plain = ("yes" if is_on else "no" for is_on in (self.lower_case, self.settings.strip_accents))
         others = "".join(f"; {name} {short_repr(rule)}" for name, rule in self.settings.components)
         return (
-            f"vocabulary of {self.vocab_size:,}; lower-case: {answers[self.lower_case]}; accents removed: "
-            f"{answers[self.settings.strip_accents]}; words longer than {self.max_word_chars} characters are "
-            f"{short_text(self.vocab[self.unk_id])}{others}"
+            f"vocabulary of {self.vocab_size:,}; lower-case: {small}; accents removed: {plain}; words longer than "
+            f"{self.max_word_chars} characters are {short_text(self.vocab[self.unk_id])}{others}"
         )

@@ -19,6 +19,8 @@ from bert.tokenizer.vocab_file import SPECIAL_TOKENS
 
 MAX_WORD_CHARS = 100  # the default, as in `tokenizers`; Google's is 200
 PREFIX = "##"  # of entries that continue a word
+EMPTY_MODEL = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": PREFIX,
+               "max_input_chars_per_word": MAX_WORD_CHARS, "vocab": {}}  # fmt: skip
 _LATER = ("added", "pieces", "clean_text", "prefix", "components")  # settings that first fingerprints do not have
 
 
@@ -50,17 +52,16 @@ class WordPieceSettings:
 def build(vocab: Sequence[str], settings: WordPieceSettings, *, split_special: bool = False) -> LibraryTokenizer:
     """The `tokenizers` object of a vocabulary; [CLS] and [SEP] are for others that read the saved file.
 
-    Args:
-      split_special: the five special tokens are split like any other text; other added words are kept whole.
+    split_special: the five special tokens are split like any other text; other added words are kept whole.
     """
     ids = {entry: index for index, entry in enumerate(vocab)}
     special = dict(settings.special_tokens)
     backend = bare({entry: ids[entry] for entry in vocab[: settings.pieces]}, settings)
-    cls_token, sep_token = special["cls"], special["sep"]
+    cls, sep = special["cls"], special["sep"]
     backend.post_processor = processors.TemplateProcessing(
-        single=[cls_token, "$A", sep_token],
-        pair=[cls_token, "$A", sep_token, "$B:1", f"{sep_token}:1"],
-        special_tokens=[(cls_token, ids[cls_token]), (sep_token, ids[sep_token])],
+        single=[cls, "$A", sep],
+        pair=[cls, "$A", sep, "$B:1", f"{sep}:1"],
+        special_tokens=[(cls, ids[cls]), (sep, ids[sep])],
     )
     # In the order of their ids, for the library numbers those that are no entries in the order in which they come.
     words = sorted(settings.added_words().values(), key=lambda word: ids[word.content])
@@ -73,10 +74,7 @@ def build(vocab: Sequence[str], settings: WordPieceSettings, *, split_special: b
 
 
 def check_added_words(settings: WordPieceSettings, source: str) -> None:
-    """Raises InputError for added words, of ``source``, that are one word after normalization.
-
-    The library would give it one of their ids by chance.
-    """
+    """Raises InputError for added words that are one after normalization: the library would choose an id by chance."""
     normalized = [word.content for word in settings.added_words().values() if word.normalized]
     if len(normalized) < 2:
         return
@@ -131,9 +129,7 @@ def letter_rules(normalizer: Any) -> tuple[bool, bool]:
 
 def _of_field(field: str, value: Any) -> LibraryTokenizer:
     """A tokenizer without entries that has this field of a tokenizer.json."""
-    model = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": PREFIX,
-             "max_input_chars_per_word": MAX_WORD_CHARS, "vocab": {}}  # fmt: skip
-    return LibraryTokenizer.from_str(json.dumps({"version": "1.0", "model": model, field: value}))
+    return LibraryTokenizer.from_str(json.dumps({"version": "1.0", "model": EMPTY_MODEL, field: value}))
 
 
 def fingerprint(vocab: Sequence[str], settings: WordPieceSettings) -> str:

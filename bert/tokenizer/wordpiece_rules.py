@@ -11,7 +11,7 @@ from absl import logging
 
 from bert.errors import InputError, short_repr
 from bert.tokenizer.vocab_file import SPECIAL_TOKENS, upper_case_entries
-from bert.tokenizer.wordpiece_model import MAX_WORD_CHARS, PREFIX, letter_rules, read_field
+from bert.tokenizer.wordpiece_model import EMPTY_MODEL, MAX_WORD_CHARS, PREFIX, letter_rules, read_field
 
 # Types that only split and change text. Others write marks of other models into it (Metaspace, ByteLevel, Prepend,
 # Precompiled), or fail on values that they accept (FixedLength).
@@ -27,11 +27,7 @@ _TYPES = {
 # Fields that files may leave out or set to null, more than the library allows.
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "BertNormalizer": {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True},
-    "WordPiece": {
-        "unk_token": "[UNK]",
-        "continuing_subword_prefix": PREFIX,
-        "max_input_chars_per_word": MAX_WORD_CHARS,
-    },
+    "WordPiece": {key: value for key, value in EMPTY_MODEL.items() if key not in ("type", "vocab")},
 }
 
 # Classes of transformers 5 that have BERT's own rules and their switches, and those that take all from tokenizer.json
@@ -63,10 +59,8 @@ class Rules(NamedTuple):
 def read_rules(content: Mapping[str, Any], source: str) -> Rules:
     """The rules of a tokenizer.json. Raises InputError where the library, or a BERT of ours, cannot follow them."""
     model = {**_filled(content.get("model"), "model", source), "vocab": {}}
-    fields = {
-        name: _read(name, content.get(name), source)
-        for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder", "truncation", "padding")
-    }
+    names = ("normalizer", "pre_tokenizer", "post_processor", "decoder", "truncation", "padding")
+    fields = {name: _read(name, content.get(name), source) for name in names}
     model = _read("model", model, source)
     _read("version", content.get("version", "1.0"), source)
     prefix, longest = model["continuing_subword_prefix"], model["max_input_chars_per_word"]
@@ -76,9 +70,7 @@ def read_rules(content: Mapping[str, Any], source: str) -> Rules:
             "digits, for it tells which entries continue a word: rename the entries, or train the vocabulary with ##"
         )
     if longest < 1:
-        raise InputError(
-            f"{source}: max_input_chars_per_word is {longest}; it must be a number of at least 1, such as 100"
-        )
+        raise InputError(f"{source}: max_input_chars_per_word is {longest}; it must be at least 1, such as 100")
     arguments: dict[str, Any] = {"max_word_chars": longest, "prefix": prefix}
     others: dict[str, Any] = {"pre_tokenizer": {"type": "BertPreTokenizer"}}
     if fields["decoder"]:  # without one, decoding joins pieces all the same
@@ -130,8 +122,7 @@ def decide(
             )
         return arguments
     unused = [_NAMES[name] for name in switches if not _agree(arguments, switches, name)]
-    if special.setdefault("unk", rules.unknown) != rules.unknown:
-        unused.append("unk_token")
+    unused += ["unk_token"] * (special.get("unk", rules.unknown) != rules.unknown)
     special["unk"] = rules.unknown
     if unused:
         logging.warning(
@@ -140,10 +131,8 @@ def decide(
             *(source, ", ".join(unused), short_repr(kind)),
         )
     if kind not in GENERAL_CLASSES:
-        logging.warning(
-            "%s counts: tokenizer_class is %s, and what else that class does is not known here",
-            *(source, short_repr(kind)),
-        )
+        message = "%s counts: tokenizer_class is %s, and what else that class does is not known here"
+        logging.warning(message, source, short_repr(kind))
     return arguments
 
 
@@ -162,17 +151,14 @@ def decide_case(entries: Sequence[str], source: str) -> bool:
 def check_frame(rules: Rules, special: Mapping[str, str], entries: Sequence[str], source: str) -> None:
     """Raises InputError for a post_processor that makes other texts than [CLS] A [SEP] B [SEP]; warns where none is.
 
-    Args:
-      special: special tokens by role, where they are not the usual ones.
+    special: special tokens by role, where they are not the usual ones.
     """
     cls, sep = (special.get(name, SPECIAL_TOKENS[name]) for name in ("cls", "sep"))
     if rules.post_processor is None:
         logging.warning("%s: no post_processor; texts become %r A %r B %r all the same", source, cls, sep, sep)
-    elif (
-        cls in entries
-        and sep in entries
-        and not _frames_as_bert(rules.post_processor, (cls, entries.index(cls)), (sep, entries.index(sep)))
-    ):
+        return
+    ids = [(token, entries.index(token)) for token in (cls, sep) if token in entries]
+    if len(ids) == 2 and not _frames_as_bert(rules.post_processor, *ids):
         raise InputError(
             f"{source}: post_processor is {short_repr(rules.post_processor)}; BERT's is {cls!r} A {sep!r} B {sep!r} "
             "with the ids of the vocabulary, B and what follows being segment 1: write it so, or null"
@@ -195,10 +181,8 @@ def _frames_as_bert(post_processor: Any, cls: tuple[str, int], sep: tuple[str, i
     ids = {name: token["ids"] for name, token in post_processor["special_tokens"].items()}
 
     def read(template: list[dict[str, Any]]) -> list[tuple[Any, int]]:
-        parts = [next(iter(part.items())) for part in template]
-        return [
-            (ids.get(part["id"]) if kind == "SpecialToken" else part["id"], part["type_id"]) for kind, part in parts
-        ]
+        parts = [item for part in template for item in part.items()]
+        return [(ids.get(p["id"]) if kind == "SpecialToken" else p["id"], p["type_id"]) for kind, p in parts]
 
     single = [([cls[1]], 0), ("A", 0), ([sep[1]], 0)]
     pair = [*single, ("B", 1), ([sep[1]], 1)]
@@ -206,7 +190,7 @@ def _frames_as_bert(post_processor: Any, cls: tuple[str, int], sep: tuple[str, i
 
 
 def _read(name: str, value: Any, source: str) -> Any:
-    """A field as the library understands it. Raises InputError with its name, its value and the way out."""
+    """A field as the library understands it."""
     if name in _TYPES and value is not None:
         value = _filled(value, name, source)
     try:

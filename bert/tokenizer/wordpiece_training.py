@@ -1,6 +1,7 @@
 """Learns a WordPiece vocabulary from texts: which characters it holds, then pieces by the `tokenizers` library."""
 
 import collections
+import itertools
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -47,19 +48,13 @@ def _count_characters(texts: Iterable[str], backend: LibraryTokenizer) -> collec
     counts = np.zeros(0x110000, np.int64)
     held: list[str] = []
     size = 0
-
-    def add() -> None:
-        nonlocal counts
-        points = np.frombuffer("".join(held).encode("utf-32-le", "surrogatepass"), "<u4")
-        counts += np.bincount(points, minlength=len(counts))
-
-    for text in texts:
-        held.append(text)
-        size += len(text)
-        if size >= 1 << 20:  # one count over all code points takes as long as half a million characters
-            add()
+    for text in itertools.chain(texts, [None]):
+        held.append(text or "")
+        size += len(held[-1])
+        if size >= 1 << 20 or text is None:  # one count over all code points takes as long as half a million characters
+            points = np.frombuffer("".join(held).encode("utf-32-le", "surrogatepass"), "<u4")
+            counts += np.bincount(points, minlength=len(counts))
             held, size = [], 0
-    add()
     normalized: collections.Counter[str] = collections.Counter()
     for point in np.flatnonzero(counts).tolist():
         for character in backend.normalizer.normalize_str(surrogates.replace(chr(point))):

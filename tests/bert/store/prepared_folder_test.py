@@ -124,7 +124,7 @@ def test_a_kill_while_an_old_folder_is_replaced_loses_nothing(
         (out / "train-00000.tokens").unlink()
         killed_writer(out, old=out)
         copy.rename(out)
-    monkeypatch.setattr(prepare_module, "_write_shards", lambda *_: 1 / 0)
+    monkeypatch.setattr(prepare_module._Preparation, "_write_shards", lambda *_: 1 / 0)
     prepare(out, new, overwrite=True)
     assert bytes_of(out) == bytes_of(tmp_path / "wanted")
     assert beside(tmp_path) == ["out"]
@@ -155,7 +155,7 @@ def test_finished_work_is_kept_where_the_file_system_refuses(write, vocab, tmp_p
         with pytest.raises(RunError, match=r"/new: finished.*out .*cross-device"):
             prepare(tmp_path / "out", new, overwrite=True)
     assert bytes_of(tmp_path / "out") == before
-    monkeypatch.setattr(prepare_module, "_write_shards", lambda *_: 1 / 0)
+    monkeypatch.setattr(prepare_module._Preparation, "_write_shards", lambda *_: 1 / 0)
     prepare(tmp_path / "out", new, overwrite=True)
     assert Store.open(tmp_path / "out", verify=True).manifest["settings"]["seed"] == 1
     assert beside(tmp_path) == ["out"]
@@ -197,7 +197,7 @@ def test_a_link_to_a_folder_stays_a_link(write, vocab, tmp_path):
 def test_places_that_cannot_be_replaced_are_refused_before_the_work(write, vocab, tmp_path, monkeypatch):
     """A mount point, and a folder in one that cannot be written: told in one line, and nothing is tokenized."""
     settings = PrepareSettings(str(write("text/a.txt", stories(3))), vocab)
-    monkeypatch.setattr(prepare_module, "_write_shards", lambda *_: 1 / 0)
+    monkeypatch.setattr(prepare_module._Preparation, "_write_shards", lambda *_: 1 / 0)
     (tmp_path / "out").mkdir()
     with monkeypatch.context() as patch:
         patch.setattr(os.path, "ismount", lambda path: path == tmp_path / "out")

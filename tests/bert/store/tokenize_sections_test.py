@@ -66,10 +66,10 @@ def test_memory_of_words_is_bounded(entries, monkeypatch):
     text = "hello world note book one two line mask un cafe " + "a" * 40
     for _ in range(3):
         assert tokenize_sections([(text, SENTENCES)]).tokens.tolist() == tokenizer.encode(text).ids
-        assert len(module._worker.words._known) <= 5
+        assert len(module._worker[1]._known) <= 5
     start_tokenizing(tokenizer, "en", False, False)
     tokenize_sections([("hello " + "a" * 40, SENTENCES)])
-    assert set(module._worker.words._known) == {"hello"}
+    assert set(module._worker[1]._known) == {"hello"}
 
 
 def test_sections_keep_their_own_sentences(entries):
