@@ -15,8 +15,9 @@ INSTALLED_DOCS = "installed-docs"
 LONGEST_ROW = 1 << 26  # characters of a line of JSON, which is held as a whole: a few hundred megabytes
 # Found in folders. A file that is named, or met by a glob, may have any ending but those of OTHER_FORMATS.
 ENDINGS = (".txt", ".jsonl", ".parquet", ".txt.gz", ".jsonl.gz")
+ARCHIVES = dict.fromkeys((".zip", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z"), "unpack it first")
 OTHER_FORMATS = {
-    **dict.fromkeys((".zip", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z"), "unpack it first"),
+    **ARCHIVES,
     **dict.fromkeys((".csv", ".tsv", ".json", ".xml", ".html", ".pdf"), "convert it to .txt, .jsonl or .parquet first"),
     **dict.fromkeys((".arrow", ".parquet.gz"), "name the folder of the saved data set, or give plain .parquet"),
 }
