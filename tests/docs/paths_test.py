@@ -11,7 +11,7 @@ FOLDERS = "bert|tasks|configs|launch|bench|tests|docs"
 # Only with these endings: TensorFlow's variables have names such as bert/embeddings.
 PATH = re.compile(rf"(?<![\w/.=-])((?:{FOLDERS})/(?:[\w/-]*\w\.(?:py|md)|(?:[\w-]+/)*))(?![\w*{{<])")
 MODULE = re.compile(r"-m ((?:launch|bench)\.\w+)")
-EXAMPLES = re.compile(r"NAME|/[ax]\.py$|^docs/spec\.md$")  # placeholders; a file of Git LFS
+EXAMPLES = re.compile(r"NAME|TASK|word_count|/[ax]\.py$|^docs/spec\.md$")  # placeholders; a file of Git LFS
 
 
 def tracked() -> list[str]:
