@@ -274,7 +274,8 @@ class LoadedModel:
 
     @functools.cached_property
     def _on_device(self) -> Params:
-        return jax.device_put(stack.by_layer(self.params, self.config))
+        params: Params = jax.device_put(stack.by_layer(self.params, self.config))
+        return params
 
     def _forward(self, batch: HostBatch, wanted: tuple[str, ...]) -> dict[str, Array]:
         return forward.outputs(self._on_device, batch, config=self.config, wanted=wanted)

@@ -110,7 +110,7 @@ def test_nothing_to_count_is_no_number():
 
 
 def test_another_mean_is_refused():
-    with pytest.raises(InputError, match=r"loss_per is 'batch'; .*token, example"):
+    with pytest.raises(InputError, match=r"loss_per is 'batch'; .*example"):
         TokenLabels(3, "batch")
 
 

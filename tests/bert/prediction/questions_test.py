@@ -79,7 +79,7 @@ def test_a_question_that_leaves_less_room_than_the_step_is_named(tokenizer):
     with pytest.raises(InputError, match=r"q2.* 8 tokens .*window_step to 5$"):
         windows_of(asked, tokenizer, settings(max_question=8, window_step=6))
     windows_of(asked, tokenizer, settings(max_question=8, window_step=5))
-    with pytest.raises(InputError, match=r"max_question to 2 .*window_step to 4"):
+    with pytest.raises(InputError, match=r"_question to 2 .*_step to 4"):
         windows_of(asked, tokenizer, settings(max_length=9, max_question=8))
     windows_of(asked, tokenizer, settings(max_length=9, max_question=2, window_step=4))
     with pytest.raises(InputError, match=r"raise max_length$"):

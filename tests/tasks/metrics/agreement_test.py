@@ -232,5 +232,5 @@ def test_human_agreement_without_value():
 def test_taggings_are_checked():
     with pytest.raises(InputError, match=r"sentence 1, .*annotator 1: tag 'b'"):
         agreement.annotator_scores([{"1": ["b"]}], [["O"]])
-    with pytest.raises(InputError, match=r"sentence 1 .*2 .*but 1 of annotator 2"):
+    with pytest.raises(InputError, match=r"sentence 1 .*2 .*1 of annotator 2"):
         agreement.human_agreement([{"1": ["O", "O"], "2": ["O"]}])
