@@ -1,4 +1,4 @@
-"""BERT in JAX: pretrain an encoder on your own text, fine-tune it, look inside it, carry weights in and out.
+"""BERT in JAX: pretrain an encoder on your own text, fine-tune it, inspect it, exchange weights with other libraries.
 
     import bert
     model = bert.load("runs/base")                      # a run, a Hugging Face or a Google directory

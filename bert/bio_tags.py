@@ -1,7 +1,7 @@
 """Tags of spans: B begins one, I continues it, O is outside; with a type (B-PER) or without (B).
 
-In IOB2 each span begins with B. In IOB1 it begins with I, and with B only where it follows a span of the same type
-without a gap. So turning IOB1 into IOB2 and repairing an I that continues nothing are one rule (`repaired`).
+In IOB2, each span begins with B. In IOB1, it begins with I, or with B if it directly follows a span of the same type.
+So one rule (`repaired`) converts IOB1 to IOB2 and repairs an I that continues nothing.
 
 Source: Ramshaw and Marcus 1995; Tjong Kim Sang and Veenstra 1999.
 """

@@ -1,4 +1,4 @@
-"""Settings are declared once, as fields of dataclasses with a comment each; config files take them from there.
+"""Settings are dataclass fields, each with a comment; config files take their defaults and comments from there.
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerSettings:

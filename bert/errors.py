@@ -1,4 +1,4 @@
-"""Errors shown to the user as a single line: the two exceptions, checks of settings, text of others in messages."""
+"""Errors that are shown as one line: the two exceptions, checks of settings, and escaping of foreign text."""
 
 import difflib
 import errno

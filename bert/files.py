@@ -1,4 +1,4 @@
-"""Atomic replacement of files and folders, which get their names only when they are complete; locks.
+"""Atomic replacement of files and folders: they appear under their names only when complete. Locks.
 
 An output is written in a workspace beside its target, a new folder .NAME.unfinished-RANDOM that holds
 
@@ -6,8 +6,8 @@ An output is written in a workspace beside its target, a new folder .NAME.unfini
   new    the output
   old    the folder that it replaces, from the first of two renames on
 
-A workspace is deleted only where its mark names the target and its writer is gone; no other folder is ours.
-A kill at any moment leaves a whole older or newer output under its name, or as ``old``, which
+A workspace is deleted only if its mark names the target and its writer is gone; other folders are never touched. After
+a kill at any moment, the whole older or newer output is there under its name, or as ``old``, which
 `recover_interrupted_replace` renames back.
 """
 

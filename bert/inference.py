@@ -1,4 +1,4 @@
-"""Inference with a trained model: load any model directory, fill masks, embed texts, look inside, save again.
+"""Inference with a trained model: load any model directory, fill masks, embed texts, inspect attention, save again.
 
 Everything runs through two compiled functions (bert/model/forward.py) whose shapes come from a short list of lengths
 and row counts, so a new text compiles nothing once its length bucket has been seen.

@@ -1,8 +1,8 @@
-"""Small files read with bounds: texts, and the JSON object that a file holds.
+"""Reads small text and JSON files, with limits on size and depth.
 
-Files beside weights and data (config.json, tokenizer.json, manifests, run settings) are read here, so that a damaged or
-hostile one ends in one line: no wait for a pipe, no memory without bound, no value that JSON does not have. What the
-values must be is decided by the callers.
+This reads the small files next to weights and data: config.json, tokenizer.json, manifests, settings of runs. Damaged
+or hostile files end in an error of one line: pipes, files that are too large, and values outside JSON are refused. The
+callers check the values.
 """
 
 import itertools

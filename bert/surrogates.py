@@ -1,7 +1,6 @@
-"""Unpaired surrogates: code points U+D800 to U+DFFF, halves of UTF-16 characters that are no characters themselves.
+"""Unpaired surrogates: code points U+D800 to U+DFFF, halves of UTF-16 pairs that are not characters.
 
-Escapes of JSON and names of files can put them into a Python text. No UTF-8 file holds them, and `tokenizers` refuses
-them.
+JSON escapes and file names can put them into a Python string. UTF-8 cannot encode them, and `tokenizers` refuses them.
 """
 
 import re

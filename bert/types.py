@@ -1,4 +1,4 @@
-"""Types of the trees of arrays that pass from room to room; an array itself is `jax.Array` or `numpy.ndarray`."""
+"""Types of parameters and batches, which are trees of arrays; an array is a `jax.Array` or a `numpy.ndarray`."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Ordered work in several processes with a bounded number of tasks under way."""
+"""Runs tasks in several processes; returns results in order, with a bounded number of tasks in flight."""
 
 import collections
 import concurrent.futures

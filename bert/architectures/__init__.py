@@ -1,7 +1,7 @@
-"""What can be trained: a configuration and a Linen module for each architecture, found by ``model_type``.
+"""The registry of architectures: a configuration and a Linen module for each ``model_type``.
 
-A new architecture is a file and a line in `REGISTRY`; nothing else knows it by name. Importing this imports none of
-them: a configuration and its module are imported when they are first used, and only the module needs JAX.
+A new architecture is a file here and a line in `REGISTRY`. Importing this package imports no architecture: its
+configuration and its module are imported on first use, and only the module needs JAX.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
 """BertConfig: BERT's sizes, activation and dropout, and how it is computed (dtype, loop, remat, attention).
 
-The module is in bert_encoder.py, which needs JAX; this file does not. What the other keys of a ``config.json`` mean is
-in config_keys.py.
+The module is in bert_encoder.py, which needs JAX; this file does not. config_keys.py lists the other keys of
+``config.json``.
 
 Source: Devlin et al. 2018 (base, large); Turc et al. 2019, "Well-Read Students Learn Better" (tiny to medium).
 """

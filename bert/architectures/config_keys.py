@@ -1,6 +1,6 @@
-"""Keys of a config.json that `BertConfig` does not hold: refused, harmless, or reported as unknown.
+"""Keys of config.json that `BertConfig` has no field for: each is refused, ignored, or reported as unknown.
 
-What the names and shapes of tensors say of a model is in interop/other_models.py.
+bert/interop/other_models.py checks the names and shapes of tensors.
 
 Source: transformers ``configuration_utils.py`` and ``models/*/configuration_*.py``; google-research/bert.
 """

@@ -1,7 +1,7 @@
-"""Text columns of parquet files and of data sets saved by `datasets`, a batch of rows at a time. Touches no network.
+"""Reads text columns of parquet files and of folders saved by `datasets`, a batch of rows at a time; no network.
 
-Parquet is read by pyarrow, which `datasets` brings along: its streaming reader took 17 times as long and three times
-the memory on the same file. Imported only where such a file is read, for the two packages are large.
+pyarrow, a dependency of `datasets`, reads parquet files: the streaming reader of `datasets` took 17 times as long and
+three times the memory. This file is imported on demand, because both packages are large.
 """
 
 import os

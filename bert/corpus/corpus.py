@@ -1,6 +1,6 @@
 """A corpus: files of text -> documents -> sections, read as a stream.
 
-Long documents come in several sections, so nothing has to fit into memory.
+A long document is read as several sections, so it need not fit into memory.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""The files of a corpus: which they are, and the rows of those that hold rows."""
+"""Finds the files of a corpus, and reads the rows of those that are tables."""
 
 import glob
 import itertools

@@ -1,4 +1,4 @@
-"""English prose that every machine has: the docstrings of the standard library and of all installed packages.
+"""The corpus of `make pretrain`: the docstrings of the standard library and of all installed packages.
 
 `ast` reads them from the source files; no package is imported. One docstring is one document. Left out: tests, vendored
 copies, code (examples, tables, directives), documents of fewer than 8 words, exact duplicates.

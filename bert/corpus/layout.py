@@ -1,4 +1,4 @@
-"""How a text is laid out on its lines, and its sentences. Pure functions on strings.
+"""Detects how a text is laid out in lines, and splits it into sentences. Pure functions of strings.
 
 Three layouts, told apart by `layout_of`:
 

@@ -1,4 +1,4 @@
-"""Text files: their encodings and their lines, in bounded memory."""
+"""Decodes text files and reads their lines, in bounded memory."""
 
 import codecs
 import fnmatch

@@ -1,4 +1,4 @@
-"""Rows of examples to the arrays of a batch; `batches.py` says what each array means. No order, no random state."""
+"""Builds the arrays of a batch (documented in batches.py) from rows of examples. No order, no random state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The batch contract, and batches of a prepared store. Batch i is a pure function of (store, settings, i).
+"""The keys of a batch, and batches of a prepared store. Batch i is a pure function of (store, settings, i).
 
 B rows of T tokens; a row holds up to E examples and P masked positions (unpacked batches are the case E = 1).
 

@@ -1,4 +1,4 @@
-"""Encoded examples for fine-tuning, and batches of them by the contract of batches.py. NumPy only.
+"""Encoded examples for fine-tuning, and batches of them with the keys of batches.py. NumPy only.
 
 Batch i of training is a pure function of (examples, settings, i). A batch of training always holds the same number of
 examples, however many rows they take: several short ones share a row where that is allowed, so that packing changes

@@ -1,8 +1,7 @@
-"""Masked words: choose positions, then decide what stands there (Devlin et al. 2018, section 3.1, task 1).
+"""Masked words: chooses positions, then replaces their tokens (Devlin et al. 2018, section 3.1, task 1).
 
-Every random number is a function of (seed, epoch, example, place of the token in its example), so that the masks of an
-example depend neither on its row, nor on the batch, the host or the worker that builds it. "X" below is B * T, the
-places of the flattened rows.
+Every random number is a function of (seed, epoch, example, position of the token in its example). So the masks of an
+example do not depend on its row, its batch, or the process that builds it. Axis X: B * T, positions of all rows.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Several examples in one row, planned over the histogram of lengths (as in Krell et al. 2021, arXiv:2107.02027).
+"""Packs several examples into a row, planned on the histogram of lengths (as in Krell et al. 2021, arXiv:2107.02027).
 
-The plan is made from counts of lengths, not from examples, so ten million examples take about as many decisions as ten
-thousand. It depends on the lengths alone; which example of a length goes where, and the order of the rows, come from
-the seed. Unlike in the paper, a row is finished before the next begins, and two examples go where the longest one alone
-would leave too much room. How much that is, is tried out: soon used up, the short examples are missing in later rows.
+The plan is made from counts of lengths, not from examples, so its cost hardly depends on the number of examples. It
+depends on the lengths only. The seed decides which example of a length is placed where, and the order of the rows.
+Unlike in the paper, a row is finished before the next begins, and two examples are placed if the longest one alone
+would leave too much room. That threshold is found by trial: if short examples are used up early, later rows lack them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Token ids of any length -> batches of a few shapes, one example a row, for inference.
+"""Pads token ids of any length to batches of a few shapes, one example per row, for inference.
 
-Compiled functions are made per shape, so lengths and row counts come from short lists. Keys of a batch are those of
+Each shape is compiled once, so lengths and numbers of rows come from short lists. The keys of a batch are those of
 batches.py. NumPy only. Axes: B row, T position, N text.
 """
 

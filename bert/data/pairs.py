@@ -1,16 +1,16 @@
-"""One epoch of examples: documents cut into chunks, chunks into segments A and B, next-sentence labels.
+"""One epoch of examples: cuts documents into chunks, and chunks into segments A and B with next-sentence labels.
 
-Every token of the store is in exactly one example of an epoch. A document that fits the room is one chunk; a longer one
-is cut at token positions into as few chunks as can be: full ones and the rest. A small share is cut once more (BERT's
-`short_seq_prob`). The chunks of a document have their lengths in random order, so that the boundaries move from epoch
-to epoch, while the lengths of an epoch stay almost the same and fill packed rows well.
+Every token of the store is in exactly one example of an epoch. A document that fits into an example is one chunk. A
+longer one is cut at token positions into as few chunks as possible: full ones and the rest. A small share of chunks is
+cut once more (BERT's `short_seq_prob`). The lengths of a document's chunks are shuffled, so the boundaries change in
+each epoch, while the lengths of an epoch stay almost the same and fill packed rows well.
 
-A "random" B comes from a swap: two chunks of different documents exchange their B, of equal length wherever the corpus
-is large enough to offer one. So no text repeats, nothing is cut off, and the length of an example tells nothing about
-its label. Google's tool instead draws B from any document and gives the rest back (create_pretraining_data.py).
+A "random" B comes from a swap: two chunks of different documents exchange their B, of equal length if the corpus is
+large enough. So no text repeats, nothing is cut off, and the length of an example does not reveal its label. Google's
+tool instead draws B from any document and returns the rest (create_pretraining_data.py).
 
-No label is wrong where texts repeat: a pair that stands somewhere in the corpus as it is (repeats.py) is never called
-random, nor swapped. Where this or the number of documents leaves one class alone, `PairCounts.notice` says so.
+Labels are correct even if texts repeat: a pair that appears anywhere in the corpus (repeats.py) is never labelled
+random or swapped. If only one class remains, because of this or of too few documents, `PairCounts.notice` says so.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which pairs of segments exchange their B, so that each gets one from another document.
+"""Chooses the pairs of examples that swap segment B, so that each gets a B from another document.
 
-Partners have a B of equal length wherever the corpus is large enough to offer one, so that the length of an example
-tells nothing about its label. No swap puts a B behind a text that it follows somewhere (repeats.py).
+Partners have a B of equal length if the corpus is large enough, so the length of an example does not reveal its label.
+No swap creates a pair that appears anywhere in the corpus (repeats.py).
 """
 
 from __future__ import annotations

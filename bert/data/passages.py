@@ -1,7 +1,7 @@
-"""Texts that are read token by token: windows over their pieces as encoded examples, and the way back. NumPy only.
+"""Splits passages into windows (encoded examples), and maps the scores of windows back to passages. NumPy only.
 
-Every piece counts in one window only, the one that gives it the most context (windows.py): there it has its target in
-training, and from there its scores are taken. Axes: N text, W window, K piece of all texts, one after the other.
+Every piece counts in exactly one window, in training and in prediction: the one that gives it the most context
+(windows.py). Axes: N text, W window, K piece of all texts, concatenated.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
-"""Whether segment B follows segment A somewhere in the store, so that the pair is no random one.
+"""Tells whether segment B follows segment A anywhere in the store; such a pair is never labelled random.
 
-Copies, templates, logs and editions of a text repeat its sentences in many documents. Repeated sentences are found once
-for a store, by hashes; in most corpora they are few. The tokens of a pair are compared only where both sides repeat.
+Copies, templates and logs repeat sentences in many documents. Repeated sentences are found once per store, by hashes;
+most corpora have few. The tokens of a pair are compared only if sentences on both sides repeat.
 """
 
 from __future__ import annotations

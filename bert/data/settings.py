@@ -1,4 +1,4 @@
-"""The settings of a batch of pretraining, declared and checked once."""
+"""Settings of pretraining batches, and their checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Overlapping windows over a text that is longer than a row, and which window's word counts for each token.
+"""Overlapping windows over a text that is longer than a row, and the window in which each token counts.
 
 Token counts only; no text, no ids. A window begins every ``step`` tokens; each token belongs to the window in which it
 has the most context, so that every token counts once. Axes: K token, W window.

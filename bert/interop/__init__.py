@@ -1,1 +1,1 @@
-"""Weights in and out of files of other programs; names/ has a table for each family, read in both directions."""
+"""Reads and writes weights. formats/ has the file formats, names/ the tensor names of each family of models."""

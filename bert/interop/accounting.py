@@ -1,6 +1,6 @@
 """Accounts for every tensor of a file: used, a copy, ignored with a reason, replaced by a new part, or missing.
 
-The names themselves are in names/, the arrays are moved by parameters.py.
+names/ has the names, and parameters.py converts the arrays.
 """
 
 from collections.abc import Collection, Mapping

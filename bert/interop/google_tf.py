@@ -1,6 +1,6 @@
-"""Google's TensorFlow 1 releases, read without TensorFlow: bert_config.json, vocab.txt and bert_model.ckpt.*.
+"""Reads Google's TensorFlow 1 releases without TensorFlow: bert_config.json, vocab.txt and bert_model.ckpt.*.
 
-What the trainer left in a checkpoint (Adam's moments, the step) is ignored and counted.
+Training state in a checkpoint (Adam's moments, the step) is ignored and counted.
 
 Source: google-research/bert, README, for the layout of the releases.
 """

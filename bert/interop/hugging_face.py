@@ -1,7 +1,7 @@
-"""Reading model directories in Hugging Face layout: config.json, the weights and the tokenizer's files.
+"""Reads model directories in Hugging Face layout: config.json, the weights and the tokenizer's files.
 
-Reading is strict: every tensor is used, ignored for a reason that the report gives, or missing, which is an error.
-Nothing in a directory is executed and nothing is fetched. export.py writes such a directory.
+Reading is strict: every tensor is used, ignored with a reason in the report, or missing, which is an error.
+Nothing in a directory is executed, and nothing is downloaded. export.py writes such directories.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Names of a classifier's classes in config.json: id2label, label2id and num_labels, complete, partial or absent.
 
-Source: transformers ``configuration_utils.py``. id2label decides how many classes there are; LABEL_0, LABEL_1, ... are
-classes without a name, and older versions left two of them in files of any number of classes.
+id2label decides the number of classes. LABEL_0, LABEL_1, ... are classes without a name; older versions of transformers
+wrote two of them whatever the number of classes. Source: transformers ``configuration_utils.py``.
 """
 
 import re

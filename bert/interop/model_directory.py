@@ -1,4 +1,4 @@
-"""What a model directory of any format holds, what all formats share in reading one, and newly initialised parts."""
+"""`ModelDirectory`, the result of loading; checks shared by all layouts; newly initialised parts."""
 
 import dataclasses
 import pathlib

@@ -1,4 +1,4 @@
-"""A model as one ONNX file, for runtimes without JAX: the encoder and every head that the parameters hold.
+"""Writes a model as one ONNX file, for runtimes without JAX: the encoder and every head that the parameters hold.
 
 The graph is built operator by operator with the layers written out; only the package `onnx` is needed. Inputs, int64
 [batch_size, sequence_length], have the names, the order and the axis names of Hugging Face's exports: ``input_ids``,

@@ -1,4 +1,4 @@
-"""Refuses weights that are no plain BERT's, by tensor names and shapes: adapters, quantized weights, other models.
+"""Refuses weights that are not a plain BERT, by tensor names and shapes: adapters, quantized weights, other models.
 
 bert/architectures/config_keys.py checks config.json. Names of transformers and of Google's code are checked alike.
 

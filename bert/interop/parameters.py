@@ -1,6 +1,6 @@
-"""Arrays between our parameter tree and named tensors of files, by a `NameTable`.
+"""Converts our parameter tree to the named tensors of a file, and back, by a `NameTable`.
 
-Tensors come from any mapping name -> array (read when indexed) and go to any writer; no file is opened here.
+Tensors are a mapping name -> array, read when indexed; no file is opened here.
 """
 
 import difflib

@@ -1,4 +1,4 @@
-"""A model as one file of StableHLO, weights included, for any process that has JAX and flatbuffers: bert is not needed.
+"""Writes a model with its weights as one StableHLO file, which runs with JAX and flatbuffers, without this library.
 
 The file is what `jax.export` serialises: a function of token_ids, type_ids and mask (0: padding), int32 [b, t] with
 any b and t (t at most the model's positions), that returns a dict of float32 arrays, named as in bert/model/forward.py.

@@ -1,1 +1,1 @@
-"""What is computed: the encoder, its heads, and the losses. Pure functions of parameters and a batch."""
+"""Parts of models: attention, blocks, heads, losses. Pure functions of parameters and a batch."""

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention of one or two streams, where a pattern allows it.
+"""Scaled dot-product attention of one or two streams, masked by a `Pattern`.
 
 Axes: B row, T query position, S key position, N head, H head width.
 """

@@ -1,4 +1,4 @@
-"""Dropout, with random bits that cost next to nothing and are the same on any mesh (see initializers.py)."""
+"""Dropout with cheap random bits that are the same on any mesh (see initializers.py)."""
 
 import jax
 import jax.numpy as jnp

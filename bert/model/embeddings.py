@@ -1,4 +1,4 @@
-"""Embeddings of ids: rows of a table."""
+"""Embedding lookup: rows of a table by id."""
 
 import flax.linen as nn
 import jax.numpy as jnp

@@ -1,7 +1,7 @@
-"""Forward passes as compiled functions: the wanted outputs of a batch, or one layer's attention.
+"""Compiled forward passes: the requested outputs of a batch, or the attention of one layer.
 
-One compilation a shape of batch and choice of outputs. Float32 products run at full precision on every device (GPUs and
-TPUs would round them otherwise).
+Compiles once per batch shape and choice of outputs. Float32 products have full precision on every device (by default,
+GPUs and TPUs round them).
 Axes: as in blocks.py; L layer, P masked position.
 """
 

@@ -1,9 +1,9 @@
 """Task heads, and the model that joins an encoder with one. Losses are in losses.py.
 
 A head is a Linen module called as ``head(hidden_BPD, batch, token_table_VD, train=...)`` that returns a dict of
-float32 arrays; the hidden states are those at ``head.positions(batch)``, int32 [B, P], or at all positions where it is
-None. Heads own their parameters only: the encoder lends the token table in the call. A head is made of parts, by whose
-names its parameters are found in training, in inference and in files.
+float32 arrays. The hidden states are those at ``head.positions(batch)``, int32 [B, P], or at all positions if that is
+None. The token table is the encoder's, and is passed in the call. A head consists of named parts; training, inference
+and files find its parameters by these names.
 Axes: as in blocks.py; P predicted position, E example in a row, C class, V vocabulary.
 
 Source: Devlin et al. 2018, sections 3.1 and 4; google-research/bert ``run_pretraining.py`` (get_masked_lm_output,

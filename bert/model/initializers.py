@@ -1,8 +1,8 @@
-"""Random bits and first weights: those of `jax.random`, in plain arithmetic.
+"""Random bits and initial weights, equal to those of `jax.random`, in plain arithmetic.
 
 The bits are Threefry-2x32 with 20 rounds (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"), the
-generator behind `jax.random`, at the number of each entry: the same on any mesh. Written out as plain arithmetic it
-is fused into what uses it; `jax.random.bits` runs as a program of its own, several times slower on a CPU.
+generator behind `jax.random`, at the index of each entry, so they are the same on any mesh. As plain arithmetic, they
+are fused into their consumer; `jax.random.bits` runs as a separate program, several times slower on a CPU.
 """
 
 import functools

@@ -1,7 +1,7 @@
-"""Losses as sums, to be divided by summed weights once, over the whole global batch.
+"""Losses, as sums. They are divided once, by the summed weights of the whole global batch.
 
-A mean of means is wrong as soon as two batches hold unequal weights, so nothing here divides. Shapes that differ raise
-ValueError, for broadcasting would compare all with all.
+A mean of means is wrong if batches have unequal weights, so nothing here divides. Unequal shapes raise ValueError,
+because broadcasting would compare every pair.
 Axes: B row, T position, E example in a row, C class (or vocabulary entry).
 """
 

@@ -1,8 +1,8 @@
-"""Matrix products with float32 sums, and their gradients: the only module with code for one backend.
+"""Matrix products with float32 accumulation, and their gradients. The only module with code for a single backend.
 
-A product is right on every backend in its plain form; on CPUs the form decides the speed by a factor of two. Gradients
-are written out: sums stay float32 where autodiff would round them to the compute dtype, and on CPUs neither is an
-activation computed inside the loops of the product that reads it, nor is the native bfloat16 kernel missed.
+The plain form of a product is correct on every backend; on CPUs, another form can be twice as fast. Gradients are
+explicit: sums stay float32, which autodiff would round to the compute dtype. On CPUs, this also keeps activations out
+of the loops of the products that read them, and uses the native bfloat16 kernel.
 Axes: M all leading axes as one, K in, N out; G rows and heads as one.
 """
 

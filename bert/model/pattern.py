@@ -1,4 +1,4 @@
-"""Who may attend to whom: one value, made here, read by attention in training, inference and export.
+"""Who may attend to whom: `Pattern`, the attention mask in training, inference and export.
 
 Axes: B row, T query position, S key position.
 """

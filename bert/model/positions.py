@@ -1,4 +1,4 @@
-"""How a model knows the order of tokens: learned or sinusoidal embeddings, rotary positions, or not at all.
+"""Positions of tokens: learned or sinusoidal embeddings, rotary positions, or none.
 
 Position ids restart at each example of a row (bert/data/batches.py).
 Axes: B row, T position, D hidden width, N head, H head width.

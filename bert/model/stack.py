@@ -1,8 +1,8 @@
-"""A stack of equal blocks, and the encoder made of embeddings and such a stack.
+"""A stack of identical blocks, and the encoder: embeddings and a stack.
 
-Parameters of the blocks are one tree whose arrays have a leading layer axis L, so that sharding, checkpoints and
-files see one name a weight whatever the number of layers; the same tree runs as a scan or unrolled. Inference may cut
-it into layers once (`by_layer`).
+Parameters of the blocks are one tree whose arrays have a leading layer axis L, so sharding, checkpoints and files have
+one name per weight for any number of layers. The same tree runs as a scan or unrolled. Inference may split it into
+layers once (`by_layer`).
 Axes: as in blocks.py; L layer, P picked position.
 """
 

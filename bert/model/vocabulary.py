@@ -1,7 +1,7 @@
-"""Scores of every vocabulary entry from the tied token table, and what masked words cost by them.
+"""Logits of the vocabulary from the tied token table, and the cross-entropy of masked words.
 
-The scores are the largest array of a pretraining step. The cross-entropy keeps one copy of them, in the compute dtype,
-and its gradient is written out: a comparison with the label instead of a scatter, float32 sums.
+The logits are the largest array of a pretraining step. The cross-entropy keeps one copy of them, in the compute dtype.
+Its gradient is explicit: a comparison with the label instead of a scatter, and float32 sums.
 Axes: M all leading axes as one (predicted positions), D hidden width, V vocabulary entry.
 """
 

@@ -1,14 +1,14 @@
-"""Model outputs -> predictions, a module a task; ``TASKS`` is the registry of tasks. No files, no training.
+"""Predictions from model outputs, one module per task. ``TASKS`` is the registry of tasks. No files, no training.
 
-A module of a task has ``predict(scorer, rows, *, details=False)`` (a list of predictions in the order of the rows, see
-`scores.Scorer`), and the settings that travel in config.json under the task's name. A task has the same name in tasks/,
-where it is trained and evaluated, and in configs/.
+A task's module has ``predict(scorer, rows, *, details=False)``, which returns a list of predictions in the order of the
+rows (see `scores.Scorer`), and the settings that config.json stores under the task's name. Training and evaluation of
+the task are in tasks/NAME/, its settings in configs/NAME.py.
 """
 
 import importlib
 from types import ModuleType
 
-# Task -> the part of the head by which a model that others trained is taken for one of this task ("": none is).
+# Task -> the part of a head that identifies the task of a model trained by another program ("": none).
 TASKS: dict[str, str] = {
     "classification": "sequence_classifier",
     "bio_mrc": "",

@@ -1,6 +1,6 @@
-"""Texts -> classes or numbers, by a classifier's scores of [CLS].
+"""Predicts classes or numbers of texts, from the classifier's scores at [CLS].
 
-Columns, kind and lengths travel in the model directory's config.json, so that a directory and rows are enough.
+Columns, kind and lengths are stored in config.json, so a model directory and rows are all that is needed.
 Training is tasks/classification/job.py. Axes: N example, C class.
 """
 

@@ -1,4 +1,4 @@
-"""The masks of a text: where they are, which tokens a model would put there, and the text with them filled in.
+"""Fills masks: finds them in a text, ranks the tokens for each, and returns the text with its masks filled.
 
 Axes: P mask of the text, V row of the model's token table.
 """

@@ -1,4 +1,4 @@
-"""Questions and their passages -> windows of [CLS] question [SEP] passage [SEP]; for bio_mrc.py and squad.py."""
+"""Encodes questions and passages as windows [CLS] question [SEP] passage [SEP], for bio_mrc.py and squad.py."""
 
 import dataclasses
 import reprlib

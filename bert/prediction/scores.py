@@ -1,7 +1,7 @@
-"""Scores of a head for encoded examples, in their order: one row an example, or one a token.
+"""Computes a head's scores of encoded examples, in their order: one row per example, or one per token.
 
-Batches and neighbours in a row change no score. Axes: N example, B row, T position, E example in a row, C class,
-K token of all examples, one after the other.
+Batches and packing change no score. Axes: N example, B row, T position, E example in a row, C class, K token of all
+examples, concatenated.
 """
 
 import dataclasses

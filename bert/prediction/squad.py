@@ -1,4 +1,4 @@
-"""Reading comprehension by start and end: the one span of the passage whose two scores are largest, or no answer.
+"""Reading comprehension by start and end: the span of the passage with the highest score, or no answer.
 
 Training is tasks/squad/job.py. Axes: K token of the windows, one after the other, W window, I start, J length.
 

@@ -1,6 +1,6 @@
-"""The likeliest sequence of tags that keeps the rules of B, I and O (bio_tags.py).
+"""Viterbi decoding: the most probable sequence of tags that follows the rules of B, I and O (bio_tags.py).
 
-I-X may only follow B-X or I-X; where B-X is not among the tags, as in some models of others, it may stand anywhere.
+I-X may only follow B-X or I-X. If the model has no tag B-X, as some models of other programs, I-X may be anywhere.
 Axes: K token of all texts, one after the other, N text, T position, C tag.
 
 Source: Viterbi 1967.

@@ -1,8 +1,8 @@
-"""A tag for each word: scores of a word's first piece -> tags and entities.
+"""Predicts a tag for each word, from the scores of its first piece, and the entities.
 
 Training is tasks/tagging/job.py. Axes: K word of all sentences, one after the other, C tag.
 
-Source: Devlin et al. 2018, section 5.3 (the first piece stands for the word).
+Source: Devlin et al. 2018, section 5.3 (the first piece represents the word).
 """
 
 import dataclasses

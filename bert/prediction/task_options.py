@@ -1,4 +1,4 @@
-"""Settings of a task as they travel in a model directory's config.json."""
+"""Settings of a task, as stored in config.json of a model directory."""
 
 import dataclasses
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """Corpus -> prepared folder (reader.py), as a stream: read, drop duplicates, hold out, split, tokenize, write.
 
-One process reads and writes, several split and tokenize; the bytes written do not depend on their number. With a given
-vocabulary they are the same in every run. A learnt one may differ in a few pieces from run to run (`WordPiece.train`),
-and the bytes with it.
+One process reads and writes; several split and tokenize. The output does not depend on their number. With a given
+vocabulary, it is the same in every run. A learnt vocabulary may differ in a few pieces between runs
+(`WordPiece.train`), and so may the output.
 """
 
 import collections

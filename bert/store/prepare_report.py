@@ -1,4 +1,4 @@
-"""The counts of a `prepare` run, their table, and notices of what would hurt training."""
+"""Counts of a `prepare` run, their table, and notices about text that would hurt training."""
 
 import dataclasses
 import math

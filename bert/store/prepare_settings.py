@@ -1,4 +1,4 @@
-"""The settings of `prepare`, declared and checked once."""
+"""Settings of `prepare`, and their checks."""
 
 import dataclasses
 

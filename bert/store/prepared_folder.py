@@ -1,4 +1,4 @@
-"""The folder that `prepare` writes: whether it is finished, and its atomic replacement (bert/files.py)."""
+"""The folder that `prepare` writes: whether it is complete, and its atomic replacement (bert/files.py)."""
 
 import contextlib
 import pathlib

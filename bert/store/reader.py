@@ -1,4 +1,4 @@
-"""A prepared folder: token ids on disk, memory-mapped, with a manifest that is written last.
+"""Reads a prepared folder: memory-mapped token ids, and a manifest that is written last.
 
     manifest.json                    what is here; its keys are listed at `finish` in writer.py
     tokenizer.json, vocab.txt, tokenizer_config.json

@@ -1,4 +1,4 @@
-"""Hashes of texts: which were seen before, and which are held out."""
+"""Hashes of texts: they find duplicates, and choose the held-out documents."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""The work of one process of `prepare`: sections of text -> sentences -> token ids in a few flat arrays."""
+"""The work of one process of `prepare`: splits sections of text into sentences, and encodes them to flat arrays."""
 
 import dataclasses
 import itertools

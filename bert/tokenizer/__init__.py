@@ -1,1 +1,1 @@
-"""Text -> token ids, with offsets into the text; reading and writing of tokenizers."""
+"""Tokenizers: text to token ids with offsets into the text. backends.py is the registry of tokenizers."""

@@ -1,4 +1,4 @@
-"""Words that are searched for in a text before it is cut into pieces: the "added tokens" of `tokenizers`.
+"""Added tokens, as in `tokenizers`: words that are matched in a text before it is split into pieces.
 
 Source: the documentation of `tokenizers.AddedToken`.
 """

@@ -1,8 +1,8 @@
-"""Character spans of a text <-> the pieces that a tokenizer made of it.
+"""Maps character spans of a text to the pieces of a tokenizer, and back.
 
-Characters are code points, ends are exclusive. A piece that a span touches belongs to it, so a span that begins or ends
-inside a piece comes back wider. An accent or vowel sign that no piece holds, for accents are removed from the text of
-most vocabularies, stays with its letter; blanks and other characters that no piece holds come back only between pieces.
+Characters are code points; ends are exclusive. A span includes every piece that it overlaps, so a span that begins or
+ends inside a piece is widened. Some characters are in no piece: an accent or vowel sign that the tokenizer strips stays
+with its letter; blanks and others are included only between two pieces.
 Axes: K piece.
 """
 

@@ -1,4 +1,4 @@
-"""The kinds of tokenizers, and how one is read from its folder, read from a vocabulary file, or learnt from text."""
+"""The registry of tokenizers. Loads one from a folder or a vocabulary file, or trains one on texts."""
 
 import pathlib
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from bert.tokenizer.wordpiece_model import MAX_WORD_CHARS
 
 __all__ = ["BACKENDS", "MAX_WORD_CHARS", "load_tokenizer", "open_vocabulary", "train_tokenizer"]
 
-# A new backend is a file and a line here.
+# A new tokenizer is a file with a subclass of `Tokenizer`, and that class in this line.
 BACKENDS: dict[str, type[Tokenizer]] = {backend.model_type: backend for backend in (WordPiece,)}
 
 

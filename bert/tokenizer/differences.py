@@ -1,4 +1,4 @@
-"""The differences of two tokenizers, for messages about a model and a text that do not fit together."""
+"""Differences between two tokenizers, for messages about a model and a text that do not match."""
 
 import dataclasses
 from typing import Any

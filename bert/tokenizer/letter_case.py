@@ -1,4 +1,4 @@
-"""What lower-casing and the removal of accents, which BERT does together, would remove from a text."""
+"""Finds what BERT's lower-casing, which also strips accents, would remove from a text."""
 
 import collections
 import re

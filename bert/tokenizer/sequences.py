@@ -1,6 +1,6 @@
-"""Token ids of texts and pairs with the tokenizer's special tokens around them, cut to a model's positions.
+"""Adds special tokens to the token ids of texts and pairs, and truncates them to the model's positions.
 
-Not here: examples for pretraining, which are never cut (bert/data/).
+Not here: examples for pretraining, which are never truncated (bert/data/).
 """
 
 from collections.abc import Sequence

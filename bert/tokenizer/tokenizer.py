@@ -1,6 +1,6 @@
-"""What every tokenizer can do: text -> token ids with offsets into the text, and back.
+"""`Tokenizer`, the base class of all tokenizers: text to token ids with offsets into the text, and back.
 
-Others know a tokenizer by this only. A backend (wordpiece.py) knows its rules and its files; backends.py lists them.
+Other modules use only this interface. wordpiece.py implements it; backends.py registers the implementations.
 """
 
 import abc

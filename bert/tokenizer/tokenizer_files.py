@@ -1,7 +1,7 @@
-"""Reads the files of a tokenizer's folder together, and writes tokenizer_config.json.
+"""Reads the files of a tokenizer's folder, and writes tokenizer_config.json.
 
-vocab.txt is read in vocab_file.py; the `tokenizers` library writes tokenizer.json. Where files disagree, the one counts
-that counts in transformers. Source: the formats of `tokenizers` and transformers.
+vocab_file.py reads vocab.txt; the `tokenizers` library writes tokenizer.json. If files disagree, the same file takes
+precedence as in transformers. Source: the formats of `tokenizers` and transformers.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Reads and checks vocabularies: vocab.txt, one entry a line, the line number is the id.
+"""Reads and checks vocab.txt: one entry per line; the line number is the id.
 
 Source: google-research/bert, tokenization.py, `load_vocab`.
 """

@@ -1,9 +1,9 @@
 """WordPiece, BERT's tokenizer.
 
 The pieces are those of google-research/bert, tokenization.py, except where the `tokenizers` library differs from it:
-words of 101 to 200 characters are unknown (`max_word_chars=200` gives Google's answer), private-use characters are
-dropped, and a Greek capital sigma at a word's end becomes the plain small one. Text is not put into Unicode normal
-form, unless a tokenizer.json says so: "a" + U+0301 and "á" are different entries of a cased vocabulary.
+words of 101 to 200 characters are unknown (`max_word_chars=200` follows Google), private-use characters are dropped,
+and a Greek capital sigma at the end of a word becomes the plain small one. Text is not normalised to a Unicode normal
+form, unless tokenizer.json requires it: "a" + U+0301 and "á" are different entries of a cased vocabulary.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""The rules of WordPiece: settings, and objects of the `tokenizers` library that follow them.
+"""Settings of WordPiece, and the objects of the `tokenizers` library that implement them.
 
 Source: google-research/bert, tokenization.py (`BasicTokenizer`, `WordpieceTokenizer`).
 """

@@ -1,6 +1,6 @@
-"""The rules in the tokenizer.json of a WordPiece model: the `tokenizers` library follows them, or they are refused.
+"""Rules in the tokenizer.json of a WordPiece model: the `tokenizers` library applies them, or they are refused.
 
-Its vocabulary and added tokens are read in tokenizer_files.py. Source: the format of `tokenizers`, with its defaults.
+tokenizer_files.py reads its vocabulary and added tokens. Source: the format of `tokenizers`, with its defaults.
 """
 
 import json

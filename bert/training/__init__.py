@@ -1,1 +1,1 @@
-"""Batches -> weights: the task protocol, the optimizer, sharding, the loop, checkpoints, evaluation, run logs."""
+"""Training: the task protocol, optimizers, schedules, sharding, the loop, checkpoints, evaluation, logs."""

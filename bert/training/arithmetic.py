@@ -1,4 +1,4 @@
-"""How much arithmetic a training step needs, and how much the devices could do."""
+"""Arithmetic (FLOPs) that a training step needs, and the peak rate of the devices."""
 
 import os
 import time

@@ -1,8 +1,8 @@
-"""Digests of arrays: 64 bits each that detect damage to a stored array, the same on any number of devices.
+"""64-bit digests of arrays that detect damage to a stored array, the same on any number of devices.
 
-A digest is two sums modulo 2**32 over the words of an array. Each term is a bijective function of the word, which
-depends on its index. So a change within one word always changes both sums, other damage goes unnoticed once in 2**64;
-and sums of integers do not depend on their order, so not on how an array is split over devices.
+A digest is two sums modulo 2**32 over the words of an array. Each term is a bijective function of the word that depends
+on its index. So a change within one word always changes both sums; other damage goes unnoticed once in 2**64. Integer
+sums do not depend on the order, and therefore not on how an array is split over devices.
 
 Source: the mixing steps are those of MurmurHash3 (Appleby, fmix32) with one step more; multipliers are odd.
 """

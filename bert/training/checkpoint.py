@@ -1,7 +1,7 @@
 """Checkpoints of the training state: saved in the background, restored on any mesh. The only importer of Orbax.
 
-A checkpoint is complete or absent: Orbax writes under a temporary name and renames. Later damage is detected when it is
-read, by a digest of every array (checkpoint_meta.py); then it is set aside, and the checkpoint before it is used.
+A checkpoint is complete or absent: Orbax writes under a temporary name and renames. Later damage is detected on
+reading, by a digest of every array (checkpoint_meta.py). A damaged checkpoint is set aside, and the one before is used.
 """
 
 import gc

@@ -1,7 +1,7 @@
 """The JSON object of a checkpoint: the loop's counters, the shape and digest of every array, and a checksum.
 
-Its keys are those of the loop (``totals``, ``best``), ``arrays`` {path: {shape, digest}}, and ``sha256`` of the rest.
-Checkpoints of earlier versions lack the last two; they are read without them.
+Keys: those of the loop (``totals``, ``best``), ``arrays`` {path: {shape, digest}}, and ``sha256`` of the rest.
+Checkpoints of earlier versions lack the last two, and are read without them.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Evaluation: every row exactly once, sums and counts until the very end, no randomness."""
+"""Evaluation: every row exactly once, one division of sums by counts at the end, no randomness."""
 
 import collections
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,7 @@
-"""Drops what Orbax's threads print after the first error.
+"""Drops the messages that Orbax's threads print after the first error.
 
-An array that cannot be read or written ends Orbax's event loop; each of the others then reports that it is closed:
-dozens of tracebacks from TensorStore's threads and from asyncio, some of them much later.
+An array that cannot be read or written ends Orbax's event loop. Then each of the other arrays reports that the loop is
+closed: dozens of tracebacks from TensorStore's threads and from asyncio, some of them much later.
 """
 
 import logging

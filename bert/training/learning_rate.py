@@ -1,4 +1,4 @@
-"""Learning-rate schedules: warm-up and decay as functions of the step. A new one is a name and a branch here."""
+"""Learning-rate schedules. A new one is a name in `SCHEDULES` and a branch in `schedule`."""
 
 from collections.abc import Callable
 from typing import Any

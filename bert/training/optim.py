@@ -1,7 +1,7 @@
-"""Optimizers: what decays, what is clipped, the rates of layers; the learning rate is in learning_rate.py.
+"""Optimizers, weight decay, clipping, and rates by layer. The learning-rate schedules are in learning_rate.py.
 
-The transformations here leave out the learning rate: the train step multiplies by ``rate(step)`` itself, so the rate is
-a function of the one step counter in the state and is logged as used.
+These transformations do not apply the learning rate: the train step multiplies by ``rate(step)``, so there is a single
+step counter, and the logged rate is the one used.
 
 Sources: AdamW, Loshchilov & Hutter 2019 (as in torch.optim.AdamW); google-research/bert ``optimization.py``
 (AdamWeightDecayOptimizer); LAMB, You et al. 2020, Algorithm 2.

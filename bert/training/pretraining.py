@@ -1,4 +1,4 @@
-"""Pretraining as a task: masked words, and the relation of segments A and B (next sentence or sentence order)."""
+"""The pretraining task: masked words, and next sentence or sentence order."""
 
 import dataclasses
 import math

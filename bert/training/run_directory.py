@@ -1,4 +1,4 @@
-"""The folder of one run: the settings and data that it was started with, and whether it may resume with others.
+"""The folder of a run: stores its settings and data, and checks whether it may resume with other ones.
 
 config.json            every value as used, the encoder, and the checksums of the data and of the tokenizer
 tokenizer.json, vocab.txt, tokenizer_config.json

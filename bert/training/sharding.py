@@ -1,8 +1,8 @@
-"""Which axis of which array lies on which devices: the only home of that decision.
+"""Sharding: which axis of each array is split over which mesh axis.
 
 Two mesh axes: ``data`` (rows of the batch; with fsdp also parameters) and ``model`` (heads, feed-forward, vocabulary).
-A mode is a table from an array's logical axes to mesh axes; parameters and every optimizer moment find their logical
-axes by the end of their path.
+A mode maps logical axes of arrays to mesh axes. The end of a parameter's path gives its logical axes; the same holds
+for the optimizer's moments.
 """
 
 import re

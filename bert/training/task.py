@@ -1,7 +1,7 @@
-"""What the training loop asks of a task; pretraining is a task like any other.
+"""The protocol of a task: what the training loop needs from pretraining and from every other task.
 
-The loop knows losses by name only. Each is a sum over the batch divided once by a count over the whole global batch,
-so that neither accumulation nor the number of devices changes a result; the count must come from the batch alone.
+The loop knows losses by name only. Each is a sum divided once by a count over the whole global batch, so gradient
+accumulation and the number of devices do not change results. The count must depend on the batch only.
 """
 
 from typing import Any, Protocol

@@ -1,7 +1,7 @@
 """The training loop: batch, step, log the step before, evaluate, save.
 
-Everything in a run is a function of (config, data, seed, step): batches are numbered, dropout keys and the learning
-rate are computed from the step. So a run that was killed resumes exactly at its newest checkpoint.
+A run is a function of (config, data, seed, step): batches are numbered, and the step determines dropout keys and the
+learning rate. So a killed run resumes exactly from its newest checkpoint.
 """
 
 import collections

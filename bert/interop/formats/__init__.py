@@ -1,1 +1,1 @@
-"""Readers and writers of bytes: safetensors, PyTorch files, TensorFlow checkpoints."""
+"""File formats of weights: safetensors, PyTorch, TensorFlow checkpoints. weight_files.py registers the readers."""

@@ -1,7 +1,7 @@
 """Tensors of a safetensors file: read strictly, and written with a checksum of each.
 
-A file written here has the CRC-32C of each tensor, its type and shape in its metadata under "crc32c", so that damage
-is detected when it is read. Other programs ignore it, and their files are read without.
+Files written here store a CRC-32C of each tensor, its type and its shape in the metadata, under "crc32c", which detects
+damage on reading. Other programs ignore it; files without it are read unchecked.
 
 Source: safetensors' README, "Format".
 """

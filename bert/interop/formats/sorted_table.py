@@ -1,4 +1,4 @@
-"""The sorted table in which a TensorFlow checkpoint keeps its index: keys with values, in blocks with checksums.
+"""Reads the index of a TensorFlow checkpoint: a sorted table of keys and values, in blocks with checksums.
 
 It is LevelDB's table, with its own magic number; tensor_bundle.py knows what the keys and values mean.
 

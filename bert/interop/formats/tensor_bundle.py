@@ -1,4 +1,4 @@
-"""The variables of a TensorFlow checkpoint in its V2 format ("tensor bundle"), read without TensorFlow.
+"""Reads the variables of a TensorFlow checkpoint in V2 format ("tensor bundle"), without TensorFlow.
 
 PREFIX.index is a sorted table (sorted_table.py), variable name -> type, shape, place and checksum; the numbers are in
 PREFIX.data-00000-of-00001 and further shards. V1 checkpoints, strings and variables saved in pieces are not read.

@@ -1,4 +1,4 @@
-"""Tensors of a file by name, read when they are asked for; what the names mean is in names/.
+"""Tensors of a file by name, read on first use. What the names mean is in names/.
 
 Every reader of a format gives a mapping name -> NumPy array. An array is a read-only view of the file, mapped into
 memory: nothing is read before it is used, and nothing is held twice.

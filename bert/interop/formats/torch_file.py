@@ -1,9 +1,9 @@
-"""Tensors of a PyTorch file (pytorch_model.bin: a state dict that torch.save wrote), read without PyTorch.
+"""Reads the tensors of a PyTorch file (pytorch_model.bin: a state dict written by torch.save), without PyTorch.
 
-Both containers are read: the ZIP archive of today (PREFIX/data.pkl, PREFIX/data/KEY) and the stream of pickles from
-before PyTorch 1.6. The tar archive from before 0.1.10 is not.
+Two containers are read: the ZIP archive (PREFIX/data.pkl, PREFIX/data/KEY), and the stream of pickles from before
+PyTorch 1.6. The tar archive from before 0.1.10 is not read.
 
-Nothing in such a file is executed: its pickle is read by torch_pickle.py, and can only describe tensors.
+Nothing in such a file is executed: torch_pickle.py reads its pickle, which can only describe tensors.
 
 Source: torch/serialization.py (`_save`, `_legacy_save`) of PyTorch 2.13; PKWARE APPNOTE 6.3.10, section 4.3.7.
 """

@@ -1,7 +1,7 @@
-"""The pickle in a PyTorch file, read so that it can describe tensors and do nothing else.
+"""Reads the pickle in a PyTorch file; the pickle can describe tensors and do nothing else.
 
-A pickle is a program that can call anything. Its opcodes are checked first, then an unpickler runs it that knows a
-dictionary, tensors and their storages, and no other name. torch_file.py finds the numbers.
+A pickle is a program that can call anything. So its opcodes are checked first. Then a restricted unpickler runs it,
+which knows only dictionaries, tensors and their storages. torch_file.py finds the numbers.
 
 Source: torch/serialization.py (`_save`, `_legacy_save`) and torch/_utils.py (`_rebuild_*`) of PyTorch 2.13.
 """

@@ -1,7 +1,7 @@
-"""The weights of a directory: one file, or several shards with an index; safetensors or torch's pickles.
+"""The weights of a directory: one file, or shards with an index; safetensors or PyTorch pickles.
 
-Where a directory holds several kinds, safetensors wins; a pickle is read by torch_file.py, which executes nothing.
-A new weight format is a reader beside this file and a line in `_READERS`.
+If a directory has both, safetensors is read. torch_file.py reads pickles without executing them.
+A new weight format is a reader in this folder and a line in `_READERS`.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Names of tensors in files: one table a family and format, read in both directions."""
+"""Names of tensors in files, for reading and writing. A new family is a table here and a line in `FAMILIES`."""
 
 from bert.architectures import ModelConfig
 from bert.interop.names import bert, default

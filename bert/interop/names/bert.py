@@ -1,4 +1,4 @@
-"""BERT's names: those of Hugging Face's files and those of Google's checkpoints, side by side.
+"""Tensor names of BERT: Hugging Face's and Google's, side by side.
 
 Source: google-research/bert ``modeling.py``, ``run_classifier.py`` and ``run_squad.py`` for what exists and Google's
 names, ``optimization.py`` for what its trainer leaves; transformers ``models/bert`` for the Hugging Face names.

@@ -1,6 +1,6 @@
-"""Names for an architecture without a table: each parameter under its own path, with dots.
+"""Tensor names of an architecture without a table: its parameter paths, with dots.
 
-Such a file is read by this library alone. Its tensors have our shapes, layers stacked where the module stacks them.
+Only this library reads such files. Tensors keep their shapes; layers are stacked if the module stacks them.
 """
 
 import functools

@@ -1,6 +1,6 @@
-"""NameTable: how a family's parameters are called in files of one format, read in both directions.
+"""`NameTable`: maps parameters to the tensor names of a family in one file format, for reading and writing.
 
-Names and axes only: parameters.py moves arrays by a table, and other modules read and write files.
+Names and axes only: parameters.py converts arrays by a table, and other modules read and write files.
 Axis letters: D hidden width, F feed-forward width, V tokens, P positions, S segment types, L layers, C classes, R two.
 """
 
