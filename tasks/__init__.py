@@ -1,11 +1,11 @@
-"""Recipes: a folder a task, with its name in bert/prediction and configs/. Only this folder knows data sets.
+"""Tasks for fine-tuning, one folder each. Only this folder knows data sets.
 
-tasks/NAME/job.py reads the examples of a training run and builds head, loss and metrics (`job.ExamplesJob`);
-tasks/NAME/evaluate.py scores a finished model on files and writes its predictions (`evaluation.Evaluator`). The
-launchers find both by the name. Shared: files/ and questions/ read files, votes.py and token_labels.py make targets,
-metrics/ holds the metrics.
+tasks/NAME/job.py reads the examples of a training run and builds head, loss and metrics (`job.ExamplesJob`).
+tasks/NAME/evaluate.py scores a trained model on files and writes its predictions (`evaluation.Evaluator`). Commands
+find both by NAME. Shared parts: files/ and questions/ read files, votes.py and token_labels.py make targets, metrics/
+has the metrics.
 
-A new task is this folder with its two files, bert/prediction/NAME.py, configs/NAME.py, and a line in
+A new task is tasks/NAME/ with these two files, bert/prediction/NAME.py, configs/NAME.py, and a line in
 `bert.prediction.TASKS`.
 """
 

@@ -1,4 +1,4 @@
-"""`Evaluator`, the base of each task's evaluate.py, and what these share: the report, files written as a whole."""
+"""`Evaluator`, the base class in each task's evaluate.py, and shared parts: the report, atomic output files."""
 
 import abc
 import json

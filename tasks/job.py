@@ -1,4 +1,4 @@
-"""`ExamplesJob`, which ``read(config, *, equal_apart=False)`` of each task's job.py returns, and settings of jobs."""
+"""`ExamplesJob`, the result of ``read(config, *, equal_apart=False)`` in each task's job.py; settings of jobs."""
 
 import abc
 import dataclasses

@@ -1,7 +1,8 @@
-"""Head and loss of tasks that give each token a tag, whose targets are distributions over the tags.
+"""Head and loss of tasks that tag each token. Targets are distributions over the tags.
 
-The loss of an example is L = -sum_i sum_j t_ij log p_ij over its tokens i and the tags j; what has no target (question,
-padding, a token that counts in another window) weighs nothing. With one-hot targets it is the negative log-likelihood.
+The loss of an example is L = -sum_i sum_j t_ij log p_ij over its tokens i and the tags j. Tokens without a target
+(question, padding, tokens that count in another window) have weight 0. With one-hot targets, L is the negative
+log-likelihood.
 """
 
 import dataclasses

@@ -1,7 +1,6 @@
-"""Tags of several annotators -> the distribution that a token's target is.
+"""Turns the tags of several annotators into target distributions.
 
-Two of three who say B and one who says O make (2/3, 0, 1/3): disagreement is kept, not voted away. Axes: K token,
-C tag, A annotator.
+Two votes for B and one for O give (2/3, 0, 1/3), so disagreement is kept. Axes: K token, C tag, A annotator.
 """
 
 import dataclasses

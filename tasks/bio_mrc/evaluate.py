@@ -1,4 +1,4 @@
-"""B/I/O reading comprehension on files: scores against the annotators, the worst passages; predicted spans."""
+"""Evaluates B/I/O models on files: scores against the annotators, the worst passages; writes predicted spans."""
 
 import json
 import pathlib

@@ -1,8 +1,8 @@
-"""Reading comprehension by B/I/O tags, trained on the votes of several annotators; any number of answers a question.
+"""Reading comprehension by B/I/O tags, trained on the votes of annotators; any number of answers per question.
 
 L = -sum_i sum_j t_ij log p_ij over the tokens i of the passage, where t_i is the share of annotators who gave token i
-each tag. Files are read in tasks/questions/ (which token of an answer is B: answer_tokens.py there), votes in votes.py,
-scores in bio_scores.py, the loss in token_labels.py; prediction is bert/prediction/bio_mrc.py.
+each tag. Files: tasks/questions/ (which token is B: answer_tokens.py). Votes: tasks/votes.py. Loss:
+tasks/token_labels.py. Scores: bio_scores.py. Prediction: bert/prediction/bio_mrc.py.
 """
 
 import dataclasses

@@ -1,8 +1,8 @@
-"""A linear model of words, fitted in seconds, to show what BERT buys: TF-IDF with logistic or ridge regression.
+"""A linear baseline to compare BERT with, fitted in seconds: TF-IDF with logistic or ridge regression.
 
-It holds no metric and reads no file. Features of one text: words and pairs of words, sublinear TF-IDF (Chinese and
-Japanese characters count as words). Features of two texts: those of each, their absolute difference, and a few numbers
-that say how alike the two are, without which a linear model cannot compare them.
+No metrics and no files here. Features of one text: sublinear TF-IDF of words and pairs of words (Chinese and Japanese
+characters count as words). Features of two texts: those of each, their absolute difference, and a few numbers that
+measure their similarity, because a linear model cannot compare them otherwise.
 Source: scikit-learn; Wang and Manning 2012, "Baselines and bigrams", for why such a baseline is a strong one.
 """
 

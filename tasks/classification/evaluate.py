@@ -1,7 +1,7 @@
-"""A finished classifier on a file: every metric with an interval, the confusion matrix, the worst rows; predictions.
+"""Evaluates classifiers on files: metrics with intervals, confusion matrix, worst rows; writes predictions.
 
-Metrics are in tasks/metrics/classification_metrics.py, files in sources.py. Every row of the file is scored, or
-predicted, exactly once.
+Metrics: tasks/metrics/classification_metrics.py. Files: sources.py. Every row of the file is scored or predicted
+exactly once.
 """
 
 import csv

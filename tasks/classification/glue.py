@@ -1,7 +1,7 @@
-"""Reads the tasks of GLUE from the files that people have. What each task has is in glue_tasks.py.
+"""Reads GLUE's tasks from the usual files. glue_tasks.py describes each task.
 
-The rows that `read` gives have the columns sentence, or sentence1 and sentence2; label (its name, a number's text, or
-None where the file says "-" or "-1") unless the file has none; and index, the row's own for submissions.
+Rows of `read` have the columns sentence, or sentence1 and sentence2; label (a name, a number as text, or None for "-"
+and "-1"), unless the file has none; and index, which submissions need.
 """
 
 import pathlib

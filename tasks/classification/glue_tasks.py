@@ -1,6 +1,6 @@
 """The tasks of GLUE: files, columns, label names, metrics, submissions. Values only; the reader is glue.py.
 
-Sources: the files that gluebenchmark.com distributes (names and headers), and the forms in which single sets go around:
+Sources: the files of gluebenchmark.com (names and headers), and other common releases of single sets:
 cola_public of the CoLA authors, msr-para-* and msr_paraphrase_* of the MSR corpus, sts-*.csv of the STS benchmark.
 Label names and their order are those of the `glue` data set on the Hugging Face hub, so that models can be exchanged.
 Metrics and the names of submission files: Wang et al. 2018, and the FAQ of gluebenchmark.com.

@@ -1,7 +1,7 @@
-"""Classes of sentences and pairs, several labels at once, and numbers: GLUE's tasks and people's own tables.
+"""Classes of sentences and pairs, several labels at once, and numbers: GLUE's tasks and your own tables.
 
-Files are read in tasks/files/ and sources.py, metrics are in tasks/metrics/classification_metrics.py, the linear
-baseline is in baseline.py; prediction is bert/prediction/classification.py.
+Files: tasks/files/ and sources.py. Metrics: tasks/metrics/classification_metrics.py. Linear baseline: baseline.py.
+Prediction: bert/prediction/classification.py.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Tables of examples in files of many forms -> texts, targets and a report of what was read.
+"""Reads tables of examples: texts, targets, and a report of what was read.
 
 Which module answers which question:
 

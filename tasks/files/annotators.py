@@ -1,4 +1,4 @@
-"""Which annotators a setting keeps: names with commas, or with a - before each those that are left out."""
+"""Selects annotators: the names to keep, separated by commas, or the names to leave out, each after a "-"."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Tables in parquet files and in folders saved by `datasets`; imported only where one is read, for both are large."""
+"""Reads parquet files and folders saved by `datasets`. Imported on demand, because both packages are large."""
 
 import collections
 import json

@@ -1,4 +1,4 @@
-"""A value in a file with the place where it stands; all messages about bad values are worded here.
+"""`TableCell`, a value and its place in a file. `TableCell.error` words every message about a bad value.
 
 "FILE:LINE: column: value rule; way out", or "FILE: row N: column: ..." where a file has no lines.
 """

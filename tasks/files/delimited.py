@@ -1,10 +1,10 @@
-"""Tables in text, a record a line: csv, tab-separated, and lines split by a pattern.
+"""Reads text tables with one record per line: csv, tab-separated, and lines split by a pattern.
 
-Which delimiter, where none is set: that of a first line like "sep=;"; .tsv is split at tabs; .csv at commas, unless its
-first line has none and has tabs or else semicolons, or one of these alone splits all lines into equally many fields;
-any other file at tabs, where every line has one. Quotes are in quotes.py, headers in headers.py.
+If no delimiter is set, a first line such as "sep=;" decides. Otherwise, .tsv is split at tabs. A .csv is split at
+commas, unless its first line has none but has tabs, or else semicolons, or only one of these splits all lines into
+equally many fields. Any other file is split at tabs if every line has one. Quotes: quotes.py. Headers: headers.py.
 
-Lines end in LF, CRLF or CR. Lines of nothing but blanks are skipped and counted, but not inside of quotes.
+Lines end in LF, CRLF or CR. Blank lines outside quotes are skipped and counted.
 """
 
 import csv

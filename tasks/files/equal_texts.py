@@ -1,8 +1,8 @@
 """Finds rows with equal texts, so that a split keeps them in one part.
 
-A text in both parts of a split would be scored as new though the model was trained on it. Two texts are equal if they
-differ only in letter case, in the number and kind of blanks, or in the composition of accented letters. The two texts
-of a pair may be swapped.
+Otherwise, a model would be scored on texts that it was trained on. Two texts are equal if they differ only in letter
+case, in the number and kind of blanks, or in the composition of accented letters. The two texts of a pair may be
+swapped.
 """
 
 import unicodedata

@@ -1,8 +1,8 @@
-"""Rows of a table -> texts and targets, with a report of what was read, kept and dropped; and the split for validation.
+"""Turns rows of a table into texts and targets, reports what was kept and dropped, and splits for validation.
 
-Which rows are kept. Where labels are needed: those with a label and, to train, with a text (of a pair, at least one);
-the others are counted by reason. Else all of them, in their order, for each must get its prediction.
-A whole column of -1 where -1 is no known label means "no labels" (as in the tests of GLUE).
+Which rows are kept: for training, rows with a label and a text (at least one text of a pair); for scoring, rows with a
+label; for prediction, all rows in their order. Dropped rows are counted by reason. A column of only -1 means "no
+labels", as in GLUE's test files, unless -1 is a known label.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
-"""Column names of a table in text: from its first line, with repairs of common faults.
+"""Column names of a text table: reads them from its first line, and repairs common faults.
 
-A column without a name is left out if it is empty, else called by its place ("column 3"). A first column without a name
-is called "index", for pandas writes row numbers there. If each row has empty fields more than the header (a comma at
-the end of lines), these are left out.
+A column without a name is left out if it is empty, otherwise called by its position ("column 3"). A first column
+without a name is called "index", because pandas writes row numbers there. If each row has extra empty fields at its end
+(a comma at the end of lines), these are left out.
 """
 
 import re

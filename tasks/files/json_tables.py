@@ -1,4 +1,4 @@
-"""Tables in JSON: an object a line (.jsonl), a list of objects, or objects by id (.json)."""
+"""Reads tables in JSON: one object per line (.jsonl), a list of objects, or objects by id (.json)."""
 
 import json
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""What a label cell holds: a name, several names, the votes of annotators, or shares. Numbers are in label_numbers.py.
+"""Reads label cells: a name, several names, votes of annotators, or shares. Numbers are in label_numbers.py.
 
-A label is missing where its cell is absent, null or blank; in a cell of several labels, blank text is the empty set. A
-vote may also be "?". NaN and infinity are never labels: they come from a fault somewhere, and are refused.
+A label is missing if its cell is absent, null or blank; in a cell of several labels, blank text is the empty set. A
+missing vote may also be "?". NaN and infinity are refused as labels.
 """
 
 import decimal

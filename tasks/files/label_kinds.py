@@ -1,9 +1,10 @@
-"""What a model is to predict from a table: one label, several labels, or a number; and the names of the labels.
+"""Decides what is predicted from a table: one label, several labels, or a number; finds the names of the labels.
 
-With kind "auto": several label columns are shares of one label; votes are one label; lists and objects are what
-label_lists.py says; numbers of which one has a fraction (3.5) are numbers to predict; whole numbers and names are one
-label. Whole numbers beside names are refused, for that is mostly a fault; kind "class" takes both as names. Texts that
-may be numbers or lists of numbers ("0,25", "0,1,1") and names in brackets ("[other]") are refused until kind is set.
+With kind "auto": several label columns are shares of one label; votes are one label; label_lists.py decides about lists
+and objects; numbers are numbers to predict if at least one has a fraction (3.5); whole numbers and names are one label.
+A mixture of whole numbers and names is refused, because it is usually a mistake; kind "class" reads both as names.
+Texts that may be numbers or lists of numbers ("0,25", "0,1,1") and names in brackets ("[other]") are refused unless
+kind is set.
 """
 
 import collections

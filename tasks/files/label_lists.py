@@ -1,14 +1,14 @@
-"""The meaning of lists and objects in label cells: several labels by place, shares by place or by name, or votes.
+"""Reads lists and objects in label cells: several labels by position, shares by position or name, or votes.
 
 Without votes, and with kind "auto":
 
-- lists of 0 and 1 (or true and false), equally long: several labels by place, called "0", "1", ...;
-- lists of numbers with fractions, equally long: shares of one label by place (so are lists of 0 and 1 with kind class);
+- lists of 0 and 1 (or true and false), equally long: several labels by position, called "0", "1", ...;
+- lists of numbers with fractions, equally long: shares of one label by position (also lists of 0 and 1 with kind class);
 - other lists: the names of several labels;
 - objects name -> number: shares of one label by name (kind classes: name -> 0 or 1).
 
-Objects with the names of annotators are refused, for these names would become classes; votes=True reads them. So are
-columns that may mean more than one thing: see the functions that refuse.
+Objects with the names of annotators are refused, because these names would become classes; votes=True reads them.
+Ambiguous columns are also refused, in the functions below.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Numbers in cells: with a decimal point, or with decimal commas in a whole column.
+"""Reads numbers in cells: with a decimal point, or with decimal commas in a whole column.
 
-A comma between thousands is never read as a decimal comma: "1,250" alone is refused, for it may be 1250 or 1.25. In a
-column with "0,25" it is 1.25, for no column has commas of both kinds.
+"1,250" alone is refused, because it may be 1250 or 1.25. In a column with "0,25", it is 1.25, because a column uses
+commas in one way only.
 """
 
 import decimal

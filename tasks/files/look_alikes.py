@@ -1,4 +1,4 @@
-"""Names that look alike to people but are different to programs: "Pos" and "pos", composed and decomposed accents."""
+"""Finds names that look alike but differ: "Pos" and "pos", composed and decomposed accents."""
 
 import re
 import unicodedata

@@ -1,8 +1,8 @@
-"""Lists and objects that stand in a cell as text, as JSON has them or as another language prints them.
+"""Parses lists and objects that are text in a cell: JSON, or as Python, NumPy, R and others print them.
 
-Read are JSON, Python's literals, and flat lists as NumPy, R (``c(1, 0)``), Postgres (``{0,1}``) and others print them.
-Other texts that look like lists or objects are refused; "(other)", "(a, b)", "f(x)" and intervals, "(0, 5]", are names.
-What looks like a list of a language that is not known here (`looks_printed`) is for the caller to refuse.
+It reads JSON, Python literals, and flat lists as NumPy, R (``c(1, 0)``), Postgres (``{0,1}``) and others print them. It
+refuses other texts that look like lists or objects. "(other)", "(a, b)", "f(x)" and intervals ("(0, 5]") are names.
+`looks_printed` detects lists in unknown notations, which callers refuse.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Double quotes in tables: whether they quote, and the records of a table in which they do.
+"""Decides whether double quotes in a text table quote fields, and reads the records if they do.
 
 With quoting "auto", quotes always quote unless tabs delimit. In a file with tabs they quote if each field that begins
 with a quote also ends with one on its line and has only doubled quotes inside. A single lone quote in the file (MRPC,

@@ -1,4 +1,4 @@
-"""What a table of examples is, how people describe theirs (TableSettings), and its columns by name."""
+"""A table of examples, its settings (`TableSettings`), and its columns by name."""
 
 import dataclasses
 import difflib

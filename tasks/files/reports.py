@@ -1,4 +1,4 @@
-"""What was read of a file, kept and dropped: the report of each reader, and the rows that go with it."""
+"""`ReadReport`: how many rows of a file were read, kept and dropped, and why. `ReadRows`: the rows and their report."""
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence

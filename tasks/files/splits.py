@@ -1,4 +1,4 @@
-"""Draws the rows to hold out for validation: a share of each class, without dividing groups of rows.
+"""Draws the rows to hold out for validation: a share of each class, without splitting groups of rows.
 
 Axes: N row, C class.
 """

@@ -1,7 +1,7 @@
 """Opens tables: csv, tsv, txt, jsonl, json (each also .gz), parquet, and data sets saved by `datasets`.
 
-`READERS` says which module reads what. Questions and tagged sentences come through here, too (`check_path`,
-`ending_to_read`), so that a path is refused in the same words wherever it is named.
+A new format is a reader and a line in `READERS`. Readers of questions and of tagged sentences also use `check_path` and
+`ending_to_read`, so all of them refuse a path with the same message.
 """
 
 import ast

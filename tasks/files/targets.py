@@ -1,4 +1,4 @@
-"""Labels of a table -> the target of each row, by the labels that a model knows."""
+"""Turns labels of a table into the target of each row, given the names of the model's labels."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The lines of a text file, with the faults that a person should hear of before anything is made of them."""
+"""Reads the lines of a text file, and refuses files that are damaged or not text."""
 
 import pathlib
 from collections.abc import Iterator

@@ -1,7 +1,12 @@
-"""Metrics: pure functions of arrays, tags and texts; no files, no model. Each file has a table or says its names.
+"""Metrics: pure functions of arrays, tags and texts; no files, no model.
 
-score.py: what a metric is, and how it is shown. weighted_metrics.METRICS: classifiers and numbers (rules and intervals:
-classification_metrics.py; a line a class: class_table.py). entity_metrics.py: entities of tags. span_metrics.py:
-answers as texts (SQuAD, MultiSpanQA). agreement.OF_VOTES and OF_ANNOTATORS: several annotators. A tagger's and a
-bio_mrc model's names are in tasks/tagging/tag_scores.py and tasks/bio_mrc/bio_scores.py, squad's in squad_scores.py.
+Where a new metric goes:
+
+- of classification or regression: `weighted_metrics.METRICS`. Intervals and definitions: classification_metrics.py.
+  Scores per class: class_table.py.
+- of tagged sentences: entity_metrics.py, and its name in tasks/tagging/tag_scores.py.
+- of answer texts: span_metrics.py, and its name in tasks/squad/squad_scores.py or tasks/bio_mrc/bio_scores.py.
+- against several annotators: `agreement.OF_VOTES` or `agreement.OF_ANNOTATORS`.
+
+score.py has the type of a metric's value and its form in reports.
 """

@@ -1,9 +1,9 @@
 """Metrics against several annotators who may disagree: distance to their votes, calibration, agreement among them.
 
-Pure functions of arrays and tags; no files, no model. A target row holds the shares of the votes for each class (two
-of three annotators say B: 2/3). Rows of zeros have no vote and do not count, nor do those of weight 0, whatever they
-hold. Values are weighted means over the tokens that count; None with a reason where there are none, or where one has
-a prediction that is not finite. Other arrays than these raise a ValueError. Axes: N tokens, C classes.
+Pure functions of arrays and tags; no files, no model. A target row has the share of votes of each class (two of three
+annotators: 2/3). Rows of zeros (no vote) and rows with weight 0 do not count. Values are weighted means over the tokens
+that count; None with a reason if there are none, or if a prediction is not finite. Invalid arrays raise ValueError.
+Axes: N tokens, C classes.
 """
 
 from collections.abc import Callable, Mapping, Sequence

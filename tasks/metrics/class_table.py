@@ -1,9 +1,9 @@
-"""Scores of each class: precision, recall, F1, support, and the areas under the ROC and precision-recall curves.
+"""Scores per class: precision, recall, F1, support, and the areas under the ROC and precision-recall curves.
 
 The areas are of one class against the rest, by the probability of that class: ROC (the share of pairs of a row of the
 class and another row that are in the right order, equal probabilities counting half), and precision over recall as
 average precision, without interpolation. Both are those of scikit-learn 1.9 (roc_auc_score, average_precision_score).
-Where all rows or none are of the class, they are undefined. The macro means are over the classes with a value.
+If all rows or no rows are of the class, they are undefined. The macro means are over the classes with a value.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Detection of models that give the same answer to everything: the note in metrics, and the sentence in reports."""
+"""Detects models that give the same answer to every row; a note for the logs, and a sentence for the reports."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,7 @@
-"""How good tagged sentences are: precision, recall and F1 of entities, over all and by type; accuracy of the tags.
+"""Metrics of tagged sentences: precision, recall and F1 of entities, in all and by type; accuracy of tags.
 
-Pure functions of tags; no files, no model. The rules are those of seqeval 1.2.2, and entity_metrics_test.py holds them
-to its values. Also what two taggings of a sentence share where words lack a tag, for agreement.py.
+Pure functions of tags; no files, no model. The rules are those of seqeval 1.2.2; entity_metrics_test.py compares the
+values. This file also compares two taggings of a sentence in which some words have no tag, for agreement.py.
 
 Rules:
   Tags. O, B-TYPE and I-TYPE; plain B and I are of one type without a name, called "_". Others are refused.

@@ -1,4 +1,4 @@
-"""What a metric is: a value, or the reason why there is none; how metrics are shown in reports and written as JSON."""
+"""A metric: its value, or the reason why it is undefined; its form in reports and in JSON."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,7 @@
-"""How good answers in words are: exact match and token F1 (SQuAD), several spans a question (MultiSpanQA).
+"""Metrics of answer texts: exact match and token F1 (SQuAD), several spans per question (MultiSpanQA).
 
 Pure functions of texts; no files, no model. All scores are in percent, as in the official scripts, and undefined ones
-are None. The scripts' rules are written anew here, and span_metrics_test.py holds them to golden values.
+are None. span_metrics_test.py compares this implementation with golden values.
 
 Rules:
   Normal form. Lower case, without ASCII punctuation, without the words a, an, the; runs of white space are one blank.

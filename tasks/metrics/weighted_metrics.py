@@ -1,4 +1,4 @@
-"""`METRICS`, the metrics of classifiers: sums over rows with weights, all rows once, or a thousand resamples at once.
+"""`METRICS`, the metrics of classification and regression, with a weight for each row.
 
 Rules and definitions are in classification_metrics.py. Arrays end in N rows, R weightings of them, C classes.
 """

@@ -1,1 +1,1 @@
-"""Files of questions on passages, for both tasks that answer them: questions.py picks a format and the rows to keep."""
+"""Reads questions on passages, for bio_mrc and squad. questions.py chooses the format and the rows to keep."""

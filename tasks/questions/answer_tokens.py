@@ -1,8 +1,8 @@
-"""Which tokens of a passage are an answer: the one place where the first and the last token of an answer are decided.
+"""Decides which tokens of a passage are an answer: its first and last token, and its B/I/O tags.
 
-Annotators mark characters. A piece that a marked character touches belongs to the answer (`Pieces.of_span`), so an
-answer that begins or ends inside a piece is widened to its border. Training makes its targets of `answer_of` (start
-and end, squad) and of `mark` (tags B, I and O, bio_mrc).
+Annotators mark characters. An answer includes every piece that has a marked character (`Pieces.of_span`), so an answer
+that begins or ends inside a piece is widened to whole pieces. `answer_of` gives the targets of squad (first and last
+token), `mark` those of bio_mrc (tags B, I and O). Nothing else decides this.
 """
 
 from collections import Counter

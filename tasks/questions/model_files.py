@@ -1,4 +1,4 @@
-"""Files of questions for finished models: how bio_mrc and squad read them."""
+"""Reads files of questions for evaluation and prediction, in bio_mrc and squad."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""What questions on passages are, how people describe a file of them (QuestionSettings), and checks of its fields.
+"""`Question`, the settings of a file of questions (`QuestionSettings`), and checks of its fields.
 
 Not here: files (squad_files.py, span_files.py), and which questions are kept (questions.py).
 """

@@ -1,4 +1,4 @@
-"""Questions on passages, with the spans that annotators marked: which reader, which questions are kept, and the split.
+"""Reads questions and annotated spans: chooses the reader and the questions to keep, and splits for validation.
 
 Not here: what a question is (question_rows.py), what files hold (squad_files.py; span_files.py for the other formats).
 
@@ -6,12 +6,11 @@ Formats, known by the first row where format is "auto": squad (`paragraphs`, or 
 (`context` is a list of words), pico (`docid`), lines (`context` is a text; our own, described in span_files.py). Rows
 are those of the list `data`, of a list, or an object a line; .gz is unpacked.
 
-Which questions are kept. Where annotations are needed: those with the texts of an annotator's answers, for these are
-what scores read; the others are counted by reason. `for_training` then leaves out those that teach nothing: without the
-position of an answer, or with a passage in which nothing is visible. Else all of them, in their order, for each must
-get its prediction; but a question whose document is not there has nothing to be asked about and is always dropped.
-An annotator who marked nothing says "there is no answer" and is kept; one whose spans were all faulty says nothing.
-Where an answer has no position and the other annotators marked nothing, the question is not one without an answer.
+Which questions are kept. For prediction: all, in their order, except questions whose document is missing. For scoring:
+those with the texts of an annotator's answers. For training (`for_training`): of these, those with the position of an
+answer and a passage that is not blank. Dropped questions are counted by reason. An annotator who marked nothing means
+"no answer" and is kept; an annotator with only invalid spans is left out. A question with an answer without a position
+never counts as a question without an answer.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Files of questions in which annotators marked any number of spans: MultiSpanQA, PICO, and our own json lines.
+"""Reads questions with any number of spans per annotator: MultiSpanQA, PICO, and our own json lines.
 
 lines: an object a line (or a list of them):
   {"id": "q1", "question": "Who?", "context": "Ann and Bo.", "document": "d1",

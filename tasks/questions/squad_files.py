@@ -1,15 +1,15 @@
-"""SQuAD files: each answer of a question is the vote of one annotator.
+"""Reads SQuAD files. Each answer to a question is the vote of one annotator.
 
-Read are the official files (articles with paragraphs with questions), the same as a plain list, and flat rows as
-`datasets` writes them (context, question and answers in one row, with answers {"text": [...], "answer_start": [...]}).
+It reads the official files (articles with paragraphs with questions), the same as a plain list, and flat rows as
+written by `datasets` (context, question, and answers {"text": [...], "answer_start": [...]} in one row).
 
-Annotators are called "1", "2", ... in the order of the answers; equal answers are as many votes. A question with no
-answers, or with is_impossible, has one annotator who found nothing; one without the field `answers` is not annotated.
-An answer with the text "" is a vote for no answer, as files from other tools write it.
+Annotators are called "1", "2", ... in the order of the answers; each answer is a vote, also if it equals another. A
+question with no answers, or with is_impossible, has one annotator who found nothing. A question without the field
+`answers` is not annotated. An answer with the text "" is a vote for no answer, as in files from some tools.
 
-Positions are for training: an answer that is not at answer_start, or has none, gets the one place where its text is;
-where that is nowhere or more than once it has no position. Golds are the texts of all answers, whatever their positions
-and is_impossible say, for the official scripts read nothing else.
+Positions are for training. If an answer is not at answer_start, or has none, its only occurrence is used; with no
+occurrence or several, the answer has no position. Golds are the texts of all answers, whatever their positions and
+is_impossible, because the official scripts read nothing else.
 
 Source: rajpurkar.github.io/SQuAD-explorer, the files dev-v1.1.json and dev-v2.0.json.
 """

@@ -1,4 +1,4 @@
-"""Start-and-end reading comprehension on files: official scores and prediction files, the worst answers."""
+"""Evaluates start-and-end models on files: official scores, the worst answers; writes prediction files."""
 
 import dataclasses
 import json

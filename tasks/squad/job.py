@@ -1,8 +1,7 @@
-"""Reading comprehension by the start and the end of one answer, or none: SQuAD 1.1 and 2.0 and files of their form.
+"""Reading comprehension by start and end of one answer, or none: SQuAD 1.1 and 2.0, and files in this format.
 
-Files are read in tasks/questions/, scores are in squad_scores.py, prediction is bert/prediction/squad.py; which token
-of an answer is its first is decided in tasks/questions/answer_tokens.py. Axes: B row, T position, E window in a row,
-W window.
+Files: tasks/questions/ (first and last token of an answer: answer_tokens.py). Scores: squad_scores.py. Prediction:
+bert/prediction/squad.py. Axes: B row, T position, E window in a row, W window.
 
 Source: Devlin et al. 2018, sections 4.2 and 4.3; google-research/bert ``run_squad.py``.
 """

@@ -1,8 +1,8 @@
-"""Tagged sentences in columns: a word a line, a blank line between sentences; one column of tags, or one a worker.
+"""Reads tagged sentences in columns: one word per line, blank lines between sentences, tags of one or more workers.
 
-A line of blanks and tabs is a blank line; several are as good as one, and the last sentence needs none. Lines end in
-LF, CRLF or CR, and in nothing else (U+0085 and U+2028 belong to the word). Lines with -DOCSTART- begin a document. No
-line is a comment: # is a word like any other.
+A line of blanks and tabs is a blank line. Several blank lines count as one, and the last sentence needs none. Lines end
+in LF, CRLF or CR only (U+0085 and U+2028 belong to the word). -DOCSTART- begins a document. There are no comments: # is
+an ordinary word.
 """
 
 import bisect

@@ -1,4 +1,4 @@
-"""Taggers on files: scores against one or several annotators, the worst sentences; tags as columns."""
+"""Evaluates taggers on files: scores against one or several annotators, the worst sentences; writes tags."""
 
 import dataclasses
 import pathlib

@@ -1,6 +1,6 @@
 """A tag for each word of a sentence, by one annotator or by the votes of several: columns, json lines, crowds.
 
-Files are read in tagged.py, votes in votes.py, scores in tag_scores.py, the loss in token_labels.py; prediction is
+Files: tagged.py. Votes: tasks/votes.py. Loss: tasks/token_labels.py. Scores: tag_scores.py. Prediction:
 bert/prediction/tagging.py. Axes: K word of all sentences, C tag.
 """
 

@@ -1,7 +1,7 @@
-"""Tagged sentences in json lines: ``{"tokens": [...], "tags": [...]}``; null is no tag.
+"""Reads tagged sentences in json lines: ``{"tokens": [...], "tags": [...]}``; null is a missing tag.
 
-Instead of tags ``"annotations": [{"annotator": "a", "tags": [...]}, ...]``. "document" may name what a split must not
-cut apart, "id" the sentence.
+Instead of tags, a line may have ``"annotations": [{"annotator": "a", "tags": [...]}, ...]``. Both "document", which a
+split keeps together, and "id" are optional.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-"""What a tagged sentence is, and which scheme its tags follow, with the way to IOB2.
+"""A tagged sentence, the scheme of its tags, and their conversion to IOB2.
 
 Not here: files (tagged.py), what the tags mean (bert/bio_tags.py).
 """

@@ -1,7 +1,7 @@
-"""Tagged sentences of any kind that is read: columns (CoNLL, one or many annotators), json lines, folders of workers.
+"""Reads tagged sentences in any format: columns (CoNLL, one or many annotators), json lines, folders of workers.
 
-Which sentences are kept. Where tags are needed, to train or to score: those with a word and with a tag; the others are
-counted by reason. Else all of them, in their order, for each must get its prediction.
+Which sentences are kept: for training and scoring, sentences with a word and a tag; for prediction, all sentences in
+their order. Dropped sentences are counted by reason.
 
 Not here: tags and types (tag_schemes.py); the formats (conll_columns.py, tag_lines.py, worker_folders.py).
 """

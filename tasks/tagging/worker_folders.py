@@ -1,8 +1,8 @@
-"""Tagged sentences in folders with a file for each worker and document.
+"""Reads tagged sentences from folders with one file per worker and document.
 
 ``WORKERS/WORKER/DOCUMENT.txt`` holds lines ``word tag`` and blank lines between sentences. The words of a document are
-those of ``ground_truth/DOCUMENT.txt`` beside WORKERS; without that folder, those that most of its files have. A file
-with other words does not fit the others: it is dropped, and counted in the notes.
+those of ``ground_truth/DOCUMENT.txt`` next to WORKERS; without that folder, those of most of its files. A file with
+other words is dropped, and counted in the notes.
 """
 
 import collections
