@@ -1,9 +1,9 @@
-"""Reading comprehension by B/I/O tags, from the votes of several annotators; any number of answers a question.
+"""Reading comprehension by B/I/O tags, from the votes of several annotators; any number of answers per question.
 
     --config=configs/bio_mrc.py --config.data=questions.json
 
-Values only. Files and windows are in configs/questions.py, training in configs/recipe.py: their settings are this
-config's, too.
+Values only. This config includes the settings in configs/questions.py (files and windows) and in configs/recipe.py
+(training).
 """
 
 from ml_collections import ConfigDict, config_dict

@@ -2,7 +2,7 @@
 
     --config=configs/pretrain.py:SIZE        SIZE: tiny, mini, small, medium, base (default), large
 
-Values only: what is not here is in configs/every_run.py and in the dataclasses that are named. Lengths are tokens.
+Values only: the other settings are in configs/every_run.py and in the dataclasses below. Lengths are in tokens.
 """
 
 from ml_collections import ConfigDict, config_dict

@@ -1,4 +1,4 @@
-"""The settings that both ways of reading comprehension share: files of questions, and windows over passages.
+"""Settings shared by configs/bio_mrc.py and configs/squad.py: files of questions, and windows over passages.
 
 Values only. Lengths are tokens.
 """

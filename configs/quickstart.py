@@ -1,6 +1,6 @@
-"""`make pretrain`: a small BERT on the embedded default corpus, about five minutes on two CPU cores.
+"""`make pretrain`: a small BERT on the docs of the installed packages, about five minutes on two CPU cores.
 
-The same fields as configs/pretrain.py, whose comments explain them; here are the values that differ.
+This lists the values that differ from configs/pretrain.py, whose comments explain the settings.
 """
 
 from ml_collections import ConfigDict

@@ -1,7 +1,7 @@
-"""The settings of training that all fine-tuning shares: the recipe of the BERT paper (appendix A.3). Values only.
+"""Training settings shared by all fine-tuning: the recipe of the BERT paper (appendix A.3). Values only.
 
-For a few thousand rows or fewer more epochs help (up to 20: Mosbach et al. 2021, Zhang et al. 2021), with several
-seeds.
+With a few thousand rows or fewer, more epochs (up to 20) and several seeds help (Mosbach et al. 2021; Zhang et al.
+2021).
 """
 
 from ml_collections import ConfigDict

@@ -1,9 +1,9 @@
-"""Reading comprehension by start and end: SQuAD 1.1 and 2.0 and files of their form.
+"""Reading comprehension by start and end: SQuAD 1.1 and 2.0, and files in the same format.
 
     --config=configs/squad.py --config.data=train-v1.1.json --config.validation=dev-v1.1.json
 
-Values only. Files and windows are in configs/questions.py, training in configs/recipe.py: their settings are this
-config's, too.
+Values only. This config includes the settings in configs/questions.py (files and windows) and in configs/recipe.py
+(training).
 """
 
 from ml_collections import ConfigDict

@@ -2,7 +2,7 @@
 
     --config=configs/table.py --config.data=my.csv --config.text=review --config.label=stars
 
-Values only. Lengths are tokens. How it is trained is in configs/recipe.py, whose settings are this config's, too.
+Values only. Lengths are in tokens. This config includes the settings in configs/recipe.py (training).
 """
 
 from ml_collections import ConfigDict, config_dict

@@ -1,8 +1,8 @@
-"""A tag for each word: named entities and the like, by one annotator or by the votes of several.
+"""A tag for each word, such as named entities, from one annotator or from the votes of several.
 
     --config=configs/tagging.py --config.data=train.txt --config.validation=valid.txt
 
-Values only. Lengths are tokens. How it is trained is in configs/recipe.py, whose settings are this config's, too.
+Values only. Lengths are in tokens. This config includes the settings in configs/recipe.py (training).
 """
 
 from ml_collections import ConfigDict, config_dict

@@ -1,4 +1,4 @@
-"""The model of a fine-tuning run's best evaluation: its logged metrics, and its ``model/`` restored where lost."""
+"""The model of a run's best evaluation: its logged metrics, and its ``model/``, restored if it was lost."""
 
 import pathlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Output of commands: plain lines, in which text from files cannot control the terminal."""
+"""Output of commands: plain lines, with control characters escaped."""
 
 import logging
 import os

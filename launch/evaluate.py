@@ -1,4 +1,4 @@
-"""Scores a fine-tuned model on labelled examples: every metric of its task, and the rows that it gets most wrong.
+"""Scores a fine-tuned model on labelled examples: all metrics of its task, and the rows with the worst predictions.
 
 python -m launch.evaluate --model=runs/mrpc --data=FILE [--out=scores.json] [--text=... --label=... --split=...]
 """

@@ -1,4 +1,4 @@
-"""What evaluate and predict share: options for files that are not read as in training, and the model's evaluator."""
+"""Shared by evaluate and predict: options for files that differ from the training files, and the model's evaluator."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Fills the masks of a text: for each [MASK] the likeliest tokens with their probabilities, then the filled text.
+"""Fills the masks of a text: for each [MASK] the most probable tokens and their probabilities, then the filled text.
 
 python -m launch.fill_mask --model=DIR "The capital of France is [MASK]." [--top=5]
 """

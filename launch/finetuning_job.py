@@ -1,4 +1,4 @@
-"""Fine-tuning as a job: the examples of a task, epochs that become steps, an evaluation that chooses the model."""
+"""The fine-tuning job: examples of a task, the number of steps, the evaluation that chooses the model."""
 
 import functools
 import math

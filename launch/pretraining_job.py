@@ -1,4 +1,4 @@
-"""Pretraining as a job: prepared text, steps that are counted, probes that are answered before and after."""
+"""The pretraining job: prepared text, the number of steps, masked sentences to fill before and after training."""
 
 import functools
 import pathlib

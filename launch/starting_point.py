@@ -1,4 +1,4 @@
-"""What a run starts from: its newest checkpoint, the weights of another model, or random ones of the sizes set."""
+"""Where a run starts: its newest checkpoint, the weights of another model, or random weights."""
 
 import pathlib
 from collections.abc import Sequence
