@@ -16,7 +16,7 @@ from tasks.votes import VoteSettings
 
 def get_config() -> ConfigDict:
     config = ConfigDict()
-    config.task = "bio_mrc"  # the file in tasks/
+    config.task = "bio_mrc"  # the folder in tasks/
     questions.add_to(config)
     config.annotator_weights = ""  # anna=2,ben=0.5: what a vote counts, 1 where not named
     config_fields.add(config, VoteSettings, "votes")

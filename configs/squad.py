@@ -15,7 +15,7 @@ from configs import questions, recipe
 
 def get_config() -> ConfigDict:
     config = ConfigDict()
-    config.task = "squad"  # the file in tasks/
+    config.task = "squad"  # the folder in tasks/
     questions.add_to(config)
 
     config.windows_without_answer = "null"  # trained as without an answer (Google's code); drop: left out

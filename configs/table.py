@@ -16,7 +16,7 @@ from tasks.files.records import TableSettings
 
 def get_config() -> ConfigDict:
     config = ConfigDict()
-    config.task = "classification"  # the file in tasks/
+    config.task = "classification"  # the folder in tasks/
     config.glue = ""  # a task of GLUE, whose files and columns are known; configs/glue.py sets it
 
     config.data = config_dict.placeholder(str)  # .csv .tsv .txt .jsonl .json .parquet (text also .gz), saved datasets

@@ -16,7 +16,7 @@ from tasks.votes import VoteSettings
 
 def get_config() -> ConfigDict:
     config = ConfigDict()
-    config.task = "tagging"  # the file in tasks/
+    config.task = "tagging"  # the folder in tasks/
 
     config.data = config_dict.placeholder(str)  # columns, json lines, or a folder with a folder a worker
     config.validation = ""  # the same for validation; empty: documents, or sentences of a single one, are split off

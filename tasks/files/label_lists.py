@@ -3,7 +3,7 @@
 Without votes, and with kind "auto":
 
 - lists of 0 and 1 (or true and false), equally long: several labels by position, called "0", "1", ...;
-- lists of numbers with fractions, equally long: shares of one label by position (also lists of 0 and 1 with kind class);
+- lists of numbers with fractions, equally long: shares of one label by position (also 0 and 1, with kind class);
 - other lists: the names of several labels;
 - objects name -> number: shares of one label by name (kind classes: name -> 0 or 1).
 
