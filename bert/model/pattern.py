@@ -18,12 +18,12 @@ class Pattern:
     """Which keys each query may attend to. Self-attention has one stream of positions, cross-attention two.
 
     Attributes:
-      query_ids, key_ids: int32 [B, T] and [B, S], examples (0 = padding). A query attends inside its own example, and
-        never to padding. A padding query attends to all keys of its row, as in the references; no loss reads it.
-      query_positions, key_positions: int32 [B, T] and [B, S], positions inside an example; None where nothing needs
-        them.
-      window: largest distance of query and key; an array may give each layer of a scan its own. None: no limit.
-      causal: keys after the query are hidden; static.
+      query_ids, key_ids: int32 [B, T] and [B, S], the number of the example (0: padding). A query attends to its own
+        example, never to padding. A padding query attends to all keys that are not padding, as in the reference
+        implementations; no loss reads it.
+      query_positions, key_positions: int32 [B, T] and [B, S], positions inside an example; None if not needed.
+      window: largest distance between query and key; an array may have one for each layer of a scan. None: no limit.
+      causal: whether keys after the query are hidden; static.
     """
 
     query_ids: Array

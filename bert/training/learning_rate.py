@@ -10,10 +10,10 @@ SCHEDULES = ("linear", "polynomial", "google", "constant")
 
 
 def schedule(kind: str, *, peak: float, warmup_steps: int, total_steps: int, power: float) -> Callable[[Any], Array]:
-    """Step number (0 for the first update) -> learning rate, float32; 0 at step 0 of a warm-up, never below 0.
+    """A function from the step (0 for the first update) to the learning rate, float32. A warm-up begins with rate 0.
 
-    "linear" and "polynomial" fall from the peak at the end of the warm-up to 0 at ``total_steps`` (Hugging Face);
-    "google" falls from step 0 on, so the rate jumps down where the warm-up ends; "constant" stays at the peak.
+    "linear" and "polynomial" decay from the peak at the end of the warm-up to 0 at ``total_steps`` (Hugging Face).
+    "google" counts the decay from step 0, so the rate drops when the warm-up ends. "constant" stays at the peak.
     """
     start = 0 if kind == "google" else warmup_steps
     power = power if kind in ("polynomial", "google") else 1.0

@@ -1,6 +1,7 @@
 """`TableCell`, a value and its place in a file. `TableCell.error` words every message about a bad value.
 
-"FILE:LINE: column: value rule; way out", or "FILE: row N: column: ..." where a file has no lines.
+A message is "FILE:LINE: column: value rule; way out", such as "my.csv:3: stars: 'many' is no number; write one".
+For files without lines, it begins with "FILE: row N: column: ".
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ SHOWN = 60  # characters of a value in a message
 
 
 def short(value: Any) -> str:
-    """A value as messages show it: on one line, cut where it is long."""
+    """A value as messages show it: on one line, and truncated."""
     text = repr(value)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 

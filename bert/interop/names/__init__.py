@@ -11,7 +11,7 @@ FAMILIES: dict[str, tuple[NameTable, ...]] = {
 
 
 def tables(config: ModelConfig) -> tuple[NameTable, ...]:
-    """The name tables of the configuration's family; of one that has none, that of its own parameter paths."""
+    """The name tables of the configuration's family; for a family without tables, the table of its parameter paths."""
     return FAMILIES.get(config.model_type) or (default.table(config),)
 
 
