@@ -17,13 +17,13 @@ from configs import every_run
 def get_config(size: str = "base") -> ConfigDict:
     config = ConfigDict()
     config.data = config_dict.placeholder(str)  # folder written by launch.prepare
-    config.init_fresh = ""  # parts of the head to make new where init_from lacks them: mlm, pooler, next_sentence
+    config.init_fresh = ""  # parts of the head to initialise if init_from lacks them: mlm, pooler, next_sentence
     config.total_steps = 1_000_000  # optimizer steps; BERT appendix A.2: 1,000,000
     config.batch_size = 256  # rows over all devices; BERT appendix A.2: 256
-    config.max_length = 128  # tokens a row, [CLS] and [SEP] among them; BERT trains 90 % of its steps at 128
+    config.max_length = 128  # tokens per row, including [CLS] and [SEP]; BERT trains 90 % of its steps at 128
     every_run.add_to(config)
 
-    config.model.size = size  # as released by Google; each of the next four replaces its value, where set
+    config.model.size = size  # a size released by Google; each of the next four overrides its value, if set
     sizes = ("num_layers", "hidden_size", "num_heads", "intermediate_size")
     config_fields.add(config, BertConfig, *sizes, section="model", unset=sizes)
     others = ("hidden_act", "max_position_embeddings", "initializer_range")

@@ -14,6 +14,6 @@ def add_to(config: ConfigDict) -> None:
     """Adds them."""
     config.data = config_dict.placeholder(str)  # a file of questions; docs/token_tasks.md lists the formats
     config.validation = ""  # the same for validation; empty: whole articles are split off from the data
-    config.validation_share = 0.1  # of the articles or documents, by seed, where no validation is given; 0: none
+    config.validation_share = 0.1  # of the articles or documents, by seed, if no validation is given; 0: none
     config_fields.add(config, QuestionSettings)
     config_fields.add(config, WindowSettings)

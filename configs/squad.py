@@ -18,12 +18,12 @@ def get_config() -> ConfigDict:
     config.task = "squad"  # the folder in tasks/
     questions.add_to(config)
 
-    config.windows_without_answer = "null"  # trained as without an answer (Google's code); drop: left out
+    config.windows_without_answer = "null"  # trained as if without an answer (Google's code); drop: left out
 
-    config.no_answer = "auto"  # whether a question may have none: yes, no; auto: where one in the data has none
+    config.no_answer = "auto"  # whether a question may have no answer: yes, no; auto: yes if one in the data has none
     config_fields.add(config, SquadOptions, "max_answer", "best")
 
-    config.metric = ""  # chooses the best evaluation: f1 (also where empty) or exact
+    config.metric = ""  # chooses the best evaluation: f1 (the default) or exact
     recipe.add_to(config)
     config.optimizer.learning_rate = 5e-5  # the peak; BERT, section 4.2: 5e-5, 3 epochs, batches of 32
     return config

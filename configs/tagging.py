@@ -18,18 +18,18 @@ def get_config() -> ConfigDict:
     config = ConfigDict()
     config.task = "tagging"  # the folder in tasks/
 
-    config.data = config_dict.placeholder(str)  # columns, json lines, or a folder with a folder a worker
+    config.data = config_dict.placeholder(str)  # columns, json lines, or a folder with one folder per worker
     config.validation = ""  # the same for validation; empty: documents, or sentences of a single one, are split off
-    config.validation_share = 0.1  # of the sentences, about, by seed, where no validation is given; 0: none
+    config.validation_share = 0.1  # approximate share of the sentences, by seed, if no validation is given; 0: none
     config_fields.add(config, TagSettings)
-    config.annotator_weights = ""  # anna=2,ben=0.5: what a vote counts, 1 where not named
+    config.annotator_weights = ""  # anna=2,ben=0.5: weights of their votes; 1 if not named
     config_fields.add(config, VoteSettings, "votes")
-    config.labelled_pieces = "first"  # of a word, has its tag; all: the others too, B going on as I
+    config.labelled_pieces = "first"  # train the first piece of a word; all: the other pieces, too, with I after B
     config.classifier_dropout = config_dict.placeholder(float)  # before the scores; not set: as hidden_dropout
     config.loss_per = "token"  # token: the mean over all words with a target; example: the mean of their sums
     config_fields.add(config, TaggingOptions)
 
-    config.metrics = ""  # names with commas; empty: the usual ones for the tags
+    config.metrics = ""  # comma-separated names; empty: the usual ones for the tags
     config.metric = ""  # chooses the best evaluation; empty: the first of the metrics
     recipe.add_to(config)
     config.optimizer.learning_rate = 5e-5

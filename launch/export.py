@@ -1,4 +1,4 @@
-"""Writes a model for others: a Hugging Face directory, a StableHLO file (JAX and flatbuffers run it), or an ONNX file.
+"""Converts a model to a Hugging Face directory, a StableHLO file (runs with JAX and flatbuffers), or an ONNX file.
 
 python -m launch.export --source=DIR --out=DIR --format=huggingface|stablehlo|onnx [--dtype=float32|float16|bfloat16]
 """

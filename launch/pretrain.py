@@ -1,4 +1,4 @@
-"""Pretrains a BERT on a prepared folder: masked words, and next sentence where the settings ask for it.
+"""Pretrains a BERT on a prepared folder: masked words, and next sentence if the settings ask for it.
 
     python -m launch.pretrain --config=configs/pretrain.py:base --config.data=prepared/ --workdir=runs/base
 

@@ -1,4 +1,4 @@
-"""One training run, from its settings to its model. Pretraining and fine-tuning differ in their jobs only."""
+"""One training run, from its settings to its model. Pretraining and fine-tuning differ only in their jobs."""
 
 import abc
 import dataclasses

@@ -21,7 +21,7 @@ _EQUAL = 1 - 1e-9  # weights of 0.1 and 0.2 do not quite sum to 0.3, and their o
 class VoteSettings:
     """How votes count."""
 
-    weights: Mapping[str, float] = dataclasses.field(default_factory=dict)  # of annotators' votes, 1 where not named
+    weights: Mapping[str, float] = dataclasses.field(default_factory=dict)  # of annotators' votes; 1 if not named
     # soft: the shares of the votes are the target; majority: the tag with the largest share, of equal ones O where it
     # is among them, else the first of the tags.
     votes: str = "soft"

@@ -18,7 +18,7 @@ class BatchSettings:
     max_length: int  # tokens a row, [CLS] and [SEP] among them
     objective: pairs.Objective = "nsp"  # nsp: next sentence; sop: sentence order (ALBERT); none: no pairs (RoBERTa)
     packed: bool = True  # several short examples in a row
-    max_examples: int = 0  # of them in a row at most; 0: an eighth of max_length
+    max_examples: int = 0  # examples per row at most; 0: an eighth of max_length
     mask_rate: float = 0.15  # share of tokens chosen for prediction; BERT section 3.1
     mask_share: float = 0.8  # of the chosen: replaced by [MASK]
     random_share: float = 0.1  # of the chosen: replaced by a random token; the rest stay

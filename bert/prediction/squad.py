@@ -29,7 +29,7 @@ class SquadOptions(WindowSettings):
     max_answer: int = 30  # tokens of an answer at most; run_squad.py
     best: int = 20  # candidates in the n-best list; run_squad.py
     no_answer: bool = False  # whether a question may have none (SQuAD 2.0)
-    threshold: float = 0.0  # no answer where its score is larger than the best span's by more than this
+    threshold: float = 0.0  # no answer if its score exceeds the best span's by more than this
 
     def __post_init__(self) -> None:
         super().__post_init__()

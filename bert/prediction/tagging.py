@@ -30,7 +30,7 @@ KEY = "tagging"  # of config.json
 class TaggingOptions:
     """How words become windows, and probabilities tags."""
 
-    max_length: int = 128  # tokens of a window at most, [CLS] and [SEP] among them; longer sentences have several
+    max_length: int = 128  # tokens of a window at most, including [CLS] and [SEP]; longer sentences have several
     window_step: int = 64  # tokens from the start of a window to the start of the next
     # Of B/I/O tags. viterbi: the likeliest sequence in which I-X follows only B-X and I-X; greedy, and for other tags
     # always: the likeliest tag of each word.

@@ -24,7 +24,7 @@ class PrepareSettings:
     vocab: str = ""
     vocab_size: int = 8192  # entries, if learnt; BERT has 30522 for 3,300 M words, which is too many for small text
     vocab_megabytes: int = 100  # text to learn it from, chosen evenly over the corpus; 100 MB take about a minute
-    lower_case: bool | None = None  # not set = as the vocabulary looks; yes for a learnt one
+    lower_case: bool | None = None  # not set: as the vocabulary suggests; yes for a learnt one
     strip_accents: bool | None = None  # not set = as lower_case (the released models)
     # Characters; longer words are [UNK]. Not set = as the folder in vocab has it (200 in one of Google's, which has
     # bert_config.json beside vocab.txt), else 100, as in transformers.
@@ -36,10 +36,10 @@ class PrepareSettings:
     # separate paragraphs), or auto = what the text looks like; the report says what that was.
     sentences: str = "auto"
     language: str = "en"  # two letters, for abbreviations when sentences are split
-    word_boundaries: str = ""  # 'whitespace' = blanks in the text bound words for whole-word masking (Chinese)
+    word_boundaries: str = ""  # 'whitespace': blanks separate words for whole-word masking (Chinese)
     special_tokens_in_text: bool = False  # True = a literal [MASK] or [SEP] in the text is that token
     validation_share: float = 0.01  # of the documents, chosen by a hash of their text, so equal ones stay together
-    deduplicate: bool = True  # drop documents, and parts of 100,000 characters of long ones, that were there before
+    deduplicate: bool = True  # drop documents, and parts of 100,000 characters of long ones, that repeat earlier ones
     seed: int = 0  # chooses the validation part
     shard_tokens: int = 1 << 26  # tokens in a file before the next one begins; 128 MiB of 2-byte ids
 

@@ -38,8 +38,8 @@ class LoopSettings:
     log_every: int = 100  # steps from one log line to the next
     evaluate_every: int = 10_000  # steps from one evaluation to the next
     save_every: int = 5_000  # steps from one checkpoint to the next
-    keep_checkpoints: int = 2  # how many stay, the newest
-    stop_after_skips: int = 20  # in a row, of a loss or gradient that is not finite
+    keep_checkpoints: int = 2  # the newest ones to keep
+    stop_after_skips: int = 20  # end the run after so many skipped steps in a row (non-finite loss or gradient)
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

@@ -36,7 +36,7 @@ class ColumnSettings:
     # A cell holds the labels of several annotators (one column), or columns hold numbers of votes. The target is the
     # share of each label; for numbers, the mean.
     votes: bool = False
-    separator: str = ","  # between the labels of a cell, where it is no list
+    separator: str = ","  # between the labels of a cell that is not a list
     normalize: bool = False  # scale shares that do not sum to 1, instead of refusing them
 
     def __post_init__(self) -> None:

@@ -80,7 +80,7 @@ class QuestionSettings:
     format: str = "auto"  # squad, multispanqa, pico, lines; auto: by the file's content
     documents: str = ""  # pico: folder (or .tar.gz) with a DOCID.txt for each document, also in folders below it
     question: str = ""  # asked where the file has no question; pico: where empty, the key ("Participants")
-    annotators: str = ""  # names with commas, only these; with a - before each, all but these; empty: all
+    annotators: str = ""  # names to keep (anna,ben), or names to leave out (-cleo); empty: all
     encoding: str = "utf-8"  # a name, or GLOB=NAME parts as for a corpus (bert/corpus/text_files.py)
 
     def __post_init__(self) -> None:

@@ -72,8 +72,8 @@ class TagSettings:
     # "annotations"). At -1, a file with several columns of tags and cells that are `empty` is read as 1-.
     tags: str = "-1"
     scheme: str = "auto"  # iob1, iob2; plain: any tags, unchanged; auto: iob1 or iob2, by the tags
-    annotators: str = ""  # names (of columns, numbers) with commas, only these; with a - before each, all but these
-    empty: str = "?"  # a cell that means: this worker gave no tag; '' for none
+    annotators: str = ""  # names to keep (anna,ben), or names to leave out (-cleo); columns have numbers; empty: all
+    empty: str = "?"  # a cell without a tag of its worker; '' for none
     encoding: str = "utf-8"  # a name, or GLOB=NAME parts as for a corpus (bert/corpus/text_files.py)
     delimiter: str = ""  # between columns; '' for a run of blanks or tabs; else as of a table
 
