@@ -1,6 +1,6 @@
 """Atomic replacement of files and folders: they appear under their names only when complete. Locks.
 
-An output is written in a workspace beside its target, a new folder .NAME.unfinished-RANDOM that holds
+An output is written in a workspace next to its target, a new folder .NAME.unfinished-RANDOM that has
 
   mark   names the target; the writer holds a lock on it
   new    the output

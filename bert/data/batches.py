@@ -8,21 +8,21 @@ B rows of T tokens; a row holds up to E examples and P masked positions (unpacke
 | type_ids | int32 [B, T] | 0 in [CLS] A [SEP], 1 in B [SEP] |
 | position_ids | int32 [B, T] | 0, 1, ... from each [CLS] on |
 | example_ids | int32 [B, T] | 0 padding, 1.. example in the row; attention stays inside one example |
-| cls_positions | int32 [B, E] | where the examples begin; 0 where there is none |
+| cls_positions | int32 [B, E] | the position of each example's [CLS]; 0 in empty slots |
 | masked_positions | int32 [B, P] | places of the masked words, ascending; 0 in empty slots |
-| masked_ids | int32 [B, P] | the tokens that stood there; 0 in empty slots |
-| masked_weights | float32 [B, P] | 1 for each chosen place, whatever stands there now; 0 in empty slots |
-| next_sentence_labels | int32 [B, E] | a place in `pairs.CLASS_NAMES`; 0 where there is none |
-| next_sentence_weights | float32 [B, E] | 1 where there is a label |
+| masked_ids | int32 [B, P] | the original tokens; 0 in empty slots |
+| masked_weights | float32 [B, P] | 1 for each chosen position, whatever replaced its token; 0 in empty slots |
+| next_sentence_labels | int32 [B, E] | an index of `pairs.CLASS_NAMES`; 0 without a label |
+| next_sentence_weights | float32 [B, E] | 1 with a label, 0 without |
 
-Fine-tuning has the first five, and targets of its own; weights of 0 exclude.
+Batches of fine-tuning have the first five keys and the targets below. A weight of 0 excludes a target.
 
 | key | | |
 | --- | --- | --- |
 | targets | float32 [B, E, C] or [B, T, C] | shares of classes or tags, of an example or a token; or a number, C = 1 |
-| target_weights | float32 [B, E] or [B, T] | what each of these counts |
-| example_share | float32 [B, E] | of a window: its share of the tokens with a target in its text; sums to the texts |
-| start, end | int32 [B, E] | the answer's first and last token, counted from [CLS]; both 0 where there is none |
+| target_weights | float32 [B, E] or [B, T] | the weight of each target |
+| example_share | float32 [B, E] | a window's share of its text's tokens with a target; sums to the texts |
+| start, end | int32 [B, E] | the answer's first and last token, counted from [CLS]; both 0 without an answer |
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Encoded examples for fine-tuning, and batches of them with the keys of batches.py. NumPy only.
 
-Batch i of training is a pure function of (examples, settings, i). A batch of training always holds the same number of
-examples, however many rows they take: several short ones share a row where that is allowed, so that packing changes
-the work and nothing else. Axes: N example, B row, T position, E example in a row.
+Batch i of training is a pure function of (examples, settings, i). Each training batch has the same number of examples,
+in any number of rows: short examples share rows if packing is on, so packing changes only the amount of work.
+Axes: N example, B row, T position, E example in a row.
 """
 
 from __future__ import annotations

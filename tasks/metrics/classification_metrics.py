@@ -1,9 +1,8 @@
 """Scores of classifiers with reasons and intervals, the confusion matrix, the worst rows.
 
-The table of metrics is weighted_metrics.METRICS. Pure functions of NumPy arrays that hold every row once, so nothing is
-ever averaged over batches. Definitions are those of scikit-learn 1.9 and scipy 1.17, written as sums over rows, so that
-a thousand resamples are one matrix product; tests/tasks/metrics/classification_metrics_test.py compares them with the
-originals.
+The table of metrics is weighted_metrics.METRICS. Pure functions of NumPy arrays that have every row once, so nothing is
+averaged over batches. Definitions are those of scikit-learn 1.9 and scipy 1.17, as sums over rows, so a thousand
+resamples are one matrix product. tests/tasks/metrics/classification_metrics_test.py compares the values.
 
 Targets and predictions are [N, C]. kind "class": shares that sum to 1, one-hot or soft. kind "classes": 0 or 1 and
 sigmoid shares. kind "number": C is 1.
@@ -16,10 +15,10 @@ Rules:
     scipy NaN: F1 of a class that is neither present nor predicted, precision of one that is never predicted, recall
     of one that is never present, a correlation with constant numbers, everything without rows or with predictions
     that are not finite. Macro F1 is the mean over the classes with an F1, which is scikit-learn's default too.
-  Matthews. Predictions of one class against several true ones give 0.0, as in scikit-learn, and a note: always saying
-    the same is chance level, and a mean over seeds must count such a run. Where all rows are of one class there is
-    nothing to tell apart, so it is None.
-  Logarithms. A share that rounded to 0 counts as the smallest one that its dtype holds, so a loss stays finite.
+  Matthews. If a single class is predicted and several are true, it is 0.0, as in scikit-learn, with a note: a constant
+    prediction is at chance level, and a mean over seeds must include such a run. If all rows are of one class, it is
+    None.
+  Logarithms. A probability that was rounded to 0 counts as the smallest number of its dtype, so a loss stays finite.
 """
 
 from collections.abc import Sequence

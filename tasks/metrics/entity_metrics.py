@@ -8,8 +8,8 @@ Rules:
   Entities. A B starts one, and an I continues the one of its type just before it. The rule decides about any other
     I: "lenient" (seqeval's default, and conlleval's) starts an entity there, "strict" (seqeval's strict mode with
     IOB2) does not count it. Numbers under the two rules cannot be compared, so each score names its rule.
-  Hits. An entity is right where the same sentence has one of the same type, start and end. Sentences are never joined.
-  Undefined. None with a reason where seqeval gives 0 and a warning: precision without predicted entities, recall
+  Hits. An entity is correct if the same sentence has one with the same type, start and end. Sentences are never joined.
+  Undefined. None with a reason, instead of seqeval's 0 with a warning: precision without predicted entities, recall
     without gold ones, F1 without either. Macro F1 is the mean over the types that are in gold or predicted tags.
 """
 

@@ -6,13 +6,13 @@ are None. span_metrics_test.py compares this implementation with golden values.
 Rules:
   Normal form. Lower case, without ASCII punctuation, without the words a, an, the; runs of white space are one blank.
     No Unicode normalisation: "café" in two encodings differs, and text without blanks is one token.
-  Characters as tokens. In languages that put no blanks between words F1 would be exact match. Of questions on such
-    passages (`without_blanks`) each character of such a script is a token, with the marks behind it; punctuation of
-    any script is left out, and other words stay words, as in MLQA and CMRC 2018. All others have the official F1.
-  Several gold answers. The best over them, not their mean. No gold answer means that "" is right.
-  Versions. Where an answer has no tokens left, 2.0 gives F1 1 if both have none; 1.1 gives 0, for no token is shared.
-    2.0 leaves out gold answers without tokens where others are there; 1.1 does not.
-  No answer. A question is answered by "" where its null odds (no answer minus best span) are above the threshold.
+  Characters as tokens. In languages without blanks between words, F1 would be exact match. In passages of this kind
+    (`without_blanks`), each character of such a script is a token, with the marks that follow it. Punctuation is left
+    out, and other words stay words, as in MLQA and CMRC 2018. All other passages have the official F1.
+  Several gold answers. The best score over them, not the mean. Without gold answers, "" is correct.
+  Versions. If an answer has no tokens left, 2.0 gives F1 1 if both have none; 1.1 gives 0, because no token is shared.
+    2.0 leaves out gold answers without tokens if there are others; 1.1 does not.
+  No answer. The answer is "" if the null odds (no answer minus best span) are above the threshold.
   No prediction. Counts as wrong, as in the script of 1.1; that of 2.0 breaks.
 
 Source: Rajpurkar et al. 2016 (1.1), 2018 (2.0); Li et al. 2022, section 5, and github.com/haonan-li/MultiSpanQA; Lewis

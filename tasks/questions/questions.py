@@ -1,10 +1,10 @@
 """Reads questions and annotated spans: chooses the reader and the questions to keep, and splits for validation.
 
-Not here: what a question is (question_rows.py), what files hold (squad_files.py; span_files.py for the other formats).
+Not here: `Question` (question_rows.py), and the readers (squad_files.py; span_files.py for the other formats).
 
-Formats, known by the first row where format is "auto": squad (`paragraphs`, or flat rows with `answers`), multispanqa
-(`context` is a list of words), pico (`docid`), lines (`context` is a text; our own, described in span_files.py). Rows
-are those of the list `data`, of a list, or an object a line; .gz is unpacked.
+With format "auto", the first row decides: squad (`paragraphs`, or flat rows with `answers`), multispanqa (`context` is
+a list of words), pico (`docid`), lines (`context` is a text; our own format, described in span_files.py). Rows are the
+list `data`, a list, or one object per line; .gz is unpacked.
 
 Which questions are kept. For prediction: all, in their order, except questions whose document is missing. For scoring:
 those with the texts of an annotator's answers. For training (`for_training`): of these, those with the position of an

@@ -3,16 +3,17 @@
 lines: an object a line (or a list of them):
   {"id": "q1", "question": "Who?", "context": "Ann and Bo.", "document": "d1",
    "annotations": [{"annotator": "w1", "spans": [[0, 3], [8, 10]]}, {"annotator": "w2", "spans": []}]}
-  Spans are [start, end) in code points. Without id it is the row's number; without annotator his position; without
-  document, questions on the same passage are of one document; without annotations the question is not annotated.
-multispanqa: question and context are lists of words, joined here by single blanks; label has a B, I or O a word.
+  Spans are [start, end) in code points. A missing id becomes the number of the row, a missing annotator its position in
+  the list. Without document, questions on the same passage have the same document. Without annotations, the question is
+  not annotated.
+multispanqa: question and context are lists of words, joined here by single blanks; label has B, I or O for each word.
   Source: github.com/haonan-li/MultiSpanQA.
 pico: {"Participants": {WORKER: [[start, end], ...]}, "docid": "123"} a line, and 123.txt in a folder of documents. Each
   key is a question of its own, with the id DOCID/KEY. Source: github.com/yinfeiy/PICO-data.
 
-Spans outside of the passage, reversed, empty or of blanks alone are dropped, never clipped; an annotator who has no
-other is left out. Spans of one annotator that overlap become one. All of it is counted. Golds are the texts of the
-spans that are left; of MultiSpanQA those of all tagged words, as its scorer has them.
+Spans that are outside the passage, reversed, empty or blank are dropped, never clipped; an annotator without other
+spans is left out. Overlapping spans of one annotator are joined. The report counts all of these. Golds are the texts of
+the remaining spans; for MultiSpanQA, those of all tagged words, as in its scorer.
 """
 
 import itertools
