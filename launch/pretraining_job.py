@@ -78,7 +78,7 @@ class PretrainingJob(TrainingJob):
         held = functools.partial(self._held, rows)
         scores = evaluate.on_batches(model, self.task, mesh, held) if self.held_batches else None
         flops = arithmetic.training_flops_per_token(start.config, config.max_length, settings.masks_in_row)
-        train_batch = functools.partial(batches, rows=rows)
+        train_batch = lambda number: batches(number, rows)  # noqa: E731
         return train.Run(setup, timing, workdir, train_batch, scores, flops, data_check=self.data_check)
 
     def _held(self, rows: slice = slice(None)) -> Iterator[dict[str, np.ndarray]]:

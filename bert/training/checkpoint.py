@@ -102,7 +102,7 @@ class Checkpoints:
         self._manager.reload()
 
     def preempted(self, step: int) -> bool:
-        """Whether the scheduler told any of several processes to stop; True at the same step in all."""
+        """Whether any of several processes received the signal to stop; True at the same step in all."""
         return bool(self._manager.reached_preemption(step))
 
     def close(self) -> None:

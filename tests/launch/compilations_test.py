@@ -7,7 +7,7 @@ import pytest
 
 from bert.data.batches import Batches
 from bert.model import forward
-from tests.launch import finetune_test, pretrain_test
+from tests.launch import review_table, tiny_pretraining
 
 pytestmark = pytest.mark.usefixtures("one_device")
 # Comes before each compilation; what is then found in the cache on disk was counted, too.
@@ -44,7 +44,7 @@ def at_batch(number: int, then, batches: type, monkeypatch) -> None:
 
 def test_pretraining_compiles_its_step_and_its_evaluation_once_a_start(prepared, tmp_path, compiled, monkeypatch):
     """12 steps over three epochs, with logs, evaluations and saves, cut off at batch 11 and started again."""
-    words = (*pretrain_test.TINY, *WITHOUT_DROPOUT, f"--config.data={prepared}", f"--workdir={tmp_path / 'run'}")
+    words = (*tiny_pretraining.TINY, *WITHOUT_DROPOUT, f"--config.data={prepared}", f"--workdir={tmp_path / 'run'}")
     words = (*words, "--config.total_steps=12", "--config.evaluate_every=4", "--config.save_every=4")
     late: list[dict[str, int]] = []
 
@@ -55,11 +55,11 @@ def test_pretraining_compiles_its_step_and_its_evaluation_once_a_start(prepared,
         at_batch(8, lambda: late.append(dict(compiled)), Batches, patched)  # behind the first evaluation and save
         at_batch(11, crash, Batches, patched)
         with pytest.raises(ConnectionAbortedError):
-            pretrain_test.run(*words)
+            tiny_pretraining.run(*words)
     assert (compiled[TRAINING], compiled[EVALUATION]) == (1, 1)
     assert late == [compiled], "programs were compiled in later steps"
     compiled.clear()
-    pretrain_test.run(*words)
+    tiny_pretraining.run(*words)
     assert (tmp_path / "run" / "checkpoints" / "12").is_dir()
     assert (compiled[TRAINING], compiled[EVALUATION]) == (1, 1)
 
@@ -70,12 +70,12 @@ def test_fine_tuning_compiles_once_a_length_of_rows(tmp_path, compiled, packed):
     words = ["--config.text=review", "--config.label=liked", "--config.max_length=32", "--config.epochs=2"]
     words += [f"--config.packed={packed}", "--config.evaluations_per_epoch=2", f"--workdir={tmp_path / 'run'}"]
     for number, (setting, count) in enumerate({"data": 90, "validation": 40}.items()):
-        reviews = finetune_test.reviews(count, number)
+        reviews = review_table.reviews(count, number)
         for row in reviews[::15]:
             row["review"] = " ".join([row["review"]] * 4)
-        words.append(f"--config.{setting}={finetune_test.write(tmp_path / f'{setting}.csv', reviews)}")
+        words.append(f"--config.{setting}={review_table.write(tmp_path / f'{setting}.csv', reviews)}")
     # An earlier run in this process may have had the same shape.
     forward.compiled_outputs("float32").clear_cache()  # type: ignore[attr-defined]
-    finetune_test.run(*finetune_test.QUICK, *words)
+    review_table.run(*review_table.QUICK, *words)
     shapes = 1 if packed else 2
     assert (compiled[TRAINING], compiled[PREDICTION]) == (shapes, shapes)

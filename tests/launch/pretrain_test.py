@@ -16,27 +16,10 @@ from bert import inference
 from bert.data.batches import Batches
 from bert.errors import InputError
 from bert.store.prepare import PrepareSettings, prepare
-from launch import pretrain
+from tests.launch.tiny_pretraining import TINY, run
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.usefixtures("one_device")  # eight: tests/bert/training/train_test.py
-TINY = (
-    "--config=configs/pretrain.py:tiny",
-    "--config.total_steps=6",
-    "--config.batch_size=8",
-    "--config.max_length=32",
-    "--config.model.max_position_embeddings=64",
-    "--config.optimizer.warmup_steps=2",
-    "--config.optimizer.schedule=constant",  # total_steps is no part of the step then: one compilation for all lengths
-    "--config.log_every=2",
-    "--config.evaluate_every=3",
-    "--config.save_every=2",
-    "--config.allocator=system",
-)
-
-
-def run(*words) -> None:
-    pretrain.run(["pretrain", *map(str, words)])
 
 
 def test_a_run_ends_with_a_model_scores_and_answers_and_goes_on_when_it_is_longer(

@@ -92,7 +92,7 @@ WAYS = [
     Way(f"{TABLE} --config.mesh.model_devices=3 --config.mesh.mode=tp", "must divide the 1 devices",
         "--config.mesh.model_devices=1"),
     Way(f"{TABLE} --config.model.attention=fused", "attention='core'", "--config.model.attention=core"),
-    Way(f"{TABLE} --config.allocator=best", "keep or system", "--config.allocator=system"),
+    Way(f"{TABLE} --config.allocator=best", "keep, system", "--config.allocator=system"),
     # Tables.
     Way(f"{TABLE} --config.text=reviw", "mean review", "--config.text=review"),
     Way(f"{TABLE} --config.data=reviews.cvs", r"reviews\.csv", "--config.data=reviews.csv"),
