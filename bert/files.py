@@ -39,7 +39,7 @@ Finished = Callable[[pathlib.Path], bool]
 def lock(path: pathlib.Path, busy: str) -> Iterator[bool]:
     """Holds a lock on a file until the block or the process ends; yields whether the file is new.
 
-    Raises InputError where another process holds it (``busy``) or it is no plain file, OSError where it cannot be made.
+    ``busy``: the message where another process holds it. Raises OSError where it cannot be made.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     is_new = not os.path.lexists(path)
@@ -142,10 +142,9 @@ def _cannot_be_made(target: pathlib.Path, error: OSError) -> InputError:
 def replacing(target: pathlib.Path, *, finished: Finished | None = None, busy: str = "") -> Iterator[pathlib.Path]:
     """An empty folder to write into, which becomes ``target`` at the end, and is deleted where anything fails.
 
-    ``finished``: whether a folder that could not be put in place is complete; the next call yields it.
+    ``finished``: whether a folder that could not be put in place (RunError) is complete; the next call yields it.
     ``busy``: the message for a second writer; where it is empty there may be several, and the last one wins.
-    Raises InputError where it cannot be made or written (errors from within name the target instead of the workspace),
-    RunError where it is finished, but cannot be put in place.
+    Errors from within name the target instead of the workspace.
     """
     new = None
     try:
@@ -189,8 +188,8 @@ def recover_interrupted_replace(target: pathlib.Path, needed: Collection[str], *
     """Restores an older folder with the names ``needed`` where a process was killed between the two renames.
 
     ``clear``: deletes what else killed processes left, except new folders with these names.
-    Raises InputError where the file system refuses.
     """
+    killed = f"{target}: a process was killed while it replaced this"
     for place, is_left in _workspaces(target):
         old, new = (all((place / part / name).is_file() for name in needed) for part in ("old", "new"))
         deadline = time.monotonic() + 1
@@ -200,11 +199,9 @@ def recover_interrupted_replace(target: pathlib.Path, needed: Collection[str], *
             try:
                 (place / "old").rename(target)
             except OSError as error:
-                raise InputError(
-                    f"{target}: a process was killed while it replaced this, and {place / 'old'} cannot be renamed "
-                    f"back ({error.strerror}); do that by hand"
-                ) from error
-            logging.warning("%s: a process was killed while it replaced this; the older directory is restored", target)
+                why = f"{killed}, and {place / 'old'} cannot be renamed back ({error.strerror})"
+                raise InputError(f"{why}; do that by hand") from error
+            logging.warning("%s; the older directory is restored", killed)
         if clear and is_left and not new:
             _clear(place, target)
 
@@ -258,11 +255,10 @@ def _workspaces(target: pathlib.Path) -> Iterator[tuple[pathlib.Path, bool]]:
         with contextlib.suppress(OSError), open(mark, "r+b" if os.access(mark, os.W_OK) else "rb") as file:
             if place.is_symlink() or file.read() != _mark(target):
                 continue
-            try:
+            is_left = False
+            with contextlib.suppress(BlockingIOError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 is_left = True
-            except BlockingIOError:
-                is_left = False
             yield place, is_left
 
 

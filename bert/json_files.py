@@ -24,8 +24,7 @@ DEPTH = 64  # settings and tokenizers need less than 10
 def read_text(path: pathlib.Path, *, limit: int = LIMIT) -> str:
     """The text of a UTF-8 file, without a byte order mark.
 
-    Raises FileNotFoundError where there is none, InputError for what is no regular file, may not be read, has more than
-    ``limit`` bytes, or is not UTF-8.
+    Raises FileNotFoundError where there is none, InputError for what cannot be read, or exceeds ``limit`` bytes.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
@@ -37,9 +36,7 @@ def read_text(path: pathlib.Path, *, limit: int = LIMIT) -> str:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
     if len(raw) > limit:
-        raise InputError(
-            f"{path}: larger than {limit:,} bytes, the most that is read of such a file; it is another file"
-        )
+        raise InputError(f"{path}: larger than {limit:,} bytes, the most that is read; it is another file")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -56,8 +53,7 @@ def read_object(
       finite: refuse NaN, Infinity and numbers too large for a float, which Python's `json` reads and writes.
       allow_surrogates: let unpaired surrogates pass, which no UTF-8 file and no terminal takes.
 
-    Raises as `read_text` does, and InputError for what is not JSON or no object, for nesting deeper than `DEPTH`, and
-    for a name that stands twice in an object.
+    Raises as `read_text` does, and InputError for nesting deeper than `DEPTH`, and for a name twice in an object.
     """
     text = read_text(path, limit=limit)
     constant, number = (_refused, _finite) if finite else (None, None)
@@ -74,9 +70,8 @@ def read_object(
     _check_inside(value, path, finite)
     escape = None if allow_surrogates else re.search(r"\\u[dD][89a-fA-F]", text)
     if escape and surrogates.contains(json.dumps(value, ensure_ascii=False)):
-        raise InputError(
-            f"{path}: a text holds an unpaired surrogate ({escape[0]}..), which is no character; correct it"
-        )
+        what = f"a text holds an unpaired surrogate ({escape[0]}..)"
+        raise InputError(f"{path}: {what}, which is no character; correct it")
     return value
 
 

@@ -19,32 +19,22 @@ def usable_cores() -> int:
 
 
 def ordered_map(
-    function: Callable[[Any], Any],
-    tasks: Iterable[Any],
-    *,
-    workers: int,
-    setup: Callable[..., None],
-    setup_arguments: tuple[Any, ...],
-) -> Iterator[Any]:
-    """Results of `function(task)` in the order of the tasks, whatever the number of workers.
+    function: Callable[[Any], Any], tasks: Iterable[Any],
+    *, workers: int, setup: Callable[..., None], setup_arguments: tuple[Any, ...],
+) -> Iterator[Any]:  # fmt: skip
+    """Results of `function(task)` in the order of the tasks, whatever the number of workers (1: this process).
 
     At most three tasks a worker are under way, so memory does not grow with the number of tasks. Processes are
-    spawned, not forked: threads of this process (JAX, tokenizers) would not survive a fork.
-
-    Args:
-      workers: processes; 1 = work in this process.
-      setup: called once in each process, with `setup_arguments`.
-
-    Raises RunError where a process was killed from outside, most often for want of memory.
+    spawned, not forked: threads of this process (JAX, tokenizers) would not survive a fork. ``setup`` is called once in
+    each. Raises RunError where one was killed from outside, most often for want of memory.
     """
     if workers <= 1:
         setup(*setup_arguments)
         yield from map(function, tasks)
         return
     waiting: collections.deque[concurrent.futures.Future[Any]] = collections.deque()
-    pool = concurrent.futures.ProcessPoolExecutor(
-        workers, multiprocessing.get_context("spawn"), _start, (setup, setup_arguments)
-    )
+    spawn = multiprocessing.get_context("spawn")
+    pool = concurrent.futures.ProcessPoolExecutor(workers, spawn, _start, (setup, setup_arguments))
     try:
         for task in tasks:
             waiting.append(pool.submit(function, task))
@@ -53,10 +43,8 @@ def ordered_map(
         while waiting:
             yield waiting.popleft().result()
     except concurrent.futures.process.BrokenProcessPool:
-        raise RunError(
-            f"one of {workers} worker processes was killed, most often for want of memory; set workers to 1, or fewer "
-            "than now"
-        ) from None
+        why = f"one of {workers} worker processes was killed, most often for want of memory"
+        raise RunError(f"{why}; set workers to 1, or fewer than now") from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -70,7 +58,6 @@ def _start(setup: Callable[..., None], arguments: tuple[Any, ...]) -> None:
 
 def _end_with_parent() -> None:
     """A first process that is killed outright cannot stop its workers, which would wait for tasks for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)

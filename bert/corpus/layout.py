@@ -51,14 +51,13 @@ def layout_of(text: str, language: str = "en") -> str:
     lines = [line.expandtabs().rstrip() for line in text[:SAMPLE_CHARS].split("\n")]
     if _is_wrapped(lines):
         return WRAPPED
-    several = sum(len(line) for line in lines if _has_several_sentences(line.lstrip(), language))
+
+    def has_several(line: str) -> bool:
+        """The dot of a name in a log (com.acme.Job) ends no sentence."""
+        return not all(map(DOT_OF_A_NAME.search, sentencex.segment(language, line)[:-1]))
+
+    several = sum(len(line) for line in lines if has_several(line.lstrip()))
     return PARAGRAPHS if 2 * several > sum(len(line.lstrip()) for line in lines) else SENTENCES
-
-
-def _has_several_sentences(line: str, language: str) -> bool:
-    """The dot of a name in a log (com.acme.Job) ends no sentence."""
-    ended = sentencex.segment(language, line)[:-1]
-    return not all(DOT_OF_A_NAME.search(sentence) for sentence in ended)
 
 
 def resolve_layout(wanted: str, sample: str, language: str) -> str:
@@ -142,8 +141,7 @@ def _lacks_sentences(lines: Sequence[str]) -> bool:
 
 
 def _begins_small(line: str) -> bool:
-    letter = FIRST_LETTER.search(line)
-    return letter is not None and letter.group().islower()
+    return (letter := FIRST_LETTER.search(line)) is not None and letter.group().islower()
 
 
 def _continued(pairs: Sequence[Pair]) -> list[Pair]:
@@ -163,7 +161,11 @@ def _are_filled(chosen: Sequence[Pair], pairs: Sequence[Pair], share: float, mos
 
     The width is counted in characters of the line, or in columns of a terminal with its indentation.
     """
-    for measure in (_characters, _columns):
+
+    def columns(line: str) -> int:
+        return len(line) if line.isascii() else len(line) + len(WIDE.findall(line))
+
+    for measure in (lambda line: len(line.lstrip()), columns):
         widths = sorted(measure(line) for line, _ in pairs)
         width = widths[int(0.95 * (len(widths) - 1))]
         if width <= most and sum(_is_filled(*pair, width, measure) for pair in chosen) >= share * len(chosen):
@@ -171,20 +173,12 @@ def _are_filled(chosen: Sequence[Pair], pairs: Sequence[Pair], share: float, mos
     return False
 
 
-def _characters(line: str) -> int:
-    return len(line.lstrip())
-
-
-def _columns(line: str) -> int:
-    return len(line) if line.isascii() else len(line) + len(WIDE.findall(line))
-
-
 def _is_filled(line: str, below: str, width: int, measure: Callable[[str], int]) -> bool:
     """Whether the first word of the line below would not have fitted. Ragged margins end a little early, hence 0.9."""
     if UNSPACED_END.search(line[-4:]):
         return width >= MIN_UNSPACED_WIDTH and measure(line) + 1 > 0.9 * width
-    # A line without a blank is no prose.
     word = below.split(None, 1)[0]
+    # A line without a blank is no prose.
     return " " in line.lstrip() and measure(line) + 1 + min(len(word), LONG_WORD) > 0.9 * width
 
 
@@ -192,7 +186,6 @@ def split_sentences(text: str, layout: str, language: str = "en") -> list[str]:
     """Sentences of a text, white space (form feeds and the like, too) made single blanks, empty ones left out.
 
     Args:
-      text: lines separated by "\\n".
       layout: one of LAYOUTS, or "auto" to have it decided on this very text; "split" is "auto" without "sentences".
       language: two letters, for the rules of abbreviations in `sentencex`; unknown ones fall back to English.
     """
@@ -218,9 +211,8 @@ def _paragraph(block: Sequence[str]) -> str:
 def cut_sections(pieces: Iterable[str], layout: str) -> Iterator[str]:
     """Texts of about SECTION_CHARS characters that put together are the lines, so that no document must fit in memory.
 
-    Args:
-      pieces: lines with their "\\n" (a very long line may come in several pieces without one).
-      layout: "wrapped" text is cut at a blank line if one comes before twice the size, all other at a line's end.
+    pieces: lines with their "\\n" (a very long line may come in several pieces without one).
+    layout: "wrapped" text is cut at a blank line if one comes before twice the size, all other at a line's end.
     """
     held: list[str] = []
     size = 0

@@ -30,35 +30,24 @@ _MAGIC = {
 def encoding_of(path: pathlib.Path, encoding: str | None) -> str:
     """Name of a file's encoding: UTF-8 (a BOM is taken off) unless the setting says otherwise.
 
-    Args:
-      encoding: None or "" for UTF-8; a name ("latin-1") for all files; or "GLOB=NAME" parts separated by commas, the
-        first match wins, a part without "=" is for the rest. A glob is held against the file's name and its path.
-
-    Raises InputError for a name that Python does not know.
+    encoding: None or "" for UTF-8; a name ("latin-1") for all files; or "GLOB=NAME" parts separated by commas, the
+    first match wins, a part without "=" is for the rest. A glob is held against the file's name and its path.
     """
     chosen = "utf-8"
     names = {name.removesuffix(ending) for name in (path.name, str(path)) for ending in ("", ".gz")}
     for part in (encoding or "").split(","):
         pattern, _, name = part.strip().rpartition("=")
-        if not name:
-            continue
-        if not pattern or any(fnmatch.fnmatch(name, pattern) for name in names):
+        if name and (not pattern or any(fnmatch.fnmatch(name, pattern) for name in names)):
             chosen = name
             if pattern:
                 break
-    known = _text_encoding(chosen)
-    if known is None:
-        raise InputError(f"encoding {chosen!r} (for {path}) is unknown; name one such as latin-1 or cp1252")
-    return "utf-8-sig" if known == "utf-8" else known
-
-
-def _text_encoding(name: str) -> str | None:
-    """Python's name of an encoding of texts; None for what is unknown, or no such encoding (base64, rot13)."""
     try:
-        io.TextIOWrapper(io.BytesIO(), encoding=name).read()
-        return codecs.lookup(name).name
+        io.TextIOWrapper(io.BytesIO(), encoding=chosen).read()  # fails for encodings of no text (base64, rot13), too
+        known = codecs.lookup(chosen).name
     except (LookupError, ValueError):
-        return None
+        why = f"encoding {chosen!r} (for {path}) is unknown"
+        raise InputError(f"{why}; name one such as latin-1 or cp1252") from None
+    return "utf-8-sig" if known == "utf-8" else known
 
 
 def open_bytes(path: pathlib.Path) -> io.BufferedIOBase:
@@ -69,11 +58,9 @@ def open_bytes(path: pathlib.Path) -> io.BufferedIOBase:
 def read_lines(path: pathlib.Path, encoding: str, translate: bool = True) -> Iterator[str]:
     """Lines with "\\n" at their ends, whatever the file uses; a very long line comes in pieces without one.
 
-    Args:
-      translate: False: lines keep the ends that they have, LF, CRLF or CR.
+    translate: False: lines keep the ends that they have, LF, CRLF or CR.
 
-    Raises InputError for bytes of another encoding (by position in the unpacked file), a damaged .gz file, and a file
-    of another format.
+    Raises InputError for bytes of another encoding, a damaged .gz file, and a file of another format.
     """
     _refuse_other_formats(path)
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate)
@@ -87,10 +74,8 @@ def read_lines(path: pathlib.Path, encoding: str, translate: bool = True) -> Ite
                     _refuse_other_encodings(path, encoding, block[: 1 << 16])
                 done += len(block)
                 if done > MOST_UNPACKED and packed and done > MOST_TIMES * size:
-                    raise InputError(
-                        f"{path}: unpacks to more than {MOST_TIMES} times its {size:,} bytes, as no text does; unpack "
-                        "it yourself if it is one"
-                    )
+                    what = f"unpacks to more than {MOST_TIMES} times its {size:,} bytes"
+                    raise InputError(f"{path}: {what}, as no text does; unpack it yourself if it is one")
                 held += decoder.decode(block, final=not block)
                 if translate or "\r" not in held:
                     *lines, held = held.split("\n")
@@ -108,10 +93,9 @@ def read_lines(path: pathlib.Path, encoding: str, translate: bool = True) -> Ite
         line += error.object[: error.start].count(b"\n")
         raise NotInEncoding(path, encoding, done - len(error.object) + error.start, line, bad) from None
     except UnicodeError:  # UTF-16 or UTF-32 without a mark
-        raise InputError(
-            f"{path}: is read as {encoding.upper()}, but no mark at its beginning tells the order of its bytes; "
-            f"set encoding to '{path.name}={encoding}-le', or to {encoding}-be"
-        ) from None
+        what = f"is read as {encoding.upper()}, but no mark at its beginning tells the order of its bytes"
+        way_out = f"set encoding to '{path.name}={encoding}-le', or to {encoding}-be"
+        raise InputError(f"{path}: {what}; {way_out}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: damaged .gz file ({error}); get it again") from None
     if held:
@@ -132,18 +116,15 @@ def _refuse_other_encodings(path: pathlib.Path, encoding: str, head: bytes) -> N
 
     Decoders of other encodings take the mark for letters, and UTF-8's takes zero bytes for characters.
     """
-    if head.startswith(codecs.BOM_UTF8) and not encoding.startswith("utf-8"):
-        raise InputError(
-            f"{path}: begins with the mark of UTF-8 (BOM), but is read as {encoding.upper()}; set encoding to "
-            f"'{path.name}=utf-8'"
-        )
-    actual = _wide_encoding(head)
+    actual, what = _wide_encoding(head), ""
     has_mark = actual in ("utf-16", "utf-32")  # which the decoders of UTF tell
-    if actual and actual != encoding and not (has_mark and encoding[:6] in (actual, "utf-8-")):
-        raise InputError(
-            f"{path}: has zero bytes where {actual.upper()} has them, but is read as "
-            f"{encoding.removesuffix('-sig').upper()}; set encoding to '{path.name}={actual}'"
-        )
+    if head.startswith(codecs.BOM_UTF8) and not encoding.startswith("utf-8"):
+        actual, what = "utf-8", "begins with the mark of UTF-8 (BOM)"
+    elif actual and actual != encoding and not (has_mark and encoding[:6] in (actual, "utf-8-")):
+        what = f"has zero bytes where {actual.upper()} has them"
+    if what:
+        name = encoding.removesuffix("-sig").upper()
+        raise InputError(f"{path}: {what}, but is read as {name}; set encoding to '{path.name}={actual}'")
 
 
 def lines_of(text: str) -> Iterator[str]:
