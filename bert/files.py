@@ -118,15 +118,15 @@ def check_replaceable(target: pathlib.Path, ours: Collection[str]) -> None:
     """Raises InputError for a file, a folder with anything but files ``ours``, and a place where none can be made."""
     try:
         if os.path.lexists(target) and not target.is_dir():
-            what = "is a link to itself" if target.is_symlink() else "is a file"
-            raise InputError(f"{target}: {what}; choose a directory")
+            what = "link to itself" if target.is_symlink() else "file"
+            raise InputError(f"{target}: is a {what}; choose a directory")
         if os.path.ismount(target):  # it could be neither renamed nor removed
             raise InputError(f"{target}: is a mount point, which cannot be replaced; choose a directory inside it")
         entries = target.iterdir() if target.exists() else ()
         others = sorted(e.name for e in entries if e.name not in ours or not (e.is_symlink() or e.is_file()))
         if others:
-            shown = ", ".join(others[:3])
-            raise InputError(f"{target}: holds other files ({shown}); choose a new or an empty directory")
+            what = f"holds other files ({', '.join(others[:3])})"
+            raise InputError(f"{target}: {what}; choose a new or an empty directory")
         # Only trying shows what a file system permits: a folder is created where `replacing` will, and removed.
         beside = next((parent for parent in target.parents if parent.exists()), target)
         pathlib.Path(tempfile.mkdtemp(dir=beside)).rmdir()
@@ -162,10 +162,8 @@ def replacing(target: pathlib.Path, *, finished: Finished | None = None, busy: s
             raise _cannot_be_made(target, error) from None
         why = error.strerror or error
         if finished and finished(new):
-            raise RunError(
-                f"{new}: finished, but it cannot replace {target} ({why}); rename it by hand, or mend that and run "
-                "again: no work will be repeated"
-            ) from error
+            way_out = "rename it by hand, or mend that and run again: no work will be repeated"
+            raise RunError(f"{new}: finished, but it cannot replace {target} ({why}); {way_out}") from error
         raise cannot_write(target, error) from None
 
 

@@ -121,10 +121,9 @@ def _json_rows(path: pathlib.Path, encoding: str, column: str) -> Iterator[tuple
         pieces.append(piece)
         size += len(piece)
         if size > LONGEST_ROW:
-            raise InputError(
-                f"{path}, line {number}: longer than {LONGEST_ROW:,} characters; each line must hold one object, so "
-                "put the text on several lines, or into a .txt file, where lines may have any length"
-            )
+            what = f"longer than {LONGEST_ROW:,} characters; each line must hold one object"
+            way_out = "put the text on several lines, or into a .txt file, where lines may have any length"
+            raise InputError(f"{path}, line {number}: {what}, so {way_out}")
         if piece.endswith("\n"):
             line = "".join(pieces)
             if line.strip():

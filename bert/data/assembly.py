@@ -12,13 +12,9 @@ from bert.types import HostBatch
 
 
 def build(
-    store: Store,
-    settings: BatchSettings,
-    examples: ExampleRanges,
-    chosen_N: np.ndarray,
-    in_row_R: np.ndarray,
+    store: Store, settings: BatchSettings, examples: ExampleRanges, chosen_N: np.ndarray, in_row_R: np.ndarray,
     epoch: int,
-) -> HostBatch:
+) -> HostBatch:  # fmt: skip
     """R rows with the examples `chosen_N` int [N] of an epoch, `in_row_R` int [R] (at least 1) in each."""
     batch = empty(len(in_row_R), settings, store.tokenizer.pad_id)
     if not len(in_row_R):

@@ -111,10 +111,8 @@ def _row_range(index: int, batch_size: int, rows: slice) -> tuple[int, int]:
 
 def _check_vocabulary(store: Store, settings: BatchSettings) -> None:
     if settings.random_share > 0 and not len(store.tokenizer.replacement_ids):
-        raise InputError(
-            f"{store.directory}: the vocabulary has no ordinary token that a random replacement could draw; "
-            "set examples.random_share to 0"
-        )
+        what = "the vocabulary has no ordinary token that a random replacement could draw"
+        raise InputError(f"{store.directory}: {what}; set examples.random_share to 0")
 
 
 class Batches:

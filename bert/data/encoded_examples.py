@@ -23,19 +23,12 @@ _COUNTED_BATCHES = 64  # whose rows decide the shape of packed batches
 
 @dataclasses.dataclass(frozen=True)
 class EncodedExamples:
-    """N encoded texts or pairs, one after the other.
+    """N encoded texts or pairs, one after the other."""
 
-    Attributes:
-      token_ids: int32 [sum of lengths], special tokens included.
-      starts: int64 [N + 1], where each begins and the last ends.
-      a_length_N: int32 [N], tokens of segment A with its [CLS] and [SEP]; those behind are of segment B.
-      of_example: name -> array [N, ...], such as ``targets`` and ``target_weights``.
-      of_token: name -> array [sum of lengths, ...].
-    """
-
-    token_ids: np.ndarray
-    starts: np.ndarray
-    a_length_N: np.ndarray
+    token_ids: np.ndarray  # int32 [sum of lengths], special tokens included
+    starts: np.ndarray  # int64 [N + 1], where each begins and the last ends
+    a_length_N: np.ndarray  # int32 [N], tokens of segment A with its [CLS] and [SEP]; those behind are of segment B
+    # name -> array [N, ...], such as ``targets`` and ``target_weights``; name -> array [sum of lengths, ...]
     of_example: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     of_token: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
@@ -173,8 +166,7 @@ def prediction_batches(examples: EncodedExamples, settings: ExampleSettings) -> 
 def assemble(examples: EncodedExamples, members: Sequence[np.ndarray], length: int, size: int, slots: int) -> HostBatch:
     """The batch [size, length] whose row b holds the examples ``members[b]`` one after the other.
 
-    Keys are those of batches.py, and each name of the examples' own arrays: [B, E, ...] or [B, T, ...]; 0 where there
-    is nothing.
+    The examples' own arrays become [B, E, ...] or [B, T, ...], 0 where there is nothing.
     """
     names = ("token_ids", "type_ids", "position_ids", "example_ids")
     batch = {name: np.zeros((size, length), np.int32) for name in names}

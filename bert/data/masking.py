@@ -51,12 +51,10 @@ def choose(
 
     Args:
       key_N: uint64 [N], stream of each example (`example_keys`), row by row.
-      base_N: int64 [N], where each example begins in the flattened rows; every row has one that begins at its start.
-      nth_N: int64 [N], number of the example in its row, from 0.
+      base_N, nth_N: int64 [N], where each example begins in the flattened rows, and its number in its row, from 0.
       position_BT: int [B, T], place of a token in its example.
       maskable_BT: bool [B, T]; False is never chosen (specials, padding; [UNK] too, a target that teaches nothing).
-      rate: share of the maskable tokens of each example.
-      limit_N: int [N], the most targets of each example; where it is below the rate, a random subset remains.
+      rate, limit_N: share of the maskable tokens of each example, and int [N], the most; a random subset remains.
       words_BT: uint8 [B, T], STARTS or CONTINUES a word, or neither. Words are then chosen whole or not at all: taken
         in random order, one that no longer fits is passed over, so an example has the wanted number or a few less (none
         where each of its words is longer than that number). None: each token is a word.
@@ -133,12 +131,9 @@ def replace(
     id_M: np.ndarray, choice_M: np.ndarray, bits_M: np.ndarray,
     *, mask_id: int, replacement_ids: np.ndarray, mask_share: float, random_share: float,
 ) -> np.ndarray:  # fmt: skip
-    """int32 [M], what stands at the chosen places: [MASK], a random token, or the token itself (80, 10, 10 % in BERT).
+    """int32 [M], what stands at the places of `choose`: [MASK], a random token, or the token itself, id_M int32 [M].
 
-    Args:
-      id_M: int32 [M], the tokens chosen.
-      choice_M, bits_M: uint64 [M] from `choose`.
-      replacement_ids: int32 [R], the ids that a random replacement draws from, uniformly.
+    replacement_ids: int32 [R], the ids that a random replacement draws from, uniformly. BERT: 80, 10, 10 %.
     """
     share_M = (scramble(choice_M ^ _WEYL) >> np.uint64(40)).astype(np.float64) * 2.0**-24
     new_M = np.where(share_M < mask_share, np.int32(mask_id), id_M)

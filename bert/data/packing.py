@@ -19,13 +19,10 @@ from bert.store.reader import range_positions
 
 @dataclasses.dataclass(frozen=True)
 class PackedRows:
-    """Row r holds the examples `order[row_starts[r]:row_starts[r + 1]]`, in this order.
+    """Row r holds the examples `order[row_starts[r]:row_starts[r + 1]]`, in this order."""
 
-    row_starts: int64 [R + 1]; order: int32 [N], each example once.
-    """
-
-    row_starts: np.ndarray
-    order: np.ndarray
+    row_starts: np.ndarray  # int64 [R + 1]
+    order: np.ndarray  # int32 [N], each example once
 
     def __len__(self) -> int:
         return len(self.row_starts) - 1
@@ -36,12 +33,7 @@ class PackedRows:
 
 
 def pack(length_N: np.ndarray, *, capacity: int, max_examples: int, seed: int | Sequence[int]) -> PackedRows:
-    """Rows of at most `max_examples` examples whose lengths sum to at most `capacity`, in random order.
-
-    Args:
-      length_N: int [N], 1 to capacity (tokens with [CLS] and [SEP]).
-      seed: what `numpy.random.default_rng` takes.
-    """
+    """Rows of at most `max_examples` examples whose lengths, int [N], sum to at most `capacity`, in random order."""
     length_N = np.asarray(length_N)
     if len(length_N) and not 1 <= length_N.min() <= length_N.max() <= capacity:
         raise ValueError(f"lengths {length_N.min()} to {length_N.max()} must lie in 1 to the capacity {capacity}")

@@ -29,8 +29,7 @@ def power_of_two(count: int) -> int:
 def plan(tokens_N: Sequence[int], limit: int, batch_size: int) -> list[tuple[list[int], int, int]]:
     """(indices of rows, length, rows to pad to) for each batch: all rows of one length bucket together.
 
-    One shape a bucket: a last, smaller batch takes the shape of the full ones before it; a bucket with less than one
-    full batch has 1, 8 or ``batch_size`` rows.
+    One shape a bucket: a last, smaller batch takes that of the full ones; else there are 1, 8 or ``batch_size`` rows.
     """
     buckets: dict[int, list[int]] = {}
     for i, tokens in enumerate(tokens_N):

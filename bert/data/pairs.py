@@ -110,11 +110,8 @@ def plan_epoch(
 
     Memory: at most 150 bytes an example while planning, 25 afterwards; the tokens themselves stay on disk.
 
-    Args:
-      max_length: tokens in an example with [CLS] and [SEP].
-      objective: "nsp" (a random half of the pairs get a foreign B), "sop" (a random half have A and B swapped), or
-        "none" (one segment an example, no labels).
-      short_probability: share of the examples that are made shorter than the room, BERT's `short_seq_prob`.
+    objective: "nsp" (a random half of the pairs get a foreign B), "sop" (a random half have A and B swapped), or "none"
+    (one segment an example, no labels). short_probability: share of the examples that are made shorter.
     """
     template = store.tokenizer.template
     room = max_length - template.special_tokens(pair=objective != "none")
@@ -216,12 +213,9 @@ def check_documents(store: Store, objective: Objective) -> None:
     documents, way_out = store.num_documents, "set examples.objective to none"
     usable = sum(int(np.count_nonzero(_sentences_by_document(shard) > 1)) for shard in store.shards)
     if usable == 0:
-        raise InputError(
-            f"{store.directory}: {documents:,} of {documents:,} documents have one sentence; {objective.upper()} needs "
-            f"two or more: remove blank lines between sentences (they separate documents), or {way_out}"
-        )
+        what = f"{documents:,} of {documents:,} documents have one sentence; {objective.upper()} needs two or more"
+        way_out = f"remove blank lines between sentences (they separate documents), or {way_out}"
+        raise InputError(f"{store.directory}: {what}: {way_out}")
     if objective == "nsp" and usable < 2:
-        raise InputError(
-            f"{store.directory}: {usable} document of {documents:,} has two sentences or more; NSP needs two such "
-            f"documents, for a random B comes from another one: {way_out} or sop"
-        )
+        what = f"{usable} document of {documents:,} has two sentences or more; NSP needs two such documents"
+        raise InputError(f"{store.directory}: {what}, for a random B comes from another one: {way_out} or sop")

@@ -37,11 +37,9 @@ Pairs = tuple[np.ndarray, np.ndarray]  # left int64 [K], right int64 [K]: indice
 def find(
     store: Store, segments: Segments, document_M: np.ndarray, wanted: int, room: int, rng: np.random.Generator
 ) -> Pairs:
-    """At most ``wanted`` disjoint pairs of examples whose B can be exchanged.
+    """At most ``wanted`` disjoint pairs of examples, of at most ``room`` tokens of text, whose B can be exchanged.
 
-    Args:
-      document_M: int [M], ascending: the document of each example.
-      room: tokens of text in an example at most.
+    document_M: int [M], ascending: the document of each example.
     """
     pairs = []
     is_free = np.ones(len(document_M), bool)

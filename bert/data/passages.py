@@ -16,23 +16,14 @@ from bert.data.encoded_examples import EncodedExamples, join, starts_of
 
 @dataclasses.dataclass(frozen=True)
 class Passages:
-    """N texts as W windows.
+    """N texts as W windows. Places are in ``encoded.token_ids``."""
 
-    Attributes:
-      encoded: the windows, an example each: [CLS] pieces [SEP], or [CLS] question [SEP] pieces [SEP].
-      text_W: int64 [W], which text each window is of.
-      bounds_W2: int64 [W, 2], its pieces in that text, [first, last + 1).
-      places_W: int64 [W], where its first piece stands in ``encoded.token_ids``.
-      starts: int64 [N + 1], the pieces of text n are starts[n] to starts[n + 1] of the K.
-      place_K: int64 [K], where each piece stands in ``encoded.token_ids``, in the window in which it counts.
-    """
-
-    encoded: EncodedExamples
-    text_W: np.ndarray
-    bounds_W2: np.ndarray
-    places_W: np.ndarray
-    starts: np.ndarray
-    place_K: np.ndarray
+    encoded: EncodedExamples  # the windows, an example each: [CLS] pieces [SEP], or [CLS] question [SEP] pieces [SEP]
+    text_W: np.ndarray  # int64 [W], which text each window is of
+    bounds_W2: np.ndarray  # int64 [W, 2], its pieces in that text, [first, last + 1)
+    places_W: np.ndarray  # int64 [W], place of its first piece
+    starts: np.ndarray  # int64 [N + 1], the pieces of text n are starts[n] to starts[n + 1] of the K
+    place_K: np.ndarray  # int64 [K], place of each piece in the window in which it counts
 
     def __len__(self) -> int:
         return len(self.starts) - 1

@@ -43,10 +43,8 @@ class BatchSettings:
             check_range(name, getattr(self, name), at_least=0, at_most=1)
         check_range("mask_rate", self.mask_rate, above=0, below=1, hint="; BERT uses 0.15")
         if self.mask_share + self.random_share > 1 + 1e-9:
-            raise InputError(
-                f"mask_share {self.mask_share} + random_share {self.random_share} must be at most 1; "
-                "the rest of the chosen tokens stay as they are"
-            )
+            what = f"mask_share {self.mask_share} + random_share {self.random_share}"
+            raise InputError(f"{what} must be at most 1; the rest of the chosen tokens stay as they are")
 
     @property
     def examples_in_row(self) -> int:

@@ -57,7 +57,7 @@ class Span(NamedTuple):
 
 def options_of(extra: Mapping[str, Any], config: ModelConfig) -> BioMrcOptions:
     """The settings in a model directory."""
-    return questions.fitted(task_options.read(BioMrcOptions, extra, KEY, config.max_length))
+    return task_options.read(BioMrcOptions, extra, KEY, config.max_length)
 
 
 def columns_of(labels: Sequence[str], source: str) -> list[int]:
@@ -148,7 +148,8 @@ def read(
     scorer: Scorer, queries: Sequence[PassageQuestion], options: BioMrcOptions, *, details: bool = False
 ) -> list[dict[str, Any]]:
     """The spans in the passages of questions; see `predict`."""
-    cut, pieces_N = questions.windows_of(queries, scorer.tokenizer, options)
+    fitted = questions.fitted(options, scorer.tokenizer)
+    cut, pieces_N = questions.windows_of(queries, scorer.tokenizer, fitted)
     p_KC = probabilities(scorer, cut, options)
     predictions = answers(p_KC, cut.starts, [query.context for query in queries], pieces_N, options)
     if details:

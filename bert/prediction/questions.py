@@ -3,7 +3,7 @@
 import dataclasses
 import reprlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from absl import logging
 
@@ -13,8 +13,6 @@ from bert.errors import InputError, check_range
 from bert.prediction.scores import check_rows
 from bert.tokenizer.alignment import Pieces
 from bert.tokenizer.tokenizer import Tokenizer
-
-Windows = TypeVar("Windows", bound="WindowSettings")
 
 
 class PassageQuestion(Protocol):
@@ -51,10 +49,10 @@ class WindowSettings:
             check_range(name, getattr(self, name), at_least=1)
 
 
-def fitted(settings: Windows) -> Windows:
+def fitted(settings: WindowSettings, tokenizer: Tokenizer) -> WindowSettings:
     """The settings with ``max_question`` low enough that any question leaves room for a window's step: a finished model
     answers whatever it is asked, where training refuses a question that is too long for its settings."""
-    room = settings.max_length - settings.window_step - 3
+    room = settings.max_length - settings.window_step - tokenizer.template.special_tokens(pair=True)
     return dataclasses.replace(settings, max_question=max(1, min(settings.max_question, room)))
 
 
@@ -77,12 +75,13 @@ def windows_of(
     before = [[*template.before, *ids, *template.between] for ids in questions]
     lengths = list(map(len, questions))
     longest = max(lengths, default=0)
-    room = settings.max_length - longest - template.special_tokens(pair=True)
+    special = template.special_tokens(pair=True)
+    room = settings.max_length - longest - special
     if lengths and room < settings.window_step:
         name = queries[lengths.index(longest)].name
         raise InputError(
             f"{name}: its question of {longest} tokens leaves room for {max(room, 0)} of the passage, less than "
-            f"the window step {settings.window_step}; {_smaller(settings, room)}"
+            f"the window step {settings.window_step}; {_smaller(settings, room, special)}"
         )
     contexts: dict[str, Any] = {}  # many questions are about one passage
     for query in queries:
@@ -101,12 +100,12 @@ def windows_of(
     return cut, list(pieces_N)
 
 
-def _smaller(settings: WindowSettings, room: int) -> str:
+def _smaller(settings: WindowSettings, room: int, special: int) -> str:
     """The settings with which windows of ``max_length`` have room for a step after every question."""
     if room >= 1:
         return f"set window_step to {room}"
     question = settings.max_length // 4
-    step = min(settings.window_step, settings.max_length - question - 3)
+    step = min(settings.window_step, settings.max_length - question - special)
     if step < 1:
         return "raise max_length"
     return f"set max_question to {question} and window_step to {step}, or raise max_length"

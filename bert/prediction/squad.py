@@ -57,7 +57,7 @@ class SearchResult(NamedTuple):
 
 def options_of(extra: Mapping[str, Any], config: ModelConfig) -> SquadOptions:
     """The settings in a model directory; of a model that others trained the usual ones, as far as it has positions."""
-    return questions.fitted(task_options.read(SquadOptions, extra, KEY, config.max_length))
+    return task_options.read(SquadOptions, extra, KEY, config.max_length)
 
 
 def search(scores_K2: np.ndarray, passages: Passages, options: SquadOptions) -> list[SearchResult]:
@@ -137,6 +137,7 @@ def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False) -> li
 
 def read(scorer: Scorer, queries: Sequence[PassageQuestion], options: SquadOptions) -> list[dict[str, Any]]:
     """The answers to questions, see `answers`."""
-    cut, pieces_N = questions.windows_of(queries, scorer.tokenizer, options)
+    fitted = questions.fitted(options, scorer.tokenizer)
+    cut, pieces_N = questions.windows_of(queries, scorer.tokenizer, fitted)
     scores_K2 = scorer.of_tokens(cut.encoded, options.max_length)
     return answers(search(scores_K2, cut, options), [query.context for query in queries], pieces_N, options)

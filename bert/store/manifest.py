@@ -81,10 +81,7 @@ def check_files(folder: pathlib.Path, manifest: Mapping[str, Any], *, checksums:
 
 
 def check_checksums_beside(folder: pathlib.Path, manifest: Mapping[str, Any]) -> concurrent.futures.Future[None]:
-    """`check_files` with checksums in another thread (about 2 GB a second); ``result()`` waits, and raises its error.
-
-    The thread does not keep the process from ending.
-    """
+    """`check_files` with checksums in a daemon thread (2 GB a second); ``result()`` waits, and raises its error."""
     future: concurrent.futures.Future[None] = concurrent.futures.Future()
 
     def check() -> None:

@@ -45,16 +45,10 @@ Progress = Callable[[str, int], None]
 
 
 def prepare(
-    out: str | pathlib.Path,
-    settings: PrepareSettings,
-    *,
-    workers: int = 1,
-    overwrite: bool = False,
-    progress: Progress = lambda step, done: None,
-) -> PreparedFolder:
+    out: str | pathlib.Path, settings: PrepareSettings,
+    *, workers: int = 1, overwrite: bool = False, progress: Progress = lambda step, done: None,
+) -> PreparedFolder:  # fmt: skip
     """Writes a prepared folder, or finds it finished already; one whose files are damaged is written again.
-
-    Everything is written into a folder beside ``out``, which becomes ``out`` when it is complete (prepared_folder.py).
 
     Args:
       out: the folder, or a link to it; new, empty, or one that an earlier call with the same settings finished.
@@ -152,13 +146,10 @@ class _Preparation:
         settings, remarks = self.settings, self.report.remarks
         texts = _VocabularyTexts(self.corpus, settings, self.progress)
         tokenizer = train_tokenizer(
-            texts,
-            vocab_size=settings.vocab_size,
-            lower_case=settings.lower_case is not False,
-            strip_accents=settings.strip_accents,
-            max_word_chars=settings.max_word_chars,
+            texts, vocab_size=settings.vocab_size, lower_case=settings.lower_case is not False,
+            strip_accents=settings.strip_accents, max_word_chars=settings.max_word_chars,
             source=f"corpus {settings.corpus!r}",
-        )
+        )  # fmt: skip
         if texts.stopped:
             remarks.append(
                 f"the vocabulary was learnt from the first {2 * settings.vocab_megabytes} MB alone, for packed files "

@@ -63,10 +63,11 @@ class PrepareReport:
         self.longest_word = max(self.longest_word, lost.longest_word)
 
     def count(self, writers: Mapping[str, StoreWriter]) -> None:
-        self.kept = sum(writer.num_documents for writer in writers.values())
-        self.one_sentence = sum(writer.num_one_sentence for writer in writers.values())
-        self.sentences = sum(writer.num_sentences for writer in writers.values())
-        self.tokens = sum(writer.num_tokens for writer in writers.values())
+        for writer in writers.values():
+            self.kept += writer.num_documents
+            self.one_sentence += writer.num_one_sentence
+            self.sentences += writer.num_sentences
+            self.tokens += writer.num_tokens
         self.validation_documents = writers["validation"].num_documents
         self.validation_tokens = writers["validation"].num_tokens
 
@@ -83,7 +84,6 @@ class PrepareReport:
             if changed := group.get(SURROGATES):
                 lines.append(f"  unpaired surrogates replaced by U+FFFD, texts: {changed:,}")
         lost = f"{100 * self.unknown_character_share:.2f} %, in the words that are unknown"
-        has_counts = self.characters > 0  # not if prepared by an earlier version
         rows = [
             ("documents read", self.read, ""),
             ("  dropped, empty", self.empty, ""),
@@ -93,16 +93,16 @@ class PrepareReport:
             ("documents kept", self.kept, ""),
             ("  with one sentence", self.one_sentence, "give no true next-sentence pair"),
             ("sentences", self.sentences, ""),
-            *(
-                [("characters", self.characters, "without blanks"), ("  lost", self.unknown_characters, lost)]
-                * has_counts
-            ),
+            ("characters", self.characters, "without blanks"),
+            ("  lost", self.unknown_characters, lost),
             ("tokens", self.tokens, ""),
             ("  unknown", self.unknown_tokens, f"{100 * self.unknown_share:.2f} %"),
             ("validation documents", self.validation_documents, ""),
             ("validation tokens", self.validation_tokens, ""),
             ("bytes of text", self.text_bytes, ""),
         ]
+        if not self.characters:  # prepared by an earlier version
+            rows = [row for row in rows if row[0] not in ("characters", "  lost")]
         lines += [f"{name:<24}{count:>16,}  {remark}".rstrip() for name, count, remark in rows]
         return "\n".join(map(printable, lines))
 
@@ -110,9 +110,12 @@ class PrepareReport:
         """One line for each problem to know of before training on this."""
         lines = [*self.remarks]
         if self.one_sentence >= 0.1 * self.kept:
+            files = sum(group["files"] for group in self.sources if group["one document is"].startswith("a block"))
+            way_out = "set documents to file" if files > 1 else "take those between sentences out"
+            blocks = f". If blank lines are not the ends of documents, {way_out}" if files else ""
             lines.append(
                 f"{self.one_sentence} of {self.kept} documents have one sentence and are unusable for true pairs; NSP "
-                f"needs two{self._other_documents()}"
+                f"needs two{blocks}"
             )
         if self.kept == 1:
             others = "none" if self.one_sentence else "sop or none"
@@ -129,11 +132,6 @@ class PrepareReport:
         if max(self.unknown_share, self.unknown_character_share) > 0.01:
             lines.append(self._much_is_unknown(settings))
         return lines
-
-    def _other_documents(self) -> str:
-        files = sum(group["files"] for group in self.sources if group["one document is"].startswith("a block"))
-        way_out = "set documents to file" if files > 1 else "take those between sentences out"
-        return f". If blank lines are not the ends of documents, {way_out}" if files else ""
 
     def _much_is_unknown(self, settings: PrepareSettings) -> str:
         """The shares of tokens and characters, how much long words have of it, and what can be set for each cause."""

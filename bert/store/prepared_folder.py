@@ -104,10 +104,7 @@ def replacing(
 ) -> Iterator[tuple[pathlib.Path, bool]]:
     """(a folder to write into, whether an earlier run finished just this but could not put it in place).
 
-    Empty unless finished; takes the place of ``folder`` at the end.
-
-    Raises InputError where ``folder`` has files that its manifest does not list, as `files.replacing` does, and where
-    another run writes it.
+    Empty unless finished; takes the place of ``folder`` at the end, which may have no file that its manifest lacks.
     """
 
     def is_done(new: pathlib.Path) -> bool:

@@ -1,6 +1,5 @@
 """The work of one process of `prepare`: splits sections of text into sentences, and encodes them to flat arrays."""
 
-import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -33,8 +32,7 @@ class LostText(NamedTuple):
     longest_word: int = 0  # characters of the longest of those words
 
 
-@dataclasses.dataclass(frozen=True)
-class TokenizedSections:
+class TokenizedSections(NamedTuple):
     """Tokens of several sections, one after the other: few arrays travel faster between processes than many."""
 
     tokens: np.ndarray
@@ -151,21 +149,16 @@ def tokenize_sections(sections: Sequence[tuple[str, str]]) -> TokenizedSections:
     counts = np.bincount(section_of[lengths > 0], minlength=len(sections))
     words = itertools.chain.from_iterable(parts)
     continues = _continues(words, dtype, len(tokens)) if word_boundaries else None
-    in_words, in_long_words, longest = zip(*losses, strict=True) if losses else ((), (), ())
-    lost = LostText(
-        characters=sum(len(sentence) - sentence.count(" ") for sentence in sentences),
-        tokens=int((tokens == tokenizer.unk_id).sum()),
-        in_words=sum(in_words),
-        in_long_words=sum(in_long_words),
-        longest_word=max(longest, default=0),
-    )
+    in_words, in_long_words, longest = zip((0, 0, 0), *losses, strict=True)
+    characters = sum(len(sentence) - sentence.count(" ") for sentence in sentences)
+    unknown = int((tokens == tokenizer.unk_id).sum())
+    lost = LostText(characters, unknown, sum(in_words), sum(in_long_words), max(longest))
     return TokenizedSections(tokens, lengths[lengths > 0], counts, continues, lost)
 
 
 def _continues(words: Iterable[bytes], dtype: np.dtype, num_tokens: int) -> np.ndarray:
     """bool [tokens]; True for the tokens of a word after its first."""
     lengths = np.fromiter(map(len, words), np.int64) // dtype.itemsize
-    starts = (np.cumsum(lengths) - lengths)[lengths > 0]
     flags = np.ones(num_tokens, bool)
-    flags[starts] = False
+    flags[(np.cumsum(lengths) - lengths)[lengths > 0]] = False
     return flags

@@ -14,20 +14,14 @@ _RULES = ("special", "normalized", "single_word", "lstrip", "rstrip")
 
 @dataclasses.dataclass(frozen=True)
 class AddedWord:
-    """A word with an id of its own.
-
-    special: stands for no text, so decoding can leave it out, and it is neither masked nor a random replacement.
-    normalized: found in the text after lower-casing, itself lower-cased as well; else in the text as it is written.
-    single_word: not next to a letter, a digit or an underscore.
-    lstrip, rstrip: takes the blanks before, or after, along.
-    """
+    """A word with an id of its own."""
 
     content: str
-    special: bool = False
-    normalized: bool = True
-    single_word: bool = False
-    lstrip: bool = False
-    rstrip: bool = False
+    special: bool = False  # stands for no text: decoding can leave it out, it is neither masked nor a replacement
+    normalized: bool = True  # found in the text after lower-casing, itself lower-cased; else in the text as written
+    single_word: bool = False  # not next to a letter, a digit or an underscore
+    lstrip: bool = False  # takes the blanks before along
+    rstrip: bool = False  # and those after
 
 
 def special_word(content: str) -> AddedWord:

@@ -13,12 +13,7 @@ import numpy as np
 
 
 class Pieces:
-    """Where the K pieces of one text stand in it.
-
-    Args:
-      offsets: [start, end) of each piece, as `Tokenizer.encode` gives them, in ascending order.
-      text: where its marks are looked for; without it those that no piece holds are lost.
-    """
+    """Where the K pieces of one text stand in it, from ascending offsets; without the text, marks in none are lost."""
 
     def __init__(self, offsets: Sequence[tuple[int, int]], text: str = ""):
         offsets_K2 = np.array(offsets, np.int64).reshape(-1, 2)

@@ -16,9 +16,7 @@ import tokenizers
 from bert import surrogates
 from bert.errors import InputError
 
-_FAILS = (
-    "the rules of this tokenizer fail on a text ({}); simplify the patterns of its tokenizer.json, or shorten the text"
-)
+_FAILS = "the tokenizer's rules fail on a text ({}); simplify the patterns of its tokenizer.json, or shorten the text"
 
 
 class Encoding(NamedTuple):
@@ -55,31 +53,21 @@ class Template(NamedTuple):
 
 
 class Tokenizer(abc.ABC):
-    """A vocabulary and its rules; never changed after it was made.
-
-    Attributes:
-      vocab: entries in the order of their ids.
-      settings: a dataclass of all else that decides ids.
-      model_max_length: tokens, special ones included; only noted for other programs.
-      special_ids: all tokens that stand for no text: those with a role first, in the order pad, unk, cls, sep, mask.
-      lower_case: whether letter case is lost.
-      crosses_blanks: whether a rule looks across a blank; if not, a text's ids are those of its blank-separated parts.
-      max_word_chars: longer words become one unknown token; None: there is no such limit.
-    """
+    """A vocabulary and its rules; never changed after it was made."""
 
     model_type: ClassVar[str]  # of the model in tokenizer.json
-    vocab: tuple[str, ...]
-    settings: Any
-    model_max_length: int
+    vocab: tuple[str, ...]  # entries in the order of their ids
+    settings: Any  # a dataclass of all else that decides ids
+    model_max_length: int  # tokens, special ones included; only noted for other programs
     pad_id: int
     unk_id: int
     cls_id: int
     sep_id: int
     mask_id: int
-    special_ids: tuple[int, ...]
-    lower_case: bool
-    crosses_blanks: bool
-    max_word_chars: int | None = None
+    special_ids: tuple[int, ...]  # all that stand for no text: first those of the five roles, in the order above
+    lower_case: bool  # whether letter case is lost
+    crosses_blanks: bool  # whether a rule looks across a blank; if not, a text's ids are those of its parts between
+    max_word_chars: int | None = None  # longer words become one unknown token; None: there is no such limit
 
     @classmethod
     @abc.abstractmethod
@@ -178,8 +166,7 @@ class Tokenizer(abc.ABC):
 def library_errors(message: str) -> Iterator[None]:
     """Raises InputError with the message, {} being the library's own, where the `tokenizers` library fails.
 
-    Rust's panics (a pattern that takes too many steps) derive from BaseException, so that no `except Exception` sees
-    them.
+    Rust's panics (a pattern that takes too many steps) derive from BaseException.
     """
     try:
         yield

@@ -111,13 +111,12 @@ def _read_vocab_txt(folder: pathlib.Path, kind: str) -> list[str]:
     try:
         vocab = read_vocab_file(folder / "vocab.txt")
     except FileNotFoundError:
-        raise InputError(
-            f"{folder}: has neither tokenizer.json nor vocab.txt; name a folder that holds one of them"
-        ) from None
+        what = "has neither tokenizer.json nor vocab.txt"
+        raise InputError(f"{folder}: {what}; name a folder that holds one of them") from None
     if kind not in (*BERT_CLASSES, *GENERAL_CLASSES):
+        way_out = f"export it as tokenizer.json, or name BertTokenizer in {CONFIG} if BERT's rules are meant"
         raise InputError(
-            f"{folder}: tokenizer_class is {short_repr(kind)}, whose rules are not in vocab.txt; export it as "
-            f"tokenizer.json, or name BertTokenizer in {CONFIG} if BERT's own rules are meant"
+            f"{folder}: tokenizer_class is {short_repr(kind)}, whose rules are not in vocab.txt; {way_out}"
         )
     return vocab
 
@@ -127,9 +126,8 @@ def _read_entries(content: Mapping[str, Any], added: _Added, source: str) -> dic
     vocab: dict[str, int] = _checked(content["model"].get("vocab") or {}, "vocab", source, _is(dict), "an object")
     if not {*map(type, vocab.values())} <= {int} or min(vocab.values(), default=0) < 0:
         wrong = next(entry for entry, index in vocab.items() if type(index) is not int or index < 0)
-        raise InputError(
-            f"{source}: the entry {short_repr(wrong)} has the id {short_repr(vocab[wrong])}; it must be a number"
-        )
+        what = f"the entry {short_repr(wrong)} has the id {short_repr(vocab[wrong])}"
+        raise InputError(f"{source}: {what}; it must be a number")
     for token in _checked(content.get("added_tokens") or [], "added_tokens", source, _is(list), "a list"):
         added.add(read_added_word(token, source), token.get("id") if isinstance(token, dict) else None, source)
     return vocab

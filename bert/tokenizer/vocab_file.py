@@ -30,15 +30,12 @@ def check_vocab(entries: Sequence[str], special_tokens: Mapping[str, str], sourc
     """Ids by entry. Raises InputError for an entry that stands twice, or a special token that is missing."""
     ids: dict[str, int] = {}
     for index, entry in enumerate(entries):
+        place = f"{source}, line {index + 1}"
         if not isinstance(entry, str) or not entry:
-            raise InputError(
-                f"{source}, line {index + 1}: {short_repr(entry)} is no entry; each must be a text that is not empty"
-            )
+            raise InputError(f"{place}: {short_repr(entry)} is no entry; each must be a text that is not empty")
         if entry in ids:
-            raise InputError(
-                f"{source}, line {index + 1}: {short_repr(entry)} stands in line {ids[entry] + 1} already; "
-                "each entry must be there once, for its line number is its id"
-            )
+            what = f"{short_repr(entry)} stands in line {ids[entry] + 1} already"
+            raise InputError(f"{place}: {what}; each entry must be there once, for its line number is its id")
         ids[entry] = index
     missing = [token for token in special_tokens.values() if token not in ids]
     if missing:

@@ -108,15 +108,9 @@ class WordPiece(Tokenizer):
 
     @classmethod
     def train(
-        cls,
-        texts: Iterable[str],
-        *,
-        vocab_size: int,
-        lower_case: bool = True,
-        strip_accents: bool | None = None,
-        source: str = "trained vocabulary",
-        **rules: Any,
-    ) -> "WordPiece":
+        cls, texts: Iterable[str], *, vocab_size: int, lower_case: bool = True, strip_accents: bool | None = None,
+        source: str = "trained vocabulary", **rules: Any,
+    ) -> "WordPiece":  # fmt: skip
         """Tokenizer with pieces learnt from texts, which are read twice; little text may give fewer than `vocab_size`.
 
         The trainer of `tokenizers` breaks ties in the order of a hash table, so two runs on one text differ in a few

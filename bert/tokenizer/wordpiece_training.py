@@ -19,10 +19,7 @@ COVERED = 0.9995  # share of the text that its characters cover where not all ha
 
 
 def learn(texts: Iterable[str], settings: WordPieceSettings, vocab_size: int, source: str) -> list[str]:
-    """Entries of a vocabulary for these texts, special tokens first. The texts are read twice.
-
-    Raises InputError where there is no room after the special tokens, or no word in the texts (of ``source``).
-    """
+    """Entries of a vocabulary for these texts, special tokens first. The texts are read twice."""
     if vocab_size <= len(SPECIAL_TOKENS):
         raise InputError(f"vocab_size {vocab_size} must be above {len(SPECIAL_TOKENS)}, the special tokens")
     special = [token for _, token in settings.special_tokens]

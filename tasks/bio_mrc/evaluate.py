@@ -36,7 +36,8 @@ class BioMrcEvaluator(QuestionsEvaluator):
     def evaluate(self, examples: Questions) -> Evaluation:
         """Every annotator counts the same."""
         rows, options = examples.rows, self.options
-        cut, pieces_N = questions.windows_of(rows, self.scorer.tokenizer, options)
+        fitted = questions.fitted(options, self.scorer.tokenizer)
+        cut, pieces_N = questions.windows_of(rows, self.scorer.tokenizer, fitted)
         p_KC, starts, marked = bio_mrc.probabilities(self.scorer, cut, options), cut.starts, mark(rows, pieces_N)
         scores = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, options)
         target_KC, _ = votes.target(bio_scores.vote_counts(marked, pieces_N, {}), VoteSettings(), bio_scores.OUTSIDE)

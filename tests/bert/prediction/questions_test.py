@@ -124,9 +124,9 @@ def test_a_message_does_not_hold_a_whole_passage():
     assert len(str(error.value)) < 100
 
 
-def test_a_finished_model_answers_any_question():
+def test_a_finished_model_answers_any_question(tokenizer):
     """Settings under which a long question leaves no room are refused in training, and fitted afterwards."""
     tight = WindowSettings(max_length=64, window_step=16, max_question=62)
-    assert fitted(tight) == WindowSettings(max_length=64, window_step=16, max_question=45)
+    assert fitted(tight, tokenizer) == WindowSettings(max_length=64, window_step=16, max_question=45)
     usual = WindowSettings()
-    assert fitted(usual) == usual
+    assert fitted(usual, tokenizer) == usual
