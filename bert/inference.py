@@ -288,9 +288,7 @@ class LoadedModel:
     def vocabulary(self) -> Tokenizer:
         """The tokenizer, where there is one; `InputError` else."""
         if self.tokenizer is None:
-            raise InputError(
-                f"{self.source}: has no tokenizer.json or vocab.txt, so it cannot read text; use outputs()"
-            )
+            raise InputError(f"{self.source}: has no tokenizer.json or vocab.txt and cannot read text; use outputs()")
         return self.tokenizer
 
     def _join(self, first: str, second: str | None, *, special_in_text: bool = False) -> tuple[list[int], list[int]]:

@@ -78,7 +78,6 @@ def windows_with_targets(passages: Passages, target_KC: np.ndarray, weight_K: np
     text_K = passages.text_W[window_K]
     counted_N = np.bincount(text_K, weights=weight_K, minlength=len(passages))
     counted_W = np.bincount(window_K, weights=weight_K, minlength=len(encoded))
-    share_W = np.divide(
-        counted_W, counted_N[passages.text_W], out=np.zeros(len(encoded)), where=counted_N[passages.text_W] > 0
-    )
+    total_W = counted_N[passages.text_W]
+    share_W = np.divide(counted_W, total_W, out=np.zeros(len(encoded)), where=total_W > 0)
     return dataclasses.replace(encoded, of_example={"example_share": share_W.astype(np.float32)})

@@ -82,7 +82,7 @@ def texts_of(rows: Sequence[Any], columns: Sequence[str]) -> list[tuple[str, ...
         if isinstance(row, Mapping):
             if not columns:
                 raise InputError(
-                    f"row {number} is a mapping, but the model does not say which columns it reads; give texts or pairs"
+                    f"row {number} is a mapping, but the model names no columns to read; give texts or pairs"
                 )
             absent = [name for name in columns if name not in row]
             if absent:
@@ -93,9 +93,7 @@ def texts_of(rows: Sequence[Any], columns: Sequence[str]) -> list[tuple[str, ...
         if not 1 <= len(values) <= 2 or not all(isinstance(value, str) for value in values):
             raise InputError(f"row {number} is {row!r}; it must be a text, a pair of texts, or a mapping with columns")
         if columns and len(values) != len(columns):
-            raise InputError(
-                f"row {number} has {len(values)} texts; the model reads {len(columns)}: {', '.join(columns)}"
-            )
+            raise InputError(f"row {number} has {len(values)} texts, not {len(columns)}: {', '.join(columns)}")
         texts.append(values)
     return texts
 

@@ -24,7 +24,7 @@ def find_masks(encoding: Encoding, tokenizer: Tokenizer, limit: int) -> list[int
     beyond = [i + 1 for i in places if i + 1 > limit - 2]
     if beyond:
         raise InputError(
-            f"{token} beyond the model's positions: mask at {beyond[0]}, limit {limit}; shorten the text before it"
+            f"{token} beyond the model's positions: at {beyond[0]}, limit {limit}; shorten the text before it"
         )
     return places
 

@@ -92,11 +92,9 @@ def windows_of(words_N: Sequence[Sequence[str]], tokenizer: Tokenizer, options: 
     starts = np.concatenate([[0], np.cumsum([len(words) for words in words_N])]).astype(np.int64)
     first_K = np.concatenate([[0], np.cumsum([len(ids) for ids in ids_K])]).astype(np.int64)
     joined = [[i for ids in ids_K[a:b] for i in ids] for a, b in itertools.pairwise(starts)]
-    template = tokenizer.template
-    before = [template.before] * len(joined)
-    cut = passages.cut(
-        joined, before, template.after, max_length=options.max_length, step=options.window_step, pair=False
-    )
+    sizes: Any = {"max_length": options.max_length, "step": options.window_step}
+    before, after = [tokenizer.template.before] * len(joined), tokenizer.template.after
+    cut = passages.cut(joined, before, after, pair=False, **sizes)
     return Sentences(cut, first_K[:-1], starts)
 
 
@@ -135,12 +133,12 @@ def words_of(rows: Sequence[Any], tokenizer: Tokenizer) -> list[WordRow]:
             wrong = next((i for i, word in enumerate(value) if not isinstance(word, str) or not word), None)
             if wrong is not None:
                 raise InputError(
-                    f"row {number}: word {wrong} is {reprlib.repr(value[wrong])}; it must be a text that is not empty"
+                    f"row {number}: word {wrong} is {reprlib.repr(value[wrong])}; give a text that is not empty"
                 )
             word_rows.append(WordRow(list(value)))
         else:
             raise InputError(
-                f"row {number} is {reprlib.repr(row)}; it must be a text, a list of words, or hold one as 'tokens'"
+                f"row {number} is {reprlib.repr(row)}; it must be a text, a list of words, or {{'tokens': ...}}"
             )
     return word_rows
 

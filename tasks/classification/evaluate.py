@@ -65,9 +65,7 @@ class ClassificationEvaluator(evaluation.Evaluator):
         """Raises InputError where there are no labels."""
         targets, options = examples.targets, self.options
         if targets is None:
-            raise InputError(
-                f"{examples.report.source}: has no labels, so there is nothing to compare with; use predict"
-            )
+            raise InputError(f"{examples.report.source}: has no labels to compare with; use predict")
         kind, threshold = options.kind, options.threshold
         predicted_NC = self._probabilities(examples)
         scored = self.model.extra.get("scored") or {}
@@ -111,9 +109,7 @@ class ClassificationEvaluator(evaluation.Evaluator):
         answers = classification.answers(self._probabilities(examples), labels, self.options)
         if format == "glue":
             if not self.settings["glue"]:
-                raise InputError(
-                    "format is glue, but the model was not trained on a task of GLUE; use csv, tsv or jsonl"
-                )
+                raise InputError("format is glue, but the model is of no GLUE task; use csv, tsv or jsonl")
             pairs = [(row["index"], _short(answer)) for row, answer in zip(rows, answers, strict=True)]
             return {path: "\n".join(glue.submission(self.settings["glue"], pairs)) + "\n"}
         if format == "jsonl":

@@ -159,6 +159,6 @@ def _label(known: GlueTask, value: str, where: str) -> str | None:
     name = known.raw.get(text, text)
     if name not in known.labels:
         raise InputError(
-            f"{where}: unknown label {short(text)}; known: {', '.join(known.raw or known.labels)}; get the file again"
+            f"{where}: unknown label {short(text)}; known: {', '.join(known.raw or known.labels)}; get it again"
         )
     return name

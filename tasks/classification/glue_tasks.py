@@ -152,15 +152,8 @@ TASKS: dict[str, GlueTask] = {
     "wnli": GlueTask(
         "WNLI",
         # val.tsv goes around as a part of train.tsv that was set aside; together they are GLUE's 635 rows.
-        {
-            "train": (("train.tsv", "val.tsv"), ("train.tsv",)),
-            "validation": (("dev.tsv",),),
-            "test": (("test.tsv",),),
-        },
-        (
-            Layout(_PAIR, "label", "index"),
-            Layout(_PAIR, "label", "index", columns=("index", *_PAIR, "label")),
-        ),
+        {"train": (("train.tsv", "val.tsv"), ("train.tsv",)), "validation": (("dev.tsv",),), "test": (("test.tsv",),)},
+        (Layout(_PAIR, "label", "index"), Layout(_PAIR, "label", "index", columns=("index", *_PAIR, "label"))),
         ("not_entailment", "entailment"),
         ("accuracy",),
         {"test": "WNLI.tsv"},

@@ -198,9 +198,7 @@ def class_weights(setting: str, train: TextExamples) -> dict[str, float]:
     if not setting:
         return {}
     if train.kind != "class":
-        raise InputError(
-            f"config.class_weights is {setting!r}, but they are for one class a row, not for {train.kind!r}"
-        )
+        raise InputError(f"config.class_weights is {setting!r}, but these are for kind 'class', not {train.kind!r}")
     if setting == "balanced":
         rows_C = targets_of(train).sum(0)
         return {

@@ -22,7 +22,5 @@ def choice_of(setting: str) -> AnnotatorChoice:
     parts = comma_names(setting)
     without = {part.startswith("-") for part in parts}
     if len(without) > 1:
-        raise InputError(
-            f"annotators {setting!r}: name those to keep, or with a - before each those to leave out, not both"
-        )
+        raise InputError(f"annotators {setting!r}: name those to keep, or those to leave out with a - each, not both")
     return AnnotatorChoice(frozenset(part.removeprefix("-") for part in parts), True in without)

@@ -152,9 +152,7 @@ def scaled(shares: Sequence[float], place: str, normalize: bool, way_out: str = 
         raise InputError(f"{place}: the shares are all 0; leave the cells empty where there is no label")
     if not normalize and abs(total - 1) > SHARE_TOLERANCE:
         shown = short([float(f"{share:g}") for share in shares])
-        raise InputError(
-            f"{place}: the shares {shown} sum to {total:g}, not 1; mend them, {way_out}or set normalize to true"
-        )
+        raise InputError(f"{place}: the shares {shown} sum to {total:g}, not 1; mend them, {way_out}or set normalize")
     return [share / total for share in shares]
 
 
@@ -200,8 +198,6 @@ class KnownLabels:
         position = self.folded.get(label.casefold())
         if position is None:
             twins = apart(label, self.names)
-            raise InputError(
-                f"{place}: unknown label {short(label)}; known: {listed(self.names)}{twins}; mend it, or train with it"
-            )
+            raise InputError(f"{place}: unknown label {short(label)}; known: {listed(self.names)}{twins}; mend it")
         self.by_case[label] = self.names[position]
         return position

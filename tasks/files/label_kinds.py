@@ -45,14 +45,10 @@ class ColumnSettings:
             object.__setattr__(self, field, (value,) if isinstance(value, str) else tuple(value))
         check_choice("kind", self.kind, ("auto", *KINDS))
         if not 1 <= len(self.text) <= 2:
-            raise InputError(
-                f"text names {len(self.text)} columns ({', '.join(self.text)}); name one, or the two of a pair"
-            )
+            raise InputError(f"text names {len(self.text)} columns ({', '.join(self.text)}); name one or two")
         twice = [name for name in self.label if self.label.count(name) > 1 or name in self.text]
         if twice:
-            raise InputError(
-                f"label names {twice[0]!r}, which is named before, as label or text; name each column once"
-            )
+            raise InputError(f"label names {twice[0]!r}, which label or text names before; name each column once")
         if not self.separator:
             raise InputError("separator is empty; set it to what stands between labels, such as ','")
         if self.kind == "classes" and self.votes:
@@ -180,9 +176,8 @@ def _names(cell: TableCell, kind: Kind, settings: ColumnSettings) -> list[str]:
     if settings.votes:
         return _votes(cell, settings)
     if kind == "classes":
-        return (
-            list(cell.value) if isinstance(cell.value, Mapping) else label_cells.names_in_set(cell, settings.separator)
-        )
+        is_object = isinstance(cell.value, Mapping)
+        return list(cell.value) if is_object else label_cells.names_in_set(cell, settings.separator)
     return list(cell.value) if label_lists.is_shares(cell.value) else [label_cells.name_of(cell)]
 
 

@@ -89,7 +89,7 @@ def check_votes(cells: Cells, names: Sequence[str]) -> None:
     numbers = len(set(counts)) > 2 and all(is_number(count) for row in counts for count in row)
     if numbers and len({sum(map(float, row)) for row in counts}) == 1 and sum(map(float, counts[0])) > len(counts[0]):
         raise cells[0].error(
-            "looks like numbers of votes, for they have one sum in all rows; set votes to false and normalize to true"
+            "looks like numbers of votes: all rows have one sum; set votes to false, normalize to true"
         )
 
 
@@ -149,9 +149,7 @@ def refuse_unbracketed(cells: Cells, separator: str) -> None:
         return
     for cell, names in zip(cells, lists, strict=True):
         if len(set(names)) < len(names):
-            raise cell.error(
-                "has a name twice; set votes to true if annotators gave a label each, kind to class if it is one name"
-            )
+            raise cell.error("has a name twice; set votes to true if annotators voted, kind to class if it is one name")
 
 
 def places(cells: Cells, kind: str, normalize: bool, separator: str) -> tuple[Kind, int] | None:

@@ -105,9 +105,8 @@ def looks_printed(text: str) -> bool:
 def is_unbracketed(text: str) -> bool:
     """Whether a text has two or more pairs of a name and a number, "a: 0.5, b: 0.5", or lines like YAML's "- a"."""
     lines = text.strip().splitlines()
-    pairs = (
-        [_SHARE.fullmatch(part) for part in _BETWEEN_PAIRS.split(text.strip())] if ":" in text or "=" in text else []
-    )
+    parts = _BETWEEN_PAIRS.split(text.strip()) if ":" in text or "=" in text else []
+    pairs = list(map(_SHARE.fullmatch, parts))
     return (len(pairs) > 1 and all(pairs)) or (len(lines) > 1 and all(line.startswith("- ") for line in lines))
 
 

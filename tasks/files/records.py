@@ -60,9 +60,7 @@ class TableSettings:
         try:
             groups = re.compile(self.pattern).groups
         except re.error as error:
-            raise InputError(
-                f"delimiter {self.delimiter!r} is no regular expression ({error}); see tab, space"
-            ) from None
+            raise InputError(f"delimiter {self.delimiter!r} is no regular expression ({error}); try tab") from None
         if groups:
             raise InputError(f"delimiter {self.delimiter!r}: write groups as (?:...), for their text would be a field")
         if self.quoting == "yes" and self.pattern:

@@ -27,9 +27,7 @@ def read_lines(path: str, encoding: str, *, ends: bool = False) -> Iterator[str]
         pieces.append(piece.removeprefix("\ufeff") if number == 1 and not pieces else piece)
         length += len(piece)
         if length > LINE_LIMIT:
-            raise InputError(
-                f"{path}:{number}: the line is longer than {LINE_LIMIT:,} characters; each example needs its own line"
-            )
+            raise InputError(f"{path}:{number}: longer than {LINE_LIMIT:,} characters; write a line for each example")
         if piece.endswith(("\n", "\r") if ends else "\n"):
             yield "".join(pieces) if ends else "".join(pieces)[:-1]
             number, pieces, length = number + 1, [], 0

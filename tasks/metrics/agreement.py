@@ -59,18 +59,14 @@ def calibration_error(
     """Expected calibration error: mean over tokens of |mean share - mean confidence| of the token's bin.
 
     Bins are equally wide and take their upper end; 0 is in the first. Source: Guo et al. 2017, section 2, with shares
-    of votes in the place of right and wrong.
+    of votes (see `vote_share`) in the place of right and wrong.
 
     Args:
-      share_N: share of the annotators who chose the predicted tag, as `vote_share` gives it; or 1 where it is right.
-      confidence_N: the probability that the model gave it.
       weights_N: give 0 to tokens without a vote, for their share of 0 says nothing.
     """
     share_N, confidence_N = np.asarray(share_N, np.float64), np.asarray(confidence_N, np.float64)
     if share_N.ndim != 1 or share_N.shape != confidence_N.shape or bins < 1:
-        raise ValueError(
-            f"shares {share_N.shape}, confidences {confidence_N.shape} must be (tokens,), bins {bins} >= 1"
-        )
+        raise ValueError(f"shares {share_N.shape}, confidences {confidence_N.shape} must be (tokens,), {bins=} >= 1")
     weights_N = _weights(weights_N, len(share_N))
     counts_N = weights_N > 0
     share_N, confidence_N, weights_N = share_N[counts_N], confidence_N[counts_N], weights_N[counts_N]
@@ -123,10 +119,9 @@ OF_VOTES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], Score]] = {
 def against_votes(
     counts_NC: np.ndarray, predicted_NC: np.ndarray, outside: int | None
 ) -> tuple[dict[str, Score], np.ndarray]:
-    """(the metrics of `OF_VOTES`, bool [N]: whether a token has a vote).
+    """(the metrics of `OF_VOTES`, bool [N]: whether a token has a vote), from the annotators' weighted votes.
 
-    Args:
-      counts_NC: the annotators' votes, weighted. outside: as in `votes.target`.
+    ``outside``: as in `votes.target`.
     """
     target_NC, voted_N = votes.target(counts_NC, VoteSettings(), outside)
     weights_N = voted_N.astype(np.float64)
@@ -141,7 +136,7 @@ class AnnotatorScore(NamedTuple):
 
 
 class AnnotatorScores(TypedDict):
-    """What `annotator_scores` returns."""
+    """See `annotator_scores`."""
 
     annotators: dict[str, AnnotatorScore]
     mean: Score
@@ -151,8 +146,7 @@ class AnnotatorScores(TypedDict):
 
 
 def annotator_scores(
-    tags_by_annotator: Sequence[Mapping[str, Sequence[str | None]]],
-    predicted: Sequence[Sequence[str]],
+    tags_by_annotator: Sequence[Mapping[str, Sequence[str | None]]], predicted: Sequence[Sequence[str]]
 ) -> AnnotatorScores:
     """F1 of the predicted tags against each annotator, and of the annotators against each other.
 
@@ -163,9 +157,6 @@ def annotator_scores(
     Args:
       tags_by_annotator: for each sentence, annotator -> a tag for each word, None where the annotator gave none.
         Words that one side did not tag are not compared; they end an entity.
-
-    Raises:
-      InputError: another number of sentences or words than predicted; a tag of another form.
     """
     check_taggings(tags_by_annotator, predicted)
     sums = {name: np.zeros(4) for name in sorted({name for sentence in tags_by_annotator for name in sentence})}
@@ -176,10 +167,8 @@ def annotator_scores(
     known = {name: (f1.value, n) for name, (f1, n) in each.items() if f1.value is not None}
     missing = len(each) - len(known)
     note = f"{missing:,} of {len(each):,} annotators without an F1 left out" if missing else None
-    best = _weighted([], None)
-    if known:
-        name = max(known, key=lambda name: known[name])
-        best = Score(known[name][0], f"annotator {name}, texts: {known[name][1]:,}")
+    top = max(known, key=lambda name: known[name], default="")
+    best = Score(known[top][0], f"annotator {top}, texts: {known[top][1]:,}") if known else _weighted([], None)
     return {
         "annotators": each,
         "mean": _weighted([(value, 1) for value, _ in known.values()], note),
@@ -190,25 +179,16 @@ def annotator_scores(
 
 
 def summary(scores: AnnotatorScores, majority: Score, counts_NC: np.ndarray) -> dict[str, Score]:
-    """The metrics of `OF_ANNOTATORS`.
-
-    Args:
-      majority: F1 with what most annotators gave. counts_NC: their votes, each counting 1.
-    """
-    return {
-        "annotator_mean": scores["weighted_mean"],
-        "annotator_best": scores["best"],
-        "annotator_majority": majority,
-        "annotator_human": scores["human"],
-        "annotator_kappa": fleiss_kappa(counts_NC),
-    }
+    """The metrics of `OF_ANNOTATORS`; ``majority``: F1 with it; ``counts_NC``: the votes, each counting 1."""
+    values = (scores["weighted_mean"], scores["best"], majority, scores["human"], fleiss_kappa(counts_NC))
+    return dict(zip(OF_ANNOTATORS, values, strict=True))
 
 
 def human_agreement(tags_by_annotator: Sequence[Mapping[str, Sequence[str | None]]]) -> Score:
     """Mean over pairs of annotators of the F1 of one against the other, weighted by the sentences that they share.
 
     The F1 of a pair is over all the sentences in which both tagged a word; it does not matter who is taken for gold.
-    Pairs where neither marked anything have none; the note counts them. Arguments, errors: as in `annotator_scores`.
+    Pairs where neither marked anything have none; the note counts them.
     """
     check_taggings(tags_by_annotator, None)
     sums: dict[tuple[str, str], np.ndarray] = {}
@@ -221,7 +201,8 @@ def human_agreement(tags_by_annotator: Sequence[Mapping[str, Sequence[str | None
     if not values:
         return Score(None, "no two annotators marked anything in the same texts")
     missing = len(sums) - len(values)
-    return _weighted(values, f"pairs: {len(values):,}" + (f"; without an F1, left out: {missing:,}" if missing else ""))
+    left_out = f"; without an F1, left out: {missing:,}" if missing else ""
+    return _weighted(values, f"pairs: {len(values):,}{left_out}")
 
 
 def _checked(

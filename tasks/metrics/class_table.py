@@ -34,20 +34,16 @@ def of_classes(
     scores = classification_metrics.score(names, targets, predictions, kind, labels, threshold=threshold)
     present_NC, predicted_NC = present(targets, kind), predicted(predictions, kind, threshold)
     each: ClassScores = {}
-    for c, label in enumerate(labels):
-        each[label] = {measure: scores[f"{measure}:{label}"] for measure in MEASURES}
-        each[label] |= {"support": Score(float(present_NC[:, c].sum()))}
-        each[label] |= {"predicted": Score(float(predicted_NC[:, c].sum()))}
-        each[label] |= areas(present_NC[:, c], predictions[:, c])
+    for label, present_N, predicted_N, shares_N in zip(
+        labels, present_NC.T, predicted_NC.T, predictions.T, strict=True
+    ):
+        counts = {"support": Score(float(present_N.sum())), "predicted": Score(float(predicted_N.sum()))}
+        each[label] = {name: scores[f"{name}:{label}"] for name in MEASURES} | counts | areas(present_N, shares_N)
     return each, {name: _mean([row[name] for row in each.values()]) for name in ("f1", *AREAS)}
 
 
 def areas(is_class_N: np.ndarray, shares_N: np.ndarray) -> dict[str, Score]:
-    """`AREAS` of one class against the rest.
-
-    Args:
-      is_class_N: bool [N]. shares_N: float [N], larger where the class is likelier.
-    """
+    """`AREAS` of one class (bool [N]) against the rest; ``shares_N``: larger where the class is likelier."""
     inside, outside = int(is_class_N.sum()), int((~is_class_N).sum())
     if not inside or not outside or not np.isfinite(shares_N).all():
         why = "some predictions are not finite" if inside and outside else "all rows or none are of this class"
@@ -82,12 +78,8 @@ def table(each: ClassScores, macro: Mapping[str, Score] | None = None, heading: 
             return "-"
         return "" if value is None else f"{value:,.0f}" if name in COUNTS else f"{value:.4f}"
 
-    head = heading.ljust(first) + "".join(name.rjust(width) for name, width in zip(names, widths, strict=True))
-    lines = [
-        label.ljust(first) + "".join(cell(row, name).rjust(width) for name, width in zip(names, widths, strict=True))
-        for label, row in rows.items()
-    ]
-    return "\n".join(line.rstrip() for line in (head, *lines))
+    lines = [(heading, names), *((label, [cell(row, name) for name in names]) for label, row in rows.items())]
+    return "\n".join((label.ljust(first) + "".join(map(str.rjust, cells, widths))).rstrip() for label, cells in lines)
 
 
 def as_json(each: ClassScores) -> dict[str, Any]:

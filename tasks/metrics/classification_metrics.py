@@ -101,10 +101,6 @@ def score(
     Args:
       positive: the label that f1 is about; the second of two where None.
       threshold: with several labels, the share above which a label is predicted; one, or one a label [C].
-
-    Raises:
-      InputError: a name that is not known for this kind.
-      ValueError: arrays of other shapes, or targets that are not finite.
     """
     check_names(names, kind, labels, positive)
     check_arrays(targets, predictions, 1 if kind == "number" else len(labels))
@@ -138,7 +134,7 @@ def bootstrap(
     """95 % percentile bootstrap intervals over rows for every name but "n"; the same for the same seed.
 
     It shows how far the score would move with other rows of the same kind, not with another training run.
-    Source: Efron and Tibshirani 1993, section 13.3. Arguments and errors as in `score`.
+    Source: Efron and Tibshirani 1993, section 13.3.
     """
     names = [name for name in names if name != "n"]
     scores = score(names, targets, predictions, kind, labels, positive=positive, threshold=threshold)

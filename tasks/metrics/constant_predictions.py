@@ -28,11 +28,7 @@ def is_note(name: str) -> bool:
 
 
 def sentence(scores: Mapping[str, float | None], unit: str) -> str:
-    """The sentence about a model that gives one answer to everything; "" for any other model.
-
-    Args:
-      unit: what each answer is given for, such as "rows".
-    """
+    """The sentence about a model that gives one answer to all ``unit`` ("rows"); "" for any other model."""
     for name, count in scores.items():
         if name == NAME:
             return "the model gives every row the same answer"

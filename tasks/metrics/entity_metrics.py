@@ -58,12 +58,7 @@ def entity_scores(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], rule: str = "lenient"
 ) -> dict[str, Score]:
     """precision, recall, f1 over all entities (micro), macro_f1, token_accuracy, n (sentences), and for each type
-    precision:TYPE, recall:TYPE and f1:TYPE; the notes of the first four name the rule.
-
-    Raises:
-      InputError: another number of sentences or of words, with the first such sentence; a tag of another form; an
-        unknown rule.
-    """
+    precision:TYPE, recall:TYPE and f1:TYPE; the notes of the first four name the rule."""
     counted = _count(gold, predicted, rule)
     wanted, marked, hits = counted.wanted, counted.predicted, counted.hits
     types = sorted(wanted | marked)
@@ -71,9 +66,8 @@ def entity_scores(
     each = {name: ratios(hits[name], wanted[name], marked[name], name) for name in types}
     f1s = [value for name in types if (value := each[name]["f1"].value) is not None]
     scores["macro_f1"] = Score(sum(f1s) / len(f1s), RULES[rule]) if f1s else scores["f1"]
-    words = counted.words
-    scores["token_accuracy"] = Score(counted.right / words) if words else Score(None, "no words")
-    scores["n"] = Score(float(len(gold)))
+    accuracy = Score(counted.right / counted.words) if counted.words else Score(None, "no words")
+    scores |= {"token_accuracy": accuracy, "n": Score(float(len(gold)))}
     return scores | {f"{measure}:{name}": value for name in types for measure, value in each[name].items()}
 
 

@@ -47,12 +47,7 @@ def report_table(
     positive: str | None = None,
     unit: str = "rows",
 ) -> str:
-    """The scores as lines of a report: name, value, interval and remarks.
-
-    Args:
-      positive: as in `title`.
-      unit: what the metric n counts.
-    """
+    """The scores as lines of a report: name, value, interval and remarks; ``unit``: what the metric n counts."""
     titles = {title(name, positive): name for name in scores}  # f1 and f1:LABEL may be the same
     width = max(map(len, titles), default=0)
     lines = []

@@ -48,21 +48,19 @@ _WITHOUT_BLANKS = re.compile(
 
 
 def normalize_answer(text: str) -> str:
-    """The text in normal form, see the rules above."""
+    """The text in normal form."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
 def exact_match(prediction: str, answers: Sequence[str]) -> int:
     """1 where the prediction has the normal form of one of the answers, else 0."""
-    wanted = normalize_answer(prediction)
-    return int(any(normalize_answer(answer) == wanted for answer in _golds(answers)))
+    return int(normalize_answer(prediction) in map(normalize_answer, _golds(answers)))
 
 
 def token_f1(prediction: str, answers: Sequence[str], version: str = "2.0", *, characters: bool = False) -> float:
     """F1 of the tokens in normal form, each as often as it is there; the largest over the answers.
 
-    Args:
-      characters: whether characters of scripts without blanks are tokens, see `without_blanks`.
+    ``characters``: whether characters of scripts without blanks are tokens, see `without_blanks`.
     """
     _check_version(version)
     tokens = _tokens(prediction, characters)
@@ -126,26 +124,22 @@ def squad_scores(
     _check_version(version)
     if threshold is not None and null_odds is None:
         raise InputError(f"threshold {threshold} needs the null odds of the questions; give them, or no threshold")
-    raw = dict.fromkeys(answers, (0.0, 0.0))
-    missing = [id for id in answers if predictions.get(id) is None] if null_odds is None else []
+    missing = {id: None for id in answers if predictions.get(id) is None} if null_odds is None else {}
     if missing:
-        logging.warning(
-            "%d of %d questions have no prediction and count as wrong (first %r)",
-            *(len(missing), len(answers), missing[0]),
-        )
-    for id in answers.keys() - missing:
-        raw[id] = _raw_scores(id, answers[id], predictions, version, id in characters)
+        text = "%d of %d questions have no prediction and count as wrong (first %r)"
+        logging.warning(text, len(missing), len(answers), next(iter(missing)))
+    raw = {
+        id: (0.0, 0.0) if id in missing else _raw_scores(id, golds, predictions, version, id in characters)
+        for id, golds in answers.items()
+    }
     odds = {} if null_odds is None else _odds_of(answers, null_odds)
     limit = math.inf if threshold is None else threshold
     final = {
         id: question_scores("", answers[id], version) if odds.get(id, -math.inf) > limit else scores
         for id, scores in raw.items()
     }
-    parts = {
-        "": list(answers),
-        "HasAns_": [id for id, golds in answers.items() if golds],
-        "NoAns_": [id for id, golds in answers.items() if not golds],
-    }
+    answered = [id for id, golds in answers.items() if golds]
+    parts = {"": list(answers), "HasAns_": answered, "NoAns_": [id for id, golds in answers.items() if not golds]}
     result: dict[str, float | None] = {}
     for start, ids in parts.items():
         for place, name in enumerate(("exact", "f1")):
@@ -166,15 +160,14 @@ def best_threshold(
     version: str = "2.0",
     characters: Collection[str] = (),
 ) -> tuple[float, float]:
-    """(threshold, score in percent): the best that a threshold gives for measure "f1" or "exact".
+    """(threshold, score in percent): the best that a threshold gives `squad_scores` for measure "f1" or "exact".
 
-    `squad_scores` with this threshold has this score. It lies midway between the odds of two questions, or 1 beyond
+    It lies midway between the odds of two questions, or 1 beyond
     the outermost, so that rounding of the odds does not change an answer; of equally good ones it is the lowest.
     Questions of infinite odds are never, or always, answered by "".
     """
     if measure not in ("f1", "exact"):
         raise InputError(f"measure {measure!r} must be one of f1, exact")
-    _check_version(version)
     if not answers:
         raise InputError("there are no questions to choose a threshold by; give at least one")
     place = ("exact", "f1").index(measure)
@@ -198,9 +191,6 @@ def multi_span_scores(golds: Sequence[Sequence[str]], predictions: Sequence[Sequ
     prediction gets the largest share of its characters that it has in one piece with a gold; each gold likewise. A
     side without texts counts as one, which is right where the other has none either. As in the official script, a
     lone "" means "no answer" to overlap, but is a wrong text to exact; say [] for it.
-
-    Raises:
-      InputError: another number of predictions than of questions, or a text in the place of a list of texts.
     """
     if len(golds) != len(predictions):
         raise InputError(f"{len(predictions):,} predictions for {len(golds):,} questions; give one for each, in order")
@@ -220,9 +210,13 @@ def multi_span_scores(golds: Sequence[Sequence[str]], predictions: Sequence[Sequ
     return result
 
 
+def _check_list(name: str, texts: Iterable[str]) -> None:
+    if isinstance(texts, str):  # its letters would be taken for texts
+        raise InputError(f"{name} {texts[:40]!r} are one text; give a list of texts")
+
+
 def _golds(answers: Sequence[str]) -> Sequence[str]:
-    if isinstance(answers, str):  # its letters would be taken for answers
-        raise InputError(f"answers {answers[:40]!r} are one text; give a list of texts")
+    _check_list("answers", answers)
     return answers or ("",)
 
 
@@ -232,7 +226,6 @@ def _check_version(version: str) -> None:
 
 
 def _tokens(text: str, characters: bool) -> list[str]:
-    """The tokens of a text in normal form."""
     words = normalize_answer(text).split()
     return [token for word in words for token in _segments(word)] if characters else words
 
@@ -240,17 +233,16 @@ def _tokens(text: str, characters: bool) -> list[str]:
 def _segments(word: str) -> list[str]:
     """Characters of scripts without blanks, each with the marks behind it, and the stretches between them."""
     segments: list[str] = []
-    goes_on = False  # whether another letter belongs to the last stretch
+    open_stretch = False  # whether another letter belongs to the last stretch
     for character in word:
-        kind = unicodedata.category(character)[0]
-        alone = bool(_WITHOUT_BLANKS.match(character))
+        kind, alone = unicodedata.category(character)[0], bool(_WITHOUT_BLANKS.match(character))
         if kind == "P":
             continue
-        if segments and (kind == "M" or (goes_on and not alone)):
+        if segments and (kind == "M" or (open_stretch and not alone)):
             segments[-1] += character
         else:
             segments.append(character)
-            goes_on = not alone
+            open_stretch = not alone
     return segments
 
 
@@ -282,15 +274,11 @@ def _odds_of(answers: Mapping[str, Sequence[str]], null_odds: Mapping[str, float
 
 
 def _official_best(
-    answers: Mapping[str, Sequence[str]],
-    predictions: Mapping[str, str],
-    scores: Mapping[str, float],
+    answers: Mapping[str, Sequence[str]], predictions: Mapping[str, str], scores: Mapping[str, float],
     odds: Mapping[str, float],
-) -> tuple[float, float]:
-    """Best score in percent and its threshold as the official script finds them: one question after another.
-
-    Of equal odds the first in their order counts first.
-    """
+) -> tuple[float, float]:  # fmt: skip
+    """Best score in percent and its threshold as the official script finds them: one question after another, of equal
+    odds the first in their order."""
     total = best = float(sum(not golds for golds in answers.values()))
     threshold = 0.0
     for id in sorted(odds, key=lambda id: odds[id]):
@@ -311,22 +299,18 @@ def _between(odds: np.ndarray) -> np.ndarray:
 
 
 def _normal_set(texts: Iterable[str]) -> set[str]:
-    if isinstance(texts, str):
-        raise InputError(f"spans {texts[:40]!r} are one text; give a list of texts")
+    _check_list("spans", texts)
     return {normalize_answer(text) for text in texts}
 
 
-def _overlaps(gold: set[str], said: set[str]) -> tuple[float, float]:
+def _overlaps(gold: set[str], predicted: set[str]) -> tuple[float, float]:
     """Sum over predictions, and over golds, of the largest share of characters in one piece with the other side."""
-    if not gold or not said:
-        right = float(not gold and (not said or said == {""}))
+    if not gold or not predicted:
+        right = float(not gold and predicted <= {""})
         return right, right
     # The matcher's habit of not looking at frequent letters of long texts (autojunk) is part of the official numbers.
-    longest = {
-        (g, s): difflib.SequenceMatcher(None, g, s).find_longest_match(0, len(g), 0, len(s)).size
-        for g in gold
-        for s in said
-    }
-    of_said = sum(max(longest[g, s] for g in gold) / max(len(s), 1) for s in said)
-    of_gold = sum(max(longest[g, s] for s in said) / max(len(g), 1) for g in gold)
-    return of_said, of_gold
+    matchers = {(g, p): difflib.SequenceMatcher(None, g, p) for g in gold for p in predicted}
+    longest = {pair: matcher.find_longest_match().size for pair, matcher in matchers.items()}
+    of_predicted = sum(max(longest[g, p] for g in gold) / max(len(p), 1) for p in predicted)
+    of_gold = sum(max(longest[g, p] for p in predicted) / max(len(g), 1) for g in gold)
+    return of_predicted, of_gold

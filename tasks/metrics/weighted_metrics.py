@@ -28,16 +28,15 @@ def row_losses(targets: np.ndarray, predictions: np.ndarray, kind: str) -> np.nd
     check_arrays(targets, predictions, targets.shape[-1])
     floor = np.finfo(predictions.dtype)  # a share next to 1 is known to half a spacing, one next to 0 much better
     shares, wanted = predictions.astype(np.float64), targets.astype(np.float64)
+    losses_N: np.ndarray
     if kind == "number":
-        errors_N: np.ndarray = ((shares - wanted) ** 2)[:, 0]
-        return errors_N
+        losses_N = ((shares - wanted) ** 2)[:, 0]
+        return losses_N
     losses_NC: np.ndarray = -wanted * np.log(np.maximum(shares, float(floor.tiny)))
-    if kind == "class":
-        sums_N: np.ndarray = losses_NC.sum(axis=1)
-        return sums_N
-    losses_NC -= (1 - wanted) * np.log(np.maximum(1 - shares, float(floor.epsneg) / 2))
-    means_N: np.ndarray = losses_NC.mean(axis=1)
-    return means_N
+    if kind == "classes":
+        losses_NC -= (1 - wanted) * np.log(np.maximum(1 - shares, float(floor.epsneg) / 2))
+    losses_N = losses_NC.sum(axis=1) if kind == "class" else losses_NC.mean(axis=1)
+    return losses_N
 
 
 def check_arrays(targets: np.ndarray, predictions: np.ndarray, classes: int) -> None:
@@ -68,12 +67,7 @@ def predicted(predictions_NC: np.ndarray, kind: str, threshold: Any) -> np.ndarr
 
 
 def make_rows(
-    targets: np.ndarray,
-    predictions: np.ndarray,
-    kind: str,
-    labels: Sequence[str],
-    positive: str | None,
-    threshold: Any,
+    targets: np.ndarray, predictions: np.ndarray, kind: str, labels: Sequence[str], positive: str | None, threshold: Any
 ) -> Rows:
     losses = row_losses(targets, predictions, kind)
     if kind == "number":
@@ -242,11 +236,9 @@ def why(name: str, rows: Rows) -> str:
         return f"the {' and '.join(constant)} are constant"
     measure, _, label = name.partition(":")
     label = label or str(rows.positive)
-    nothing = "no row has any label, and none was predicted"
     reasons = {
         "matthews": "all rows are of one class",
-        "macro_f1": nothing,
-        "micro_f1": nothing,
+        **dict.fromkeys(("macro_f1", "micro_f1"), "no row has any label, and none was predicted"),
         "weighted_f1": "no row has any label",
         "precision": f"{label} is never predicted",
         "recall": f"no row is {label}",

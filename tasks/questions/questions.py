@@ -48,9 +48,7 @@ READERS: dict[str, Callable[[Table, QuestionFields], Iterator[Question]]] = {
     "pico": read_pico,
     "lines": read_span_lines,
 }
-_NOT_READ = dict.fromkeys(
-    (".csv", ".tsv", ".parquet"), "write it as json lines with id, question, context and annotations"
-)
+_NOT_READ = dict.fromkeys((".csv", ".tsv", ".parquet"), "write it as json lines: id, question, context, annotations")
 
 
 def read_questions(path: str, settings: QuestionSettings, *, labelled: str) -> Questions:

@@ -92,9 +92,7 @@ def read_pico(table: Table, fields: QuestionFields) -> Iterator[Question]:
     keys = [_keys(row, place, fields.tally) for row, place in lines]
     known = list(dict.fromkeys(itertools.chain.from_iterable(keys)))
     if settings.question and len(known) > 1:
-        raise InputError(
-            f"{table.path}: has the keys {listed(known, 5)}; leave question empty, each is asked for by name"
-        )
+        raise InputError(f"{table.path}: has the keys {listed(known, 5)}; leave question empty, each is asked by name")
     if not settings.question and not known:
         raise InputError(f"{table.places[0]}: has no key such as Participants; set question to what is asked")
     texts = _documents(settings, set(ids), fields.tally)

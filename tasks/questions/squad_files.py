@@ -20,16 +20,7 @@ from typing import Any
 from bert.errors import InputError
 from tasks.files.cells import TableCell
 from tasks.files.records import Table, cell_of
-from tasks.questions.question_rows import (
-    Annotation,
-    Gold,
-    Question,
-    QuestionFields,
-    Spans,
-    id_of,
-    list_of,
-    object_of,
-)
+from tasks.questions.question_rows import Annotation, Gold, Question, QuestionFields, Spans, id_of, list_of, object_of
 
 _ANSWER = "{'text': ..., 'answer_start': ...}"
 _NO_ANSWER = Annotation("1", ()), Gold("1", ())

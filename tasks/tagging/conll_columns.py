@@ -37,9 +37,7 @@ def read_columns(path: str, settings: TagSettings, labelled: str) -> TagFile:
     width = len(sentences[0].columns)
     word = _column(path, "words", settings.words, width)
     if word is None:
-        raise InputError(
-            f"{path}: words is column {settings.words}, but lines have {width} (the first is 0); set words"
-        )
+        raise InputError(f"{path}: words is column {settings.words}, lines have {width} (from 0); set words")
     columns: list[int] = []
     if labelled != "no":
         if _is_crowd(sentences, settings):
@@ -123,9 +121,7 @@ def _tag_columns(path: str, settings: TagSettings, width: int, word: int, needed
     if several:
         begin, end = int(several[1]), int(several[2] or width - 1)
         if begin <= word <= end:
-            raise InputError(
-                f"{path}: tags {settings.tags} has the column {word} in it, which holds the words; set tags"
-            )
+            raise InputError(f"{path}: tags {settings.tags} includes column {word}, which holds the words; set tags")
         columns = list(range(begin, end + 1)) if end < width else []
     else:
         number = _column(path, "tags", settings.tags, width)

@@ -89,9 +89,8 @@ def score(
 def constant(predicted: Sequence[Sequence[str]], scores: Mapping[str, Score]) -> Metrics:
     """The note on a tagger that gives every word the same tag (constant_predictions.py); ``scores``: of these."""
     tags = [tag for sentence in predicted for tag in sentence]
-    return (
-        constant_predictions.noted(constant_predictions.only(tags), len(tags)) if scores["accuracy"].value != 1 else {}
-    )
+    answer = constant_predictions.only(tags) if scores["accuracy"].value != 1 else None
+    return constant_predictions.noted(answer, len(tags))
 
 
 def by_type(

@@ -54,9 +54,7 @@ def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str
             choice = _choice(path, settings.annotators, file.annotators)
             rows = [row._replace(annotations=tuple(a for a in row.annotations if a[0] in choice)) for row in rows]
         elif settings.annotators:
-            notes.append(
-                f"{path}: its tags have no annotators to choose from; annotators {settings.annotators} is unused"
-            )
+            notes.append(f"{path}: its tags name no annotators; annotators {settings.annotators} is unused")
     reasons = {"no words": [not row.words for row in rows], "no tags": [not row.annotations for row in rows]}
     drop = reasons if labelled == "needed" else ()
     some_tags = labelled == "if there" and not all(reasons["no tags"])
@@ -96,9 +94,7 @@ def split(rows: TaggedRows, share: float, seed: int, *, equal_apart: bool = Fals
     taken = np.cumsum(sizes[order])[:-1]  # sentences in the first 1, 2, ... documents, all but the last
     count = int(np.abs(taken - share * len(rows.rows)).argmin()) + 1
     same = before - len(names)
-    notes = [f"{same:,} of {before:,} documents or sentences equal an earlier one; equal ones stay in one part"] * bool(
-        same
-    )
+    notes = [f"{same:,} of {before:,} documents or sentences equal an earlier one and stay in its part"] * bool(same)
     return rows.divided(np.isin(document_N, order[:count]), share, seed, notes)
 
 
@@ -118,9 +114,7 @@ def _format(path: str, settings: TagSettings) -> str:
     if file.is_dir() or settings.format == "workers":
         if not file.is_dir() or settings.format not in ("auto", "workers"):
             kind = "a folder" if file.is_dir() else "no folder"
-            raise InputError(
-                f"{path}: is {kind}, but format is {settings.format}; name another path, or set format to auto"
-            )
+            raise InputError(f"{path}: is {kind}, but format is {settings.format}; name another, or set format to auto")
         return "workers"
     if settings.format != "auto":
         return settings.format
@@ -132,9 +126,7 @@ def _choice(path: str, setting: str, known: Sequence[str]) -> annotators.Annotat
     """The annotators that a setting keeps, all of which must be known."""
     choice = annotators.choice_of(setting)
     for name in sorted(choice.names - set(known)):
-        raise InputError(
-            f"{path}: no annotator {short(name)}; they are {listed(known)}; set annotators to some of them"
-        )
+        raise InputError(f"{path}: no annotator {short(name)}; they are {listed(known)}; set annotators")
     return choice
 
 
