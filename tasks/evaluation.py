@@ -26,9 +26,7 @@ SHOWN_ANNOTATORS = 10
 class Evaluator(abc.ABC):
     """A finished model on files of its task; each task's evaluate.py has one as ``EVALUATOR``.
 
-    Args:
-      changes: settings of reading files that the command line changes; None: as in training.
-      batch_size: rows of tokens computed at a time.
+    ``changes``: settings of reading files that the command line changes; None: as in training.
 
     Attributes:
       formats: of files with predictions.
@@ -47,12 +45,8 @@ class Evaluator(abc.ABC):
 
     @abc.abstractmethod
     def read(self, data: str, *, split: str, labelled: str) -> Any:
-        """The examples of a file, with ``rows`` and a ``report``.
-
-        Args:
-          split: of a folder of GLUE.
-          labelled: "needed": those that can be scored; "no": all.
-        """
+        """The examples of a file, or of a ``split`` of GLUE, with ``rows`` and a ``report``; ``labelled``: "needed":
+        those that can be scored; "no": all."""
 
     @abc.abstractmethod
     def evaluate(self, examples: Any) -> "Evaluation":
@@ -60,11 +54,8 @@ class Evaluator(abc.ABC):
 
     @abc.abstractmethod
     def contents(self, path: pathlib.Path, examples: Any, format: str, details: bool) -> dict[pathlib.Path, str]:
-        """The files with the predictions in the input's order: name -> text.
-
-        Args:
-          details: also the probabilities of each token, or the other candidates (jsonl).
-        """
+        """The files with the predictions in the input's order: name -> text. ``details`` (jsonl): also the
+        probabilities of each token, or the other candidates."""
 
     def write_predictions(
         self, path: pathlib.Path, examples: Any, format: str, *, details: bool = False
@@ -133,12 +124,8 @@ class Evaluation:
         self.values["annotators"] = {name: row.f1._asdict() | {unit: row.n_sentences} for name, row in each.items()}
         if len(each) < 2:
             return
-        most = sorted(each, key=lambda name: -each[name].n_sentences)[:SHOWN_ANNOTATORS]
-        shown = [
-            f"{name} {each[name].f1.value:.3f} ({each[name].n_sentences:,})"
-            for name in most
-            if each[name].f1.value is not None
-        ]
+        most = sorted(each.items(), key=lambda item: -item[1].n_sentences)[:SHOWN_ANNOTATORS]
+        shown = [f"{name} {f1.value:.3f} ({count:,})" for name, (f1, count) in most if f1.value is not None]
         more = f", and {len(each) - len(most):,} more" if len(each) > len(most) else ""
         self.add(printable(f"F1 with each annotator ({unit}): {', '.join(shown)}{more}"))
 
@@ -149,18 +136,13 @@ def file_settings(model: LoadedModel, defaults: Mapping[str, Any], changes: Mapp
     named = {name: value for name, value in changes.items() if value is not None}
     unknown = [name for name in named if name not in defaults]
     if unknown:
-        raise InputError(
-            f"--{unknown[0]} does not apply to {model.source}, whose task is {model.task}; that takes "
-            f"{', '.join('--' + name for name in changes if name in defaults)}"
-        )
+        known = ", ".join("--" + name for name in changes if name in defaults)
+        raise InputError(f"--{unknown[0]} does not apply to {model.source}, of task {model.task}; that takes {known}")
     stored = {name: value for name, value in stored.items() if name in defaults} if isinstance(stored, Mapping) else {}
-    changed = {name: _yes(name, value) if isinstance(defaults[name], bool) else value for name, value in named.items()}
-    return {**defaults, **stored, **changed}
-
-
-def _yes(name: str, value: str) -> bool:
-    check_choice(f"--{name}", value, ("yes", "no"))
-    return value == "yes"
+    switches = [name for name in named if isinstance(defaults[name], bool)]
+    for name in switches:
+        check_choice(f"--{name}", named[name], ("yes", "no"))
+    return {**defaults, **stored, **named, **{name: named[name] == "yes" for name in switches}}
 
 
 def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None:

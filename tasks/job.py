@@ -22,7 +22,6 @@ from tasks.metrics.score import is_count
 
 Part = TypeVar("Part")
 Settings = TypeVar("Settings")
-Split = Callable[[Part, float, int], tuple[Part, Part]]
 
 
 class ExamplesJob(abc.ABC):
@@ -128,10 +127,7 @@ def as_begun(read: Callable[..., ExamplesJob], config: ConfigDict, settings: Map
 
     That is the class that f1 is of where ``positive`` is empty, and which rows a split holds out: before equal texts
     were kept in one part, they could be in both (``equal_apart``). The checksum of the data says which split a run has.
-
-    Args:
-      read: of a task, see the head of this file.
-      settings: config.json of the run; None of a new one.
+    ``settings``: config.json of the run; None of a new one.
     """
     job = read(config)
     if settings is None:
@@ -151,14 +147,13 @@ def as_begun(read: Callable[..., ExamplesJob], config: ConfigDict, settings: Map
 
 
 def read_parts(
-    config: ConfigDict, what: str, read: Callable[[str], Part], split: Split[Part]
+    config: ConfigDict, what: str, read: Callable[[str], Part], split: Callable[..., tuple[Part, Part]], **how: Any
 ) -> tuple[Part, Part | None]:
     """Training and validation examples: of two files, or of one of which a share is split off (0: none).
 
     Args:
       what: is in the file, for the message.
-      read: of a file's name.
-      split: of (examples, share, seed).
+      split: of (examples, share, seed, **how).
     """
     if not config.data:
         raise InputError(f"config.data is missing; name the file with the {what}")
@@ -166,7 +161,7 @@ def read_parts(
     if config.validation:
         return train, read(config.validation)
     if config.validation_share:
-        return split(train, config.validation_share, config.seed)
+        return split(train, config.validation_share, config.seed, **how)
     return train, None
 
 
@@ -177,11 +172,10 @@ def settings_of(kind: type[Settings], config: Mapping[str, Any]) -> Settings:
 
 def dropout_rate(config: ConfigDict) -> float | None:
     """The dropout before a classifier's scores; None: as between the blocks."""
-    rate = config.classifier_dropout
-    if rate is None:
+    if config.classifier_dropout is None:
         return None
-    check_range("config.classifier_dropout", rate, at_least=0, below=1)
-    return float(rate)
+    check_range("config.classifier_dropout", config.classifier_dropout, at_least=0, below=1)
+    return float(config.classifier_dropout)
 
 
 def metric_names(setting: str, usual: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:

@@ -47,11 +47,7 @@ def check_names(settings: VoteSettings, known: Sequence[str]) -> None:
 
 
 def counts(tags_AK: Sequence[tuple[str, np.ndarray]], classes: int, weights: Mapping[str, float]) -> np.ndarray:
-    """float64 [K, C]: summed weights of the votes for each tag.
-
-    Args:
-      tags_AK: (annotator, int [K] tags, `NONE` where there is none).
-    """
+    """float64 [K, C]: summed weights of the votes for each tag; ``tags_AK``: (annotator, int [K] tags or `NONE`)."""
     total_KC = np.zeros((len(tags_AK[0][1]), classes))
     for name, tags_K in tags_AK:
         tagged = np.flatnonzero(tags_K != NONE)
@@ -62,8 +58,7 @@ def counts(tags_AK: Sequence[tuple[str, np.ndarray]], classes: int, weights: Map
 def target(counts_KC: np.ndarray, settings: VoteSettings, outside: int | None) -> tuple[np.ndarray, np.ndarray]:
     """(float32 [K, C] distributions, bool [K]: whether anybody voted; a row without votes is 0).
 
-    Args:
-      outside: index of the tag O, which wins a tie; None where there is none.
+    ``outside``: index of the tag O, which wins a tie; None where there is none.
     """
     sums_K1 = counts_KC.sum(1, keepdims=True)
     if settings.votes == "majority":

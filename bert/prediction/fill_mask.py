@@ -7,7 +7,8 @@ import dataclasses
 
 import numpy as np
 
-from bert.errors import InputError, short_text
+from bert.errors import InputError, check_range, short_text
+from bert.prediction.scores import softmax
 from bert.tokenizer.tokenizer import Encoding, Tokenizer
 
 
@@ -23,9 +24,7 @@ def find_masks(encoding: Encoding, tokenizer: Tokenizer, limit: int) -> list[int
     # [CLS] is at position 0, and the last position is [SEP]'s.
     beyond = [i + 1 for i in places if i + 1 > limit - 2]
     if beyond:
-        raise InputError(
-            f"{token} beyond the model's positions: at {beyond[0]}, limit {limit}; shorten the text before it"
-        )
+        raise InputError(f"{token} out of range: mask at {beyond[0]}, limit {limit}; shorten the text before it")
     return places
 
 
@@ -46,10 +45,9 @@ class FilledMasks:
 
         Probabilities are over all rows of the model; rows beyond the vocabulary are never returned.
         """
-        if top < 1:
-            raise InputError(f"top is {top}; it must be at least 1")
-        vocab, logits_PV = self.tokenizer.vocab, self.logits_PV.astype(np.float64)
-        shares_PV = np.exp(logits_PV - np.logaddexp.reduce(logits_PV, axis=-1, keepdims=True))[:, : len(vocab)]
+        check_range("top", top, at_least=1)
+        vocab = self.tokenizer.vocab
+        shares_PV = softmax(self.logits_PV)[:, : len(vocab)]
         order_PV = np.argsort(-shares_PV, axis=-1, kind="stable")[:, :top]
         return [[(vocab[i], float(row_V[i])) for i in best] for row_V, best in zip(shares_PV, order_PV, strict=True)]
 

@@ -130,7 +130,11 @@ def answers(
 
 def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False) -> list[dict[str, Any]]:
     """See `answers`; the candidates only with ``details``. ``rows``: see `questions.queries_of`."""
-    predictions = read(scorer, questions.queries_of(rows), options_of(scorer.extra, scorer.config))
+    return shown(read(scorer, questions.queries_of(rows), options_of(scorer.extra, scorer.config)), details)
+
+
+def shown(predictions: Sequence[dict[str, Any]], details: bool) -> list[dict[str, Any]]:
+    """The predictions, with candidates only where details are wanted."""
     dropped = () if details else ("candidates",)
     return [{name: value for name, value in row.items() if name not in dropped} for row in predictions]
 

@@ -133,12 +133,12 @@ def words_of(rows: Sequence[Any], tokenizer: Tokenizer) -> list[WordRow]:
             wrong = next((i for i, word in enumerate(value) if not isinstance(word, str) or not word), None)
             if wrong is not None:
                 raise InputError(
-                    f"row {number}: word {wrong} is {reprlib.repr(value[wrong])}; give a text that is not empty"
+                    f"row {number}: word {wrong} is {reprlib.repr(value[wrong])}; it must be a text that is not empty"
                 )
             word_rows.append(WordRow(list(value)))
         else:
             raise InputError(
-                f"row {number} is {reprlib.repr(row)}; it must be a text, a list of words, or {{'tokens': ...}}"
+                f"row {number} is {reprlib.repr(row)}; it must be a text, a list of words, or hold one as 'tokens'"
             )
     return word_rows
 

@@ -85,7 +85,11 @@ def score(
     golds_N = _majority_texts(rows, pieces_N, marked, majority_N)
     several = span_metrics.multi_span_scores([golds_N[n] for n in known], [texts_N[n] for n in known])
     scores |= {name: _percent(value) for name, value in several.items()}
-    majority = _majority_f1(marked, predicted_N, majority_N, [len(pieces) for pieces in pieces_N])
+    # The majority, where weights count and ties are O, as the only annotator.
+    majority_tags = [_tags(spans, len(pieces)) for spans, pieces in zip(majority_N, pieces_N, strict=True)]
+    alone = [{"majority": tags} if by else {} for tags, by in zip(majority_tags, marked.tags_N, strict=True)]
+    predicted = [_tags(spans, len(pieces)) for spans, pieces in zip(predicted_N, pieces_N, strict=True)]
+    majority = agreement.annotator_scores(alone, predicted)["weighted_mean"]
     beside = beside_annotators(marked, predicted_N, pieces_N)
     scores |= agreement.summary(beside, majority, vote_counts(marked, pieces_N, {}))
     scores |= {"n": Score(float(len(known))), "n_tokens": Score(tokens)}
@@ -144,19 +148,6 @@ def _majority_texts(
         if same:
             texts_N[n] = list(Counter(same).most_common(1)[0][0])
     return texts_N
-
-
-def _majority_f1(
-    marked: SpanTags,
-    predicted_N: Sequence[Sequence[Span]],
-    majority_N: Sequence[Sequence[Span]],
-    lengths: Sequence[int],
-) -> Score:
-    """F1 with the majority of the other scores, where weights count and ties are O, as the only annotator."""
-    majority = map(_tags, majority_N, lengths)
-    alone = [{"majority": tags} if votes_N else {} for tags, votes_N in zip(majority, marked.tags_N, strict=True)]
-    predicted = list(map(_tags, predicted_N, lengths))
-    return agreement.annotator_scores(alone, predicted)["weighted_mean"]
 
 
 def _tags(spans: Sequence[Span], length: int) -> list[str]:

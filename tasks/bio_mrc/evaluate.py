@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from tasks.bio_mrc import bio_scores
 from tasks.evaluation import WRITTEN_WORST, Evaluation
 from tasks.questions.answer_tokens import mark
 from tasks.questions.model_files import QuestionsEvaluator
-from tasks.questions.question_rows import Question, Questions
+from tasks.questions.question_rows import Questions
 from tasks.votes import VoteSettings
 
 
@@ -43,7 +42,11 @@ class BioMrcEvaluator(QuestionsEvaluator):
         target_KC, _ = votes.target(bio_scores.vote_counts(marked, pieces_N, {}), VoteSettings(), bio_scores.OUTSIDE)
         losses_N = bio_scores.row_losses(p_KC, target_KC, starts)
         predictions = bio_mrc.answers(p_KC, starts, [row.context for row in rows], pieces_N, options)
-        worst = [_row(rows[i], float(losses_N[i]), predictions[i]) for i in np.argsort(-losses_N)[:WRITTEN_WORST]]
+        worst = [
+            {"place": rows[i].place, "id": rows[i].id, "loss": float(losses_N[i]), "question": rows[i].question,
+             "marked": {name: list(texts) for name, texts in rows[i].golds}, "predicted": predictions[i]["spans"]}
+            for i in np.argsort(-losses_N)[:WRITTEN_WORST]
+        ]  # fmt: skip
         predicted_N = bio_mrc.spans(p_KC, starts, options)
         result = Evaluation(examples.report, *([marked.report] if marked.report else []))
         result.values["rows"]["spans"] = marked.report
@@ -62,20 +65,11 @@ class BioMrcEvaluator(QuestionsEvaluator):
         return {path: json.dumps(texts, ensure_ascii=False, indent=1) + "\n"}
 
 
-def _row(row: Question, loss: float, prediction: Mapping[str, Any]) -> dict[str, Any]:
-    marked = {name: list(texts) for name, texts in row.golds}
-    return {"place": row.place, "id": row.id, "loss": loss, "question": row.question, "marked": marked,
-            "predicted": prediction["spans"]}  # fmt: skip
-
-
 def _line(row: dict[str, Any]) -> str:
     """A row of the report."""
-    marked = [text for texts in row["marked"].values() for text in texts]
-    return (
-        printable(f"{row['loss']:8.3f}  {row['place']}  ")
-        + f"{evaluation.cut(row['question'], 50)}  marked {_joined(marked)}, "
-        f"predicted {_joined([span['text'] for span in row['predicted']])}"
-    )
+    start = printable(f"{row['loss']:8.3f}  {row['place']}  ") + evaluation.cut(row["question"], 50)
+    marked = _joined([text for texts in row["marked"].values() for text in texts])
+    return f"{start}  marked {marked}, predicted {_joined([span['text'] for span in row['predicted']])}"
 
 
 def _joined(texts: list[str]) -> str:

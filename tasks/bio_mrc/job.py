@@ -6,9 +6,6 @@ tasks/token_labels.py. Scores: bio_scores.py. Prediction: bert/prediction/bio_mr
 """
 
 import dataclasses
-import functools
-from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple
 
 import numpy as np
 from absl import logging
@@ -26,26 +23,20 @@ from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks import votes
 from tasks.bio_mrc import bio_scores
-from tasks.job import ExamplesJob, choice_of, dropout_rate, metric_names, read_parts, settings_of
+from tasks.job import choice_of, dropout_rate, metric_names, settings_of
 from tasks.questions.answer_tokens import SpanTags, mark
+from tasks.questions.model_files import QuestionsJob, question_parts
 from tasks.questions.question_rows import Questions, QuestionSettings
-from tasks.questions.questions import for_scoring, for_training, passage_keys, placed, read_questions, split
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
 
 CONFIG = "configs/bio_mrc.py"
 
-
-class MarkedWindows(NamedTuple):
-    """Questions as windows, and the annotators' tags of the pieces."""
-
-    cut: Passages
-    pieces_N: list[Pieces]
-    marked: SpanTags
+MarkedWindows = tuple[Passages, list[Pieces], SpanTags]  # the annotators' tags of the pieces
 
 
 @dataclasses.dataclass(frozen=True)
-class Job(ExamplesJob):
+class Job(QuestionsJob):
     """Questions and spans; see `tasks.job.ExamplesJob`."""
 
     train: Questions
@@ -58,8 +49,6 @@ class Job(ExamplesJob):
     choice: Choice | None = None
     labels: tuple[str, ...] = TAGS
     fresh: tuple[str, ...] = ("token_classifier",)
-    unit = "questions"
-    compared = "passages"
 
     def task(self, config: ModelConfig) -> TokenLabels:
         return self.loss
@@ -80,7 +69,7 @@ class Job(ExamplesJob):
         marked = mark(part.rows, pieces_N)
         if marked.report:
             logging.warning("%s: %s", name, marked.report)
-        return MarkedWindows(cut, pieces_N, marked)
+        return cut, pieces_N, marked
 
     def score(self, scorer: Scorer, part: Questions, encoded: MarkedWindows) -> Metrics:
         cut, pieces_N, marked = encoded
@@ -88,13 +77,6 @@ class Job(ExamplesJob):
         scores = bio_scores.score(p_KC, cut.starts, part.rows, pieces_N, marked, self.voting.weights, self.options)
         values = {name: scores[name].value for name in dict.fromkeys((*self.names, bio_scores.LOSS))}
         return values | bio_scores.constant(bio_mrc.spans(p_KC, cut.starts, self.options), scores)
-
-    def keys_of(self, part: Questions) -> Iterable[Hashable]:
-        return passage_keys(part)
-
-    def contents(self, part: Questions) -> Iterable[Any]:
-        # Without the questions that are scored only: runs that were begun when these had no part in it continue.
-        return (row.content for row in placed(part).rows)
 
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
@@ -104,11 +86,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     loss = TokenLabels(len(TAGS), config.loss_per, dropout_rate(config))
     names = metric_names(config.metrics, bio_scores.USUAL, bio_scores.NAMES)
     files = settings_of(QuestionSettings, config)
-    splitting = functools.partial(split, equal_apart=equal_apart)
-    train, validation = read_parts(
-        config, "questions", lambda path: read_questions(path, files, labelled="needed"), splitting
-    )
-    train, validation = for_training(train), validation and for_scoring(validation)
+    train, validation = question_parts(config, files, equal_apart)
     everyone = [*train.rows, *(validation.rows if validation else [])]
     known = {gold.annotator for row in everyone for gold in row.golds}
     votes.check_names(voting, sorted(known))

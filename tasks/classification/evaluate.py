@@ -109,7 +109,7 @@ class ClassificationEvaluator(evaluation.Evaluator):
         answers = classification.answers(self._probabilities(examples), labels, self.options)
         if format == "glue":
             if not self.settings["glue"]:
-                raise InputError("format is glue, but the model is of no GLUE task; use csv, tsv or jsonl")
+                raise InputError("format is glue, but the model is of no task of GLUE; use csv, tsv, jsonl")
             pairs = [(row["index"], _short(answer)) for row, answer in zip(rows, answers, strict=True)]
             return {path: "\n".join(glue.submission(self.settings["glue"], pairs)) + "\n"}
         if format == "jsonl":

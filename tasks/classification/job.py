@@ -38,6 +38,9 @@ from tasks.metrics.score import OF_POSITIVE
 
 NUMBER = "LABEL_0"  # the name of the one score of a number, as transformers has it
 CONFIG = "configs/table.py"
+_LOSSES = {
+    "class": losses.soft_cross_entropy, "classes": losses.sigmoid_cross_entropy, "number": losses.squared_error,
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,12 +59,7 @@ class Classification(Task):
         return {"loss": batch["target_weights"].sum()}
 
     def sums(self, outputs: dict[str, Array], batch: Mapping[str, Any]) -> dict[str, Array]:
-        loss = {
-            "class": losses.soft_cross_entropy,
-            "classes": losses.sigmoid_cross_entropy,
-            "number": losses.squared_error,
-        }[self.kind]
-        values_BE = loss(outputs["sequence_logits"], batch["targets"])
+        values_BE = _LOSSES[self.kind](outputs["sequence_logits"], batch["targets"])
         return {"loss": losses.weighted_sum(values_BE, batch["target_weights"])}
 
     def metrics(self, totals: dict[str, float]) -> Metrics:
@@ -119,10 +117,10 @@ class Job(ExamplesJob):
         # The weight of an example is that of its class, or the mean over the shares of its classes.
         targets_NC = targets_of(self.train)
         weight_N = targets_NC @ weight_C if self.weights else np.ones(len(targets_NC), np.float32)
-        encoded = classification.encode(
-            self.train.texts, tokenizer, settings.max_length, targets=targets_NC, target_weights=weight_N
+        columns = {"targets": targets_NC, "target_weights": weight_N}
+        return TrainingBatches(
+            classification.encode(self.train.texts, tokenizer, settings.max_length, **columns), settings
         )
-        return TrainingBatches(encoded, settings)
 
     def encode(self, part: TextExamples, tokenizer: Tokenizer) -> EncodedExamples:
         return classification.encode(part.texts, tokenizer, self.options.max_length)
@@ -198,7 +196,7 @@ def class_weights(setting: str, train: TextExamples) -> dict[str, float]:
     if not setting:
         return {}
     if train.kind != "class":
-        raise InputError(f"config.class_weights is {setting!r}, but these are for kind 'class', not {train.kind!r}")
+        raise InputError(f"config.class_weights is {setting!r}, but they are for one class a row, not {train.kind!r}")
     if setting == "balanced":
         rows_C = targets_of(train).sum(0)
         return {

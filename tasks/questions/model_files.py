@@ -1,14 +1,46 @@
-"""Reads files of questions for evaluation and prediction, in bio_mrc and squad."""
+"""What the jobs and the evaluators of bio_mrc and squad share: how both read files of questions."""
 
 import dataclasses
+import functools
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from ml_collections import ConfigDict
 
 from tasks.evaluation import Evaluator
+from tasks.job import ExamplesJob, read_parts
 from tasks.questions.question_rows import Questions, QuestionSettings
-from tasks.questions.questions import for_scoring, read_questions
+from tasks.questions.questions import for_scoring, for_training, passage_keys, placed, read_questions, split
+
+
+class QuestionsJob(ExamplesJob):
+    """Questions on passages; see `tasks.job.ExamplesJob`."""
+
+    train: Questions
+    validation: Questions | None
+    files: QuestionSettings
+    unit = "questions"
+    compared = "passages"
+
+    def keys_of(self, part: Questions) -> Iterable[Hashable]:
+        return passage_keys(part)
+
+    def contents(self, part: Questions) -> Iterable[Any]:
+        # Without the questions that are scored only: runs that were begun when these had no part in it continue.
+        return (row.content for row in placed(part).rows)
+
+
+def question_parts(
+    config: ConfigDict, files: QuestionSettings, equal_apart: bool
+) -> tuple[Questions, Questions | None]:
+    """The training and the validation part; ``equal_apart``: see `tasks.job.as_begun`."""
+    reader = functools.partial(read_questions, settings=files, labelled="needed")
+    train, validation = read_parts(config, "questions", reader, split, equal_apart=equal_apart)
+    return for_training(train), validation and for_scoring(validation)
 
 
 class QuestionsEvaluator(Evaluator):
-    """What the evaluators of both tasks share."""
+    """A finished model on questions; see `tasks.evaluation.Evaluator`."""
 
     file_defaults = dataclasses.asdict(QuestionSettings())
     unit = "questions"

@@ -74,12 +74,8 @@ class SquadEvaluator(QuestionsEvaluator):
         predictions = squad.read(self.scorer, examples.rows, options)
         by_id = dict(zip([row.id for row in examples.rows], predictions, strict=True))
         if format == "jsonl":
-            dropped = () if details else ("candidates",)
-            rows = (
-                {"id": id} | {name: value for name, value in prediction.items() if name not in dropped}
-                for id, prediction in by_id.items()
-            )
-            return {path: evaluation.json_lines(rows)}
+            shown = zip(by_id, squad.shown(list(by_id.values()), details), strict=True)
+            return {path: evaluation.json_lines({"id": id} | prediction for id, prediction in shown)}
         values: dict[str, Any] = {"predictions": {id: prediction["answer"] for id, prediction in by_id.items()}}
         if not (path.is_fifo() or path.is_char_device() or files.standard_stream(path)):  # these have no file beside
             values["nbest_predictions"] = {
@@ -89,28 +85,19 @@ class SquadEvaluator(QuestionsEvaluator):
             if options.no_answer:
                 odds = {id: prediction["null_odds"] for id, prediction in by_id.items()}
                 values["null_odds"] = {id: _CERTAIN if value is None else value for id, value in odds.items()}
+        name = path.name if "predictions" in path.name else f"predictions_{path.name}"
+        files_of = {kind: path.with_name(name.replace("predictions", kind)) for kind in values} | {"predictions": path}
         return {
-            _beside(path, kind): json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-            for kind, content in values.items()
+            files_of[kind]: json.dumps(content, ensure_ascii=False, indent=1) + "\n" for kind, content in values.items()
         }
-
-
-def _beside(path: pathlib.Path, kind: str) -> pathlib.Path:
-    """The name of an official file by that of the file with the predictions."""
-    if kind == "predictions":
-        return path
-    other = path.name.replace("predictions", kind) if "predictions" in path.name else f"{kind}_{path.name}"
-    return path.with_name(other)
 
 
 def _line(row: dict[str, Any]) -> str:
     """A row of the report."""
-    return (
-        printable(f"{row['predicted']['probability']:8.3f}  {row['place']}  ")
-        + f"{evaluation.cut(row['question'], 60)}  answers "
-        f"{evaluation.cut(' | '.join(dict.fromkeys(row['answers'])) or 'none', 50)}, predicted "
-        f"{evaluation.cut(row['predicted']['answer'] or 'none', 50)}"
-    )
+    start = printable(f"{row['predicted']['probability']:8.3f}  {row['place']}  ")
+    answers = evaluation.cut(" | ".join(dict.fromkeys(row["answers"])) or "none", 50)
+    predicted = evaluation.cut(row["predicted"]["answer"] or "none", 50)
+    return f"{start}{evaluation.cut(row['question'], 60)}  answers {answers}, predicted {predicted}"
 
 
 EVALUATOR = SquadEvaluator

@@ -7,8 +7,7 @@ Source: Devlin et al. 2018, sections 4.2 and 4.3; google-research/bert ``run_squ
 """
 
 import dataclasses
-import functools
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -32,10 +31,10 @@ from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from bert.training.task import Task
-from tasks.job import ExamplesJob, choice_of, read_parts, settings_of
+from tasks.job import choice_of, settings_of
 from tasks.questions.answer_tokens import NOWHERE, answer_of
+from tasks.questions.model_files import QuestionsJob, question_parts
 from tasks.questions.question_rows import Question, Questions, QuestionSettings
-from tasks.questions.questions import for_scoring, for_training, passage_keys, placed, read_questions, split
 from tasks.squad import squad_scores
 from tasks.squad.squad_scores import METRICS
 
@@ -69,7 +68,7 @@ class StartAndEnd(Task):
 
 
 @dataclasses.dataclass(frozen=True)
-class Job(ExamplesJob):
+class Job(QuestionsJob):
     """Questions with answers; see `tasks.job.ExamplesJob`."""
 
     train: Questions
@@ -79,8 +78,6 @@ class Job(ExamplesJob):
     without: str  # what becomes of windows without the answer
     choice: Choice | None = None
     fresh: tuple[str, ...] = ("span",)
-    unit = "questions"
-    compared = "passages"
 
     def task(self, config: ModelConfig) -> StartAndEnd:
         return StartAndEnd()
@@ -102,13 +99,6 @@ class Job(ExamplesJob):
         values = squad_scores.score(rows, predictions, self.options, measure)
         values[LOSS] = cross_entropy(scores_K2, cut, rows, pieces_N, self.without)
         return values | squad_scores.constant(rows, predictions, values.get("threshold"))
-
-    def keys_of(self, part: Questions) -> Iterable[Hashable]:
-        return passage_keys(part)
-
-    def contents(self, part: Questions) -> Iterable[Any]:
-        # Without the questions that are scored only: runs that were begun when these had no part in it continue.
-        return (row.content for row in placed(part).rows)
 
     @property
     def report(self) -> str:
@@ -189,13 +179,9 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
         check_choice(f"config.{name}", config[name], allowed)
     limits = {name: config[name] for name in ("max_length", "window_step", "max_question", "max_answer", "best")}
     options, files = SquadOptions(**limits), settings_of(QuestionSettings, config)
-    splitting = functools.partial(split, equal_apart=equal_apart)
-    train, validation = read_parts(
-        config, "questions", lambda path: read_questions(path, files, labelled="needed"), splitting
-    )
-    train, validation = for_training(train), validation and for_scoring(validation)
+    train, validation = question_parts(config, files, equal_apart)
     unanswered = any(not any(squad_scores.golds(row)) for part in (train, validation) if part for row in part.rows)
     no_answer = unanswered if config.no_answer == "auto" else config.no_answer == "yes"
-    choice = choice_of(config, METRICS, (LOSS,), validation, LOSS)
     options = dataclasses.replace(options, no_answer=no_answer)
+    choice = choice_of(config, METRICS, (LOSS,), validation, LOSS)
     return Job(train, validation, options, files, config.windows_without_answer, choice)

@@ -16,14 +16,8 @@ METRICS = ("f1", "exact")  # that can choose the best evaluation, and the thresh
 def score(
     rows: Sequence[Question], predictions: Sequence[Mapping[str, Any]], options: SquadOptions, measure: str = "f1"
 ) -> Metrics:
-    """The official scores, in percent; where a question may have no answer, with the threshold that is best for them.
-
-    Every question counts, by the texts of all its golds.
-
-    Args:
-      predictions: answers with their candidates, see `squad.answers`; ids must differ.
-      measure: f1 or exact, whichever the threshold is to make best.
-    """
+    """The official scores, in percent; where a question may have no answer, with the threshold that is best for
+    ``measure`` (f1 or exact). ``predictions``: with their candidates, see `squad.answers`."""
     answers = {row.id: golds(row) for row in rows}
     spans = {row.id: best_span(prediction) for row, prediction in zip(rows, predictions, strict=True)}
     characters = span_metrics.by_characters({row.id: row.context for row in rows})
@@ -43,8 +37,7 @@ def score(
 def constant(rows: Sequence[Question], predictions: Sequence[Mapping[str, Any]], threshold: float | None) -> Metrics:
     """The note on a reader that answers no question though some have an answer (constant_predictions.py).
 
-    Args:
-      threshold: of the odds of no answer; None where every question has an answer.
+    ``threshold``: of the odds of no answer; None where every question has an answer.
     """
     odds = [prediction["null_odds"] for prediction in predictions]
     silent = threshold is not None and all(value is None or value > threshold for value in odds)
@@ -65,13 +58,9 @@ def golds(row: Question) -> list[str]:
 
 def several_spans(rows: Sequence[Question]) -> list[str]:
     """A note on answers that are left out because `golds` has one a question and annotator; none where none is."""
-    several = [row for row in rows if any(len(texts) > 1 for _, texts in row.golds)]
-    if not several:
-        return []
-    return [
-        f"{len(several):,} questions have several spans by one annotator, the first of which is the answer "
-        f"(first {several[0].place}); configs/bio_mrc.py finds all"
-    ]
+    places = [row.place for row in rows if any(len(texts) > 1 for _, texts in row.golds)]
+    what = f"{len(places):,} questions have several spans by one annotator, the first of which is the answer"
+    return [f"{what} (first {places[0]}); configs/bio_mrc.py finds all"] if places else []
 
 
 def version_of(answers: Iterable[Sequence[str]], options: SquadOptions) -> str:

@@ -118,10 +118,8 @@ def check_labels(rows: Sequence[TaggedSentence], labels: Sequence[str]) -> None:
         for _, tags in row.annotations:
             for word, tag in zip(row.words, tags, strict=True):
                 if tag is not None and tag not in known:
-                    raise InputError(
-                        f"{row.place}: the word {word!r} of this sentence has the tag {tag!r}; known "
-                        f"are {', '.join(labels)}; correct it, or train with sentences that have it"
-                    )
+                    what = f"the word {word!r} of this sentence has the tag {tag!r}; known are {', '.join(labels)}"
+                    raise InputError(f"{row.place}: {what}; correct it, or train with sentences that have it")
 
 
 def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
@@ -130,10 +128,8 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     options, rate = settings_of(TaggingOptions, config), dropout_rate(config)
     voting = votes.settings_of(config)
     files = settings_of(TagSettings, config)
-    splitting = functools.partial(split, equal_apart=equal_apart)
-    train, validation = read_parts(
-        config, "sentences", lambda path: read_tagged(path, files, labelled="needed"), splitting
-    )
+    reader = functools.partial(read_tagged, settings=files, labelled="needed")
+    train, validation = read_parts(config, "sentences", reader, split, equal_apart=equal_apart)
     rows = [*train.rows, *(validation.rows if validation else [])]
     votes.check_names(voting, sorted({name for row in rows for name, _ in row.annotations}))
     labels = labels_of(train.rows if config.validation else rows)

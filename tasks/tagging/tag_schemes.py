@@ -149,4 +149,4 @@ def check_types(rows: Iterable[TaggedSentence]) -> None:
         for tag in {tag for _, tags in row.annotations for tag in tags if tag is not None and tag != "O"}:
             seen.setdefault(bool(bio_tags.parse(tag)[1]), tag)
         if len(seen) == 2:
-            raise InputError(f"{row.place}: {seen[True]} has a type, {seen[False]} has none; give all a type, or none")
+            raise InputError(f"{row.place}: {seen[True]} has a type and {seen[False]} has none; give all one, or none")

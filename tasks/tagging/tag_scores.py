@@ -105,15 +105,12 @@ def by_type(
         return entity_metrics.scores_by_type([gold for gold, _ in pairs], [tags for _, tags in pairs])
     gold = np.array([tag or "" for tags in gold_N for tag in tags])
     predicted_K = np.where(gold == "", "", np.array([tag for tags in predicted for tag in tags]))
-    return {
-        label: entity_metrics.type_scores(
-            int(((gold == label) & (predicted_K == label)).sum()),
-            int((gold == label).sum()),
-            int((predicted_K == label).sum()),
-            label,
-        )
-        for label in labels
-    }
+    scores = {}
+    for label in labels:
+        is_gold, is_predicted = gold == label, predicted_K == label
+        hits, wanted, marked = (int(rows.sum()) for rows in (is_gold & is_predicted, is_gold, is_predicted))
+        scores[label] = entity_metrics.type_scores(hits, wanted, marked, label)
+    return scores
 
 
 def beside_annotators(rows: Sequence[TaggedSentence], predicted: Sequence[Sequence[str]]) -> AnnotatorScores:

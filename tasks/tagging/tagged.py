@@ -94,7 +94,8 @@ def split(rows: TaggedRows, share: float, seed: int, *, equal_apart: bool = Fals
     taken = np.cumsum(sizes[order])[:-1]  # sentences in the first 1, 2, ... documents, all but the last
     count = int(np.abs(taken - share * len(rows.rows)).argmin()) + 1
     same = before - len(names)
-    notes = [f"{same:,} of {before:,} documents or sentences equal an earlier one and stay in its part"] * bool(same)
+    note = f"{same:,} of {before:,} documents or sentences equal an earlier one; equal ones stay in one part"
+    notes = [note] * bool(same)
     return rows.divided(np.isin(document_N, order[:count]), share, seed, notes)
 
 
