@@ -179,6 +179,7 @@ def test_a_batch_of_nothing(tiny, make_batch):
         np.testing.assert_array_equal(x, 0)
 
 
+@pytest.mark.long
 def test_bfloat16_is_close_to_float32(tiny, make_batch, examples):
     """Products in bfloat16 (8 bits): hidden states of size 1 within 0.1, loss within 1 %, gradient direction kept."""
     batch = make_batch([[e] for e in examples[:4]], 16)

@@ -14,6 +14,7 @@ def rows_of(batch: dict, rows: slice, size: int) -> dict:
     return {name: np.concatenate([x, np.zeros((size - len(x), *x.shape[1:]), x.dtype)]) for name, x in picked.items()}
 
 
+@pytest.mark.long
 def test_metrics_do_not_depend_on_batch_size_or_devices_and_count_each_row_once():
     """13 rows in batches of 1, 4 and 13 on one device and of 8 on eight: equal to 1e-6, and all rows counted."""
     everything = tiny.batch(rows=13)

@@ -203,6 +203,7 @@ def test_a_step_with_a_bad_gradient_is_skipped_and_counted():
     assert told[1]["mlm_count"] == 0  # a skipped step is in no average
 
 
+@pytest.mark.long
 def test_dropout_differs_between_steps_and_seeds_and_is_a_function_of_both():
     """The same batch and parameters at steps 0 and 1: two losses; the same seed has the same two again, another seed
     two others."""

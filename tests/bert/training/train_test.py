@@ -289,6 +289,7 @@ def kill_after(process: subprocess.Popen, seconds: float, number: int) -> None:
     process.communicate()
 
 
+@pytest.mark.long
 def test_sigterm_saves_and_the_next_start_goes_on_exactly(tmp_path):
     """SIGTERM at some step, between two saves or not: exit code 143, and the run ends bit-equal to one in one go."""
     process = start(tmp_path / "stopped")
