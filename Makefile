@@ -27,7 +27,7 @@ pretrain: $(READY)  ## pretrain a small BERT on the documentation of the install
 test: $(READY)  ## all tests except the slow ones (about 6 minutes on two cores)
 	@$(BIN)/python -m pytest -q -n 2
 
-test-quick: $(READY)  ## the tests of model, data and training (about 90 seconds)
+test-quick: $(READY)  ## the tests of model, data and training (about 90 seconds; longer before its programs are cached)
 	@$(BIN)/python -m pytest -q -n 2 -m 'not long and not slow and not alone' $(QUICK)
 
 # Tests marked `alone` compare times, so nothing else runs beside them.
