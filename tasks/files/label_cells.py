@@ -198,6 +198,7 @@ class KnownLabels:
         position = self.folded.get(label.casefold())
         if position is None:
             twins = apart(label, self.names)
-            raise InputError(f"{place}: unknown label {short(label)}; known: {listed(self.names)}{twins}; mend it")
+            known = f"{listed(self.names)}{twins}"
+            raise InputError(f"{place}: unknown label {short(label)}; known: {known}; mend it, or train with it")
         self.by_case[label] = self.names[position]
         return position
