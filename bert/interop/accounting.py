@@ -22,13 +22,16 @@ _AMBIGUOUS = (
     "{name} is taken for a classifier of sequences; of tokens it has the same name: if it is one, write "
     '"architectures": ["BertForTokenClassification"] into {file}'
 )
+# Part of a class of transformers -> what its "classifier" classifies.
+_CLASSIFIERS = {
+    "TokenClassification": "token_classifier",
+    "SequenceClassification": "sequence_classifier",
+    "MultipleChoice": None,
+}
 
 
 def canonical_tensors(file: Tensors, table: NameTable, report: LoadReport) -> Selected:
-    """The file's tensors under the table's spelling of their names, each once.
-
-    Raises InputError where two tensors are the same parameter and differ.
-    """
+    """The file's tensors under the table's spelling, each once. InputError where two of a parameter differ."""
     names: dict[str, str] = {}
     for name in file:
         spelled = table.canonical(name)
@@ -37,9 +40,8 @@ def canonical_tensors(file: Tensors, table: NameTable, report: LoadReport) -> Se
         elif np.array_equal(file[name], file[names[spelled]]):
             report.ignored[name] = f"an equal copy of {names[spelled]}"
         else:
-            raise InputError(
-                f"{report.source}: {names[spelled]} and {name} are one parameter ({spelled}) and differ; remove one"
-            )
+            both = f"{names[spelled]} and {name}"
+            raise InputError(f"{report.source}: {both} are one parameter ({spelled}) and differ; remove one")
     return Selected({spelled: (file, name) for spelled, name in names.items()})
 
 
@@ -49,12 +51,9 @@ def classifier_kind(values: Mapping[str, Any], names: Collection[str], table: Na
     Its configuration decides; where that does not say, a pooler means sequences (the guess), and none means tokens.
     """
     architecture = next(iter(config_keys.architectures(values)), "")
-    if "TokenClassification" in architecture:
-        return "token_classifier", False
-    if "SequenceClassification" in architecture:
-        return "sequence_classifier", False
-    if "MultipleChoice" in architecture:
-        return None, False
+    for mark, kind in _CLASSIFIERS.items():
+        if mark in architecture:
+            return kind, False
     pooler = any(weight.name in names for weight in table.parts["pooler"])
     return ("sequence_classifier", True) if pooler else ("token_classifier", False)
 
@@ -68,8 +67,8 @@ def drop_copies(tensors: Selected, table: NameTable, values: Mapping[str, Any], 
     untied = values.get("tie_word_embeddings") is False and decoder and decoder not in tensors
     if untied and table.parts["mlm"][0].name in tensors:
         raise InputError(
-            f"{report.source}: has no {decoder}, but tie_word_embeddings is false in the configuration; get the whole "
-            "file, or set it to true if the masked-word head uses the token table"
+            f"{report.source}: has no {decoder}, but tie_word_embeddings is false; get the whole file, or set it to "
+            "true if the masked-word head uses the token table"
         )
     for copy, original in table.copies.items():
         if copy not in tensors:
@@ -79,9 +78,8 @@ def drop_copies(tensors: Selected, table: NameTable, values: Mapping[str, Any], 
             continue
         if original in tensors and not np.array_equal(tensors[copy], tensors[original]):
             raise InputError(
-                f"{report.source}: {tensors.own_name(copy)} differs from {tensors.own_name(original)}; here the "
-                "masked-word head has no table and no second bias of its own: remove the one that is not in use, or "
-                "tie them"
+                f"{report.source}: {tensors.own_name(copy)} differs from {tensors.own_name(original)}, which the "
+                "masked-word head uses here: remove the one that is not in use, or tie them"
             )
         report.ignored[tensors.own_name(copy)] = f"an equal copy of {original}, which the head uses"
         del tensors.entries[copy]
@@ -92,18 +90,14 @@ def read_parts(
 ) -> tuple[Params, tuple[str, ...], tuple[str, ...]]:
     """Parameters, their parts and the names of classes that a file holds; the report accounts for every tensor.
 
-    Args:
-      tensors: under the table's names.
-      fresh: parts of which the file may hold a piece or nothing, because they are newly initialised afterwards.
-
+    ``tensors`` are under the table's names; ``fresh`` parts are made new afterwards, where the file has not all of one.
     Raises InputError for another model's weights, for one that is missing, of another shape, not finite or of a layer
     beyond the config's number of layers, and for names of classes that are not those of the weights.
     """
     other_models.refuse(tensors, table, file, report)
     report.notes += file.config.json_notes(file.values, source=file.path.name)
     kind, guessed = classifier_kind(file.values, tensors, table)
-    parts = table.parts_present(tensors, kind)
-    parts = _leave_incomplete(tensors, table, parts, fresh, report)
+    parts = _leave_incomplete(tensors, table, table.parts_present(tensors, kind), fresh, report)
     if kind is not None and kind in parts and guessed and table.one_classifier_name:
         name = next(weight.name for weight in table.parts[kind] if weight.name in tensors)
         report.notes.append(_AMBIGUOUS.format(name=tensors.own_name(name), file=file.path.name))
@@ -120,15 +114,11 @@ def _leave_incomplete(
     """The parts without those of ``fresh`` of which a tensor is absent; the tensors left out are reported."""
     # A new classifier takes the place of one of the other kind, too.
     fresh = {*fresh, *(WITH_CLASSES if set(WITH_CLASSES) & set(fresh) else ())} - {"encoder"}
-    whole = []
-    for part in parts:
-        names = [weight.name for weight in table.parts[part]]
-        if part not in fresh or all(name in tensors for name in names):
-            whole.append(part)
-            continue
-        left = [tensors.own_name(name) for name in names if name in tensors]
+    incomplete = [part for part in parts if part in fresh and any(w.name not in tensors for w in table.parts[part])]
+    for part in incomplete:
+        left = [tensors.own_name(weight.name) for weight in table.parts[part] if weight.name in tensors]
         report.replaced |= dict.fromkeys(left, f"a piece of {part}, which is made new")
-    return tuple(whole)
+    return tuple(part for part in parts if part not in incomplete)
 
 
 def _account_for_rest(tensors: Selected, table: NameTable, file: ConfigFile, report: LoadReport) -> None:
@@ -137,10 +127,8 @@ def _account_for_rest(tensors: Selected, table: NameTable, file: ConfigFile, rep
     for name in tensors:
         own_name, layer = tensors.own_name(name), table.layer_of(name)
         if layer is not None and layer >= file.config.num_layers:
-            raise InputError(
-                f"{report.source}: holds {own_name}, but {file.path.name} says num_hidden_layers "
-                f"{file.config.num_layers}; set it to the number of layers in the file"
-            )
+            rule = f"{file.path.name} says num_hidden_layers {file.config.num_layers}"
+            raise InputError(f"{report.source}: holds {own_name}, but {rule}; set it to the number of layers there")
         if name not in used and own_name not in report.replaced:
             why = table.why_ignored(name)
             report.ignored[own_name] = why or "no part of the encoder or of a head known here"

@@ -8,7 +8,7 @@ import os
 import pathlib
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -54,12 +54,11 @@ def save_model_directory(
       params: {"encoder": ..., "head": ...}, arrays of NumPy or JAX (all of each on this host).
       labels: names of the classifier's classes.
       extra: further keys of config.json (a task's settings); those that describe the encoder are ours.
-      format: one of `FORMATS`.
-      dtype: of the weights in a "huggingface" file, a key of `DTYPES`; the others hold float32.
+      dtype: of the weights in a "huggingface" file; the others hold float32.
       largest_file: bytes of weights beyond which they are split into several files with an index.
 
-    Raises InputError for an unknown format or dtype, a directory that cannot be written or replaced, weights or labels
-    that the format cannot hold, and where the package onnx is missing.
+    Raises InputError for what the format cannot hold, for a directory that cannot be written or replaced, and where the
+    package onnx is missing.
     """
     check_choices(format, dtype)
     target = pathlib.Path(os.path.realpath(directory))
@@ -67,8 +66,16 @@ def save_model_directory(
     check_replaceable(target, format, dtype)
     params = jax.tree.map(np.asarray, params)
     parameters.check_needs(params, names.table(config))
-    _check_finite(params, target)
-    values = _config_values(config, params, tokenizer, labels, extra or {}, dtype, source=str(target))
+    for path, value in parameters.flatten(params):
+        if (bad := parameters.first_not_finite(value)) is not None:
+            raise InputError(f"{target}: parameter {path} holds {value[bad]} at {list(bad)}; use an earlier checkpoint")
+    values = {
+        MARK: WRITER,
+        **_model_keys(config, params, labels, extra or {}, str(target)),
+        "dtype": dtype,
+        "tie_word_embeddings": True,
+        "pad_token_id": tokenizer.pad_id if tokenizer else 0,
+    }
     with files.replacing(target) as aside:
         (aside / CONFIG_FILE).write_text(files.json_text(values, indent=2), encoding="utf-8", newline="\n")
         if format in PROGRAMS:
@@ -80,10 +87,8 @@ def save_model_directory(
         # The library makes a file that only its owner can read; a model directory is shared as the user wants.
         for file in aside.iterdir():
             shutil.copymode(aside / CONFIG_FILE, file)
-        if tokenizer:
-            # At most the positions: other programs cut texts to it, and would read past the table.
-            longest = min(tokenizer.model_max_length, config.max_length)
-            tokenizer.save(aside, model_max_length=longest)
+        if tokenizer:  # at most the positions: other programs cut texts to it, and would read past the table
+            tokenizer.save(aside, model_max_length=min(tokenizer.model_max_length, config.max_length))
     return pathlib.Path(directory)
 
 
@@ -95,54 +100,32 @@ def check_choices(format: str, dtype: str) -> None:
         raise InputError(f"dtype is {dtype!r}, but a file of the format {format} holds float32; leave dtype out")
 
 
-def _check_finite(params: Params, target: pathlib.Path) -> None:
-    for path, value in parameters.flatten(params):
-        bad = parameters.first_not_finite(value)
-        if bad is not None:
-            raise InputError(f"{target}: parameter {path} holds {value[bad]} at {list(bad)}; use an earlier checkpoint")
-
-
-def _as_dtype(
-    tensors: Iterator[tuple[str, np.ndarray]], dtype: str, target: pathlib.Path
-) -> Iterator[tuple[str, np.ndarray]]:
+def _as_dtype(tensors: parameters.Named, dtype: str, target: pathlib.Path) -> parameters.Named:
     """The tensors in that dtype. A value below its smallest becomes 0; one above its largest is refused."""
     for name, tensor in tensors:
         with np.errstate(over="ignore"):
             value = tensor.astype(DTYPES[dtype], copy=False)
             if value is not tensor and not np.isfinite(value).all():
                 worst = np.abs(tensor).max()
-                fitting = [other for other, kind in DTYPES.items() if np.isfinite(worst.astype(kind))]
-                raise InputError(
-                    f"{target}: {name} holds {worst:g}, which {dtype} cannot; choose {' or '.join(fitting)}"
-                )
+                fitting = " or ".join(other for other, kind in DTYPES.items() if np.isfinite(worst.astype(kind)))
+                raise InputError(f"{target}: {name} holds {worst:g}, which {dtype} cannot; choose {fitting}")
         yield name, value
 
 
-def _config_values(
-    config: ModelConfig,
-    params: Params,
-    tokenizer: Tokenizer | None,
-    class_names: Sequence[str],
-    extra: Mapping[str, Any],
-    dtype: str,
-    *,
-    source: str,
+def _model_keys(
+    config: ModelConfig, params: Params, class_names: Sequence[str], extra: Mapping[str, Any], source: str
 ) -> dict[str, Any]:
-    """The whole of config.json; ``source`` is the directory, for messages."""
+    """The keys of config.json on the encoder, the classes and the task; ``source``: the directory, for messages."""
     classes = parameters.class_count(params)
     if classes is not None and class_names and len(class_names) != classes:
         shown = ", ".join(class_names[:3]) + (", ..." if len(class_names) > 3 else "")
         raise InputError(f"{source}: {len(class_names)} labels ({shown}) for {classes} classes; name each once")
     architecture = names.table(config).architecture(params.get("head", {}))
     return {
-        MARK: WRITER,
         **({"architectures": [architecture]} if architecture else {}),
         **{key: value for key, value in extra.items() if key not in REWRITTEN},
         **config.to_json(),
         **labels_of.write(class_names or [labels_of.stand_in(i) for i in range(classes or 0)], source),
-        "dtype": dtype,
-        "tie_word_embeddings": True,
-        "pad_token_id": tokenizer.pad_id if tokenizer else 0,
     }
 
 
@@ -161,19 +144,16 @@ def check_replaceable(directory: str | os.PathLike[str], format: str = "huggingf
     ours = [CONFIG_FILE, weight_files.SAFETENSORS, weight_files.INDEX, *shards, *PROGRAMS.values(), *TOKENIZER_FILES]
     files.check_replaceable(target, ours)
     values = _written_values(target) if entries else {}
-    files.check_replaceable(target, _of_one_export(entries, shards))
+    # What one export writes: one kind of weights, or one program, and a tokenizer as a whole.
+    kinds = ([weight_files.SAFETENSORS], [weight_files.INDEX, *shards], *([name] for name in PROGRAMS.values()))
+    written = next((kind for kind in kinds if kind[0] in entries), [])
+    written += tokenizer_files.WRITTEN if tokenizer_files.WRITTEN[0] in entries else ()
+    files.check_replaceable(target, [CONFIG_FILE, *written])
     weights = weight_files.find(target)
     if weights and format in PROGRAMS:
         raise InputError(f"{weights}: an export to run would replace these weights; {_ANOTHER}")
     if weights and dtype not in ("float32", values.get("dtype")):
         raise InputError(f"{weights}: weights in {dtype} would replace these; {_ANOTHER}")
-
-
-def _of_one_export(entries: set[str], shards: list[str]) -> list[str]:
-    """Those of the names that one export writes: one kind of weights, or one program, and a tokenizer as a whole."""
-    kinds = ([weight_files.SAFETENSORS], [weight_files.INDEX, *shards], *([name] for name in PROGRAMS.values()))
-    weights = next((kind for kind in kinds if kind[0] in entries), [])
-    return [CONFIG_FILE, *weights, *(tokenizer_files.WRITTEN if tokenizer_files.WRITTEN[0] in entries else ())]
 
 
 def _written_values(target: pathlib.Path) -> dict[str, Any]:
@@ -184,7 +164,7 @@ def _written_values(target: pathlib.Path) -> dict[str, Any]:
         values = {}
     if values.get(MARK) != WRITER or OTHER_WRITER in values:
         raise InputError(
-            f"{target}: not known to be an export of ours (the {CONFIG_FILE} of one says {MARK} {WRITER!r}, and no "
+            f"{target}: not known to be an export of ours (its {CONFIG_FILE} must say {MARK} {WRITER!r}, and no "
             f"{OTHER_WRITER}; earlier versions did not); {_ANOTHER}, or move this one away"
         )
     return values

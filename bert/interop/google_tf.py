@@ -33,10 +33,9 @@ _LARGEST_STATE = 1 << 20  # bytes; the file names each checkpoint
 def find(path: pathlib.Path) -> pathlib.Path | None:
     """The prefix of the checkpoint's files, PREFIX.index and PREFIX.data-*: of a folder, or ``path`` itself.
 
-    In a folder: the newest according to TensorFlow's file "checkpoint", else the only one.
+    In a folder: the newest according to TensorFlow's file "checkpoint", else the only one. InputError for several
+    without a newest one, and for bert_config.json without a checkpoint beside it.
     Of a file: also where it only seems to be meant as a checkpoint, which `load_checkpoint` then explains.
-
-    Raises InputError for several without a newest one, and for bert_config.json without a checkpoint beside it.
     """
     if not path.is_dir():
         prefix = path.with_name(_SUFFIX.sub("", path.name))
@@ -81,20 +80,15 @@ def _newest(folder: pathlib.Path) -> str:
 def load_checkpoint(prefix: pathlib.Path, fresh: Sequence[str] = ()) -> ModelDirectory:
     """The model in a TensorFlow 1 checkpoint, with the configuration and vocabulary beside it.
 
-    Words are split up to Google's 200 characters; whether texts are lower-cased follows from the vocabulary.
-
-    Args:
-      prefix: the beginning of the names of the checkpoint's files.
-      fresh: parts that `with_fresh` initialises afterwards where they are incomplete.
-
-    Raises InputError for a file that is absent or broken, and as `accounting.read_parts` does.
+    Words are split up to Google's 200 characters; whether texts are lower-cased follows from the vocabulary. ``fresh``
+    and errors: as in `hugging_face.load_model_directory`.
     """
     folder = prefix.parent
     variables = open_bundle(prefix)
     if "_CHECKPOINTABLE_OBJECT_GRAPH" in variables:
         raise InputError(
-            f"{prefix}: is a TensorFlow 2 checkpoint of objects (Keras); only Google's TensorFlow 1 layout, with names "
-            "such as bert/embeddings/word_embeddings, can be read: load its Hugging Face version"
+            f"{prefix}: is a TensorFlow 2 checkpoint of objects (Keras); only Google's TensorFlow 1 layout can be "
+            "read: load its Hugging Face version"
         )
     config_file = read_config(folder / CONFIG_FILE)
     report = LoadReport(str(prefix))
@@ -108,9 +102,7 @@ def _read_tokenizer(folder: pathlib.Path, config: ModelConfig, report: LoadRepor
     if not os.path.lexists(folder / VOCABULARY):
         logging.info("%s: no %s; the model takes token ids only", folder, VOCABULARY)
         return None
-    longest = config.max_length
-    tokenizer = WordPiece.from_vocab(
-        folder / VOCABULARY, max_word_chars=GOOGLE_MAX_WORD_CHARS, model_max_length=longest
-    )
+    path, longest = folder / VOCABULARY, config.max_length
+    tokenizer = WordPiece.from_vocab(path, max_word_chars=GOOGLE_MAX_WORD_CHARS, model_max_length=longest)
     check_vocabulary(tokenizer, config, folder, report)
     return tokenizer

@@ -38,18 +38,18 @@ REWRITTEN = (
 
 
 def load_model_directory(directory: str | os.PathLike[str], fresh: Sequence[str] = ()) -> ModelDirectory:
-    """The model in a directory of Hugging Face layout.
+    """The model in a directory with config.json and the weights, and usually tokenizer.json or vocab.txt.
 
-    Args:
-      directory: holds config.json and the weights, and usually tokenizer.json or vocab.txt.
-      fresh: parts that `with_fresh` initialises afterwards where they are incomplete.
-
-    Raises InputError for a file that is absent or broken, for a vocabulary with more entries than the model has rows,
-    and as `accounting.read_parts` does.
+    ``fresh``: parts that `with_fresh` initialises afterwards where they are incomplete. Raises InputError for a file
+    that is absent or broken, a vocabulary with more entries than the model has rows, and as `accounting.read_parts`.
     """
     folder = pathlib.Path(directory)
     restore(folder)
-    _refuse_adapters(folder)
+    if adapter := next((name for name in ADAPTER_FILES if (folder / name).exists()), None):
+        raise InputError(
+            f"{folder / adapter}: an adapter of peft that is not merged into weights; {other_models.MERGE}, or move "
+            "the adapter_* files away to load the weights beside it without it"
+        )
     config_file = read_config(folder / CONFIG_FILE)
     config, table = config_file.config, names.table(config_file.config)
     path = _weights(folder)
@@ -66,27 +66,14 @@ def load_model_directory(directory: str | os.PathLike[str], fresh: Sequence[str]
 
 
 def _weights(folder: pathlib.Path) -> pathlib.Path:
-    path = weight_files.find(folder)
-    if path:
+    if path := weight_files.find(folder):
         return path
-    program = next((name for name in PROGRAMS.values() if (folder / name).is_file()), None)
-    if program:
+    if program := next((name for name in PROGRAMS.values() if (folder / name).is_file()), None):
         raise InputError(f"{folder}: holds {program}, which is an export to run, not to load; name its source")
     others = sorted(p.name for pattern in ("*.bin", "*.safetensors*", "*.ckpt*", "*.h5") for p in folder.glob(pattern))
     remark = f"; {', '.join(others[:3])} is no name of theirs or cannot be read" if others else ""
-    raise InputError(
-        f"{folder}: holds neither {weight_files.SAFETENSORS} nor {weight_files.TORCH} nor an index of shards{remark}"
-    )
-
-
-def _refuse_adapters(folder: pathlib.Path) -> None:
-    """Refuses a directory with an adapter of peft, alone or beside the weights that it was trained on."""
-    adapter = next((name for name in ADAPTER_FILES if (folder / name).exists()), None)
-    if adapter:
-        raise InputError(
-            f"{folder / adapter}: an adapter that is not merged into weights; {other_models.MERGE}, or move the "
-            "adapter_* files away to load the weights beside it, if there are any, without it"
-        )
+    known = f"neither {weight_files.SAFETENSORS} nor {weight_files.TORCH} nor an index of shards"
+    raise InputError(f"{folder}: holds {known}{remark}")
 
 
 def settings_without_shape(config: ModelConfig) -> dict[str, str]:
@@ -100,10 +87,8 @@ def _check_settings(metadata: Mapping[str, str], config: ModelConfig, source: pa
     """Refuses a config.json that was changed since the weights were written, for weights written here."""
     for key, value in settings_without_shape(config).items() if CHECKSUMS in metadata else ():
         if metadata.get(key, value) != value:
-            raise InputError(
-                f"{source}: {key} is {value}, but the weights were written with {metadata[key]:.100}; set it to that, "
-                "or copy the directory again"
-            )
+            both = f"{key} is {value}, but the weights were written with {metadata[key]:.100}"
+            raise InputError(f"{source}: {both}; set it to that, or copy the directory again")
 
 
 def _read_tokenizer(folder: pathlib.Path, config: ModelConfig, report: LoadReport) -> Tokenizer | None:

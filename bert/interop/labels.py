@@ -24,11 +24,8 @@ def stand_in(i: int) -> str:
 def read(values: Mapping[str, Any], classes: int | None, source: str) -> tuple[str, ...]:
     """The name of each class, in order; LABEL_0, LABEL_1, ... where there is none.
 
-    Args:
-      values: the parsed config.json.
-      classes: rows of the classifier in the weights. None where there is no classifier: names that would be refused are
-        then left out, because nothing uses them.
-      source: the config file's name, for messages.
+    ``values``: the parsed config.json. ``classes``: rows of the classifier in the weights; None where there is none:
+    names that would be refused are then left out, because nothing uses them.
 
     Raises InputError where the keys are no names and numbers, contradict each other, or are not the weights'.
     """
@@ -46,19 +43,16 @@ def _read(values: Mapping[str, Any], classes: int | None, source: str) -> tuple[
     if number is not None:
         check_range(f"{source}: num_labels", number, at_least=1, at_most=999_999, whole=True)
         if classes not in (None, number):
-            raise InputError(
-                f"{source}: num_labels is {number}, but the weights have {classes} classes; set it to {classes}"
-            )
+            both = f"num_labels is {number}, but the weights have {classes} classes"
+            raise InputError(f"{source}: {both}; set it to {classes}")
     count = number or classes or max(names, default=-1) + 1
     real = {i: name for i, name in names.items() if name != stand_in(i)}
     # Names without a num_labels are the whole list: two names for three classes belong to another model.
     if real and (max(real) >= count or (number is None and len(names) != count)):
-        holders = [key for key in ("id2label", "label2id") if values.get(key)]
-        raise InputError(
-            f"{source}: {' and '.join(holders)} {'name' if len(holders) > 1 else 'names'} {len(names)} classes (0 to "
-            f"{max(names)}), {'the weights have' if number is None else 'num_labels says'} {count}; name each once, "
-            "from 0"
-        )
+        holders = " and ".join(key for key in ("id2label", "label2id") if values.get(key))
+        rule = f"{'the weights have' if number is None else 'num_labels says'} {count}"
+        held = f"{holders} {'name' if ' ' in holders else 'names'} {len(names)} classes (0 to {max(names)})"
+        raise InputError(f"{source}: {held}, {rule}; name each once, from 0")
     return tuple(real.get(i, stand_in(i)) for i in range(count))
 
 
@@ -94,18 +88,10 @@ def _text(name: Any, place: str) -> str:
 
 
 def write(names: Sequence[str], source: str) -> dict[str, Any]:
-    """The keys of config.json for these names; empty without any. ``source``: the directory, for messages.
-
-    Raises InputError where two classes have one name, of which label2id would keep one, or where a name is no text.
-    """
+    """The keys of config.json for these names; empty without any. InputError for a name of two classes, or no text."""
     for i, name in enumerate(names):
         _text(name, f"{source}: class {i} is called")
-        if name in names[:i]:
-            first = list(names).index(name)
+        if (first := list(names).index(name)) < i:
             raise InputError(f"{source}: classes {first} and {i} are both called {name!r}; give each its own name")
-    if not names:
-        return {}
-    return {
-        "id2label": {str(i): name for i, name in enumerate(names)},
-        "label2id": {name: i for i, name in enumerate(names)},
-    }
+    numbers = {name: i for i, name in enumerate(names)}
+    return {"id2label": {str(i): name for name, i in numbers.items()}, "label2id": numbers} if names else {}

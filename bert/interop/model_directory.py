@@ -21,22 +21,15 @@ from bert.types import Params
 
 
 class ModelDirectory(NamedTuple):
-    """What a model directory holds.
-
-    params: nested dict of float32 NumPy arrays, {"encoder": ..., "head": ...}.
-    parts: "encoder" and those of `HEAD_PARTS` that its head has.
-    tokenizer: None where the directory has no vocabulary.
-    labels: names of the classifier's classes, in the order of its scores; without a classifier those of its config.
-    extra: the keys of config.json that describe neither the encoder nor the classes (a task's settings).
-    """
+    """What a model directory holds."""
 
     config: ModelConfig
-    params: Params
-    parts: tuple[str, ...]
-    tokenizer: Tokenizer | None
+    params: Params  # float32 NumPy arrays, {"encoder": ..., "head": ...}
+    parts: tuple[str, ...]  # "encoder" and those of `HEAD_PARTS` that its head has
+    tokenizer: Tokenizer | None  # None where there is no vocabulary
     report: LoadReport
-    labels: tuple[str, ...]
-    extra: dict[str, Any]
+    labels: tuple[str, ...]  # of the classifier's classes, in the order of its scores; else those of config.json
+    extra: dict[str, Any]  # keys of config.json that describe neither the encoder nor the classes (a task's settings)
 
 
 class ConfigFile(NamedTuple):
@@ -55,10 +48,9 @@ def read_config(path: pathlib.Path) -> ConfigFile:
 
 def read_json(path: pathlib.Path) -> dict[str, Any]:
     """The object in a file of a model directory. Raises InputError where there is none, or as `read_object` does."""
-    folder = path.parent
-    if not folder.is_dir():
-        what = "is a file" if folder.is_file() else "no such directory"
-        raise InputError(f"{folder}: {what}; name a directory that holds {path.name} and the weights")
+    if not path.parent.is_dir():
+        what = "is a file" if path.parent.is_file() else "no such directory"
+        raise InputError(f"{path.parent}: {what}; name a directory that holds {path.name} and the weights")
     try:
         return json_files.read_object(path, allow_surrogates=True)  # of settings that are only carried along
     except FileNotFoundError:
@@ -68,16 +60,11 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
 def check_vocabulary(tokenizer: Tokenizer, config: ModelConfig, folder: pathlib.Path, report: LoadReport) -> None:
     """Raises InputError for a vocabulary larger than the model's table; the report notes one that is smaller."""
     entries, rows = tokenizer.vocab_size, config.vocab_size
+    both = f"{folder}: the model has {rows} rows, the vocabulary {entries} entries"
     if entries > rows:
-        raise InputError(
-            f"{folder}: the vocabulary has {entries} entries, the model {rows} rows (vocab_size in its configuration); "
-            "they belong to different models"
-        )
+        raise InputError(f"{both}, more than its vocab_size; they belong to different models")
     if entries < rows:
-        report.notes.append(
-            f"{folder}: the model has {rows} rows, the vocabulary {entries} entries; the last {rows - entries} rows "
-            "are unused and never predicted"
-        )
+        report.notes.append(f"{both}; the last {rows - entries} rows are unused and never predicted")
 
 
 def check_fresh(parts: Sequence[str]) -> None:
@@ -93,14 +80,8 @@ def with_fresh(
 ) -> ModelDirectory:
     """A model with the parts of a head that ``model`` lacks newly initialised; its report says which.
 
-    A classifier of other classes than ``labels`` is replaced. The encoder is never new.
-
-    Args:
-      parts: such as "pooler" or "sequence_classifier".
-      labels: names of the classes, needed for a new classifier; in another order they are the same classes.
-      seed: of the new parts.
-
-    Raises InputError for an unknown part, one without the part that it reads, or a classifier without labels.
+    A new classifier needs ``labels``, the names of its classes, and replaces one of others (in another order they are
+    the same). Raises InputError for an unknown part, one without the part that it reads, or one without labels.
     """
     check_fresh(parts)
     head, replaced = dict(model.params["head"]), dict(model.report.replaced)
@@ -108,15 +89,14 @@ def with_fresh(
     if classifier:
         replaced |= _drop_other_classifier(head, model, classifier, labels)
     absent = [part for part in parts if part not in head]
-    for part in absent:
-        for needed in names.table(model.config).needs.get(part, ()):
-            if needed not in (*head, *absent):
-                raise InputError(f"{model.report.source}: has no {needed}, which a new {part} reads; make both new")
     if classifier in absent:
         if not labels:
             raise InputError(f"{classifier} can only be made new with names for its classes; give labels")
         model = model._replace(labels=tuple(labels))
     for part in absent:
+        for needed in names.table(model.config).needs.get(part, ()):
+            if needed not in (*head, *absent):
+                raise InputError(f"{model.report.source}: has no {needed}, which a new {part} reads; make both new")
         head[part] = _fresh(part, model.config, len(model.labels), seed)
     report = dataclasses.replace(
         model.report,
@@ -130,7 +110,7 @@ def with_fresh(
 def _drop_other_classifier(
     head: Params, model: ModelDirectory, wanted: str, labels: Sequence[str] | None
 ) -> dict[str, str]:
-    """Takes a classifier out of ``head`` that is of another kind than ``wanted`` or has other classes.
+    """Takes a classifier of another kind or of other classes out of ``head``.
 
     Returns the file's names of its tensors, with the reason and their shapes there.
     """
@@ -155,8 +135,7 @@ def _fresh(part: str, config: ModelConfig, classes: int, seed: int) -> Params:
 
     key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(part.encode()))  # independent of the other parts
     hidden_BTD = np.zeros((1, 1, config.hidden_size), np.float32)
-    inputs = [hidden_BTD, np.zeros((config.vocab_size, config.hidden_size), np.float32)]
+    table_VD = [np.zeros((config.vocab_size, config.hidden_size), np.float32)] if part == "mlm" else []
     init = jax.jit(heads.part(part, config, classes).init)  # one program instead of one for each small operation
-    variables = init(key, *inputs[: 2 if part == "mlm" else 1])
-    params: Params = jax.tree.map(np.asarray, variables["params"])
+    params: Params = jax.tree.map(np.asarray, init(key, hidden_BTD, *table_VD)["params"])
     return params

@@ -31,12 +31,9 @@ _SHAPE_BT = ("batch_size", "sequence_length")
 
 
 def write(path: pathlib.Path, config: ModelConfig, params: Params) -> None:
-    """Writes the model to the file ``path``; nothing is written where it raises.
+    """Writes a model, float32 arrays (NumPy or JAX), to the file ``path``, with the outputs that its heads allow.
 
-    Args:
-      params: float32 arrays (NumPy or JAX); the outputs in the file are those that their heads allow.
-
-    Raises InputError where the package onnx is missing, the weights do not fit in one file, or there is one position.
+    InputError, without a file, where onnx is missing, the weights do not fit in one file, or there is one position.
     """
     check_installed("onnx", "onnx", "onnx", f"{path}: ONNX")
     import onnx
@@ -50,7 +47,11 @@ def write(path: pathlib.Path, config: ModelConfig, params: Params) -> None:
         ir_version=_IR_VERSION, producer_name="bert-jax", opset_import=[onnx.helper.make_opsetid("", _OPSET)]
     )
     model.graph.name = "bert"
-    _add_model(_Graph(onnx, model.graph), config, params)
+    graph = _Graph(onnx, model.graph)
+    token_ids, mask, type_ids = (graph.input(name) for name in ("input_ids", "attention_mask", "token_type_ids"))
+    x_BTD = _ENCODERS[config.model_type](graph, config, params["encoder"], token_ids, mask, type_ids)
+    graph.output("sequence_output", x_BTD, (*_SHAPE_BT, config.hidden_size))
+    _add_heads(graph, config, params, x_BTD)
     path.write_bytes(model.SerializeToString())
 
 
@@ -120,17 +121,14 @@ class _Graph:
         return self.node("Mul", [share, self.number(0.5)], name)
 
 
-def _add_model(graph: _Graph, config: ModelConfig, params: Params) -> None:
-    token_ids, mask, type_ids = (graph.input(name) for name in ("input_ids", "attention_mask", "token_type_ids"))
-    x_BTD = _ENCODERS[config.model_type](graph, config, params["encoder"], token_ids, mask, type_ids)
-    graph.output("sequence_output", x_BTD, (*_SHAPE_BT, config.hidden_size))
-    _add_heads(graph, config, params, x_BTD)
-
-
 def _add_bert(graph: _Graph, config: Any, encoder: Params, token_ids: str, mask: str, type_ids: str) -> str:
     """Hidden states of BERT."""
     x_BTD = _add_embeddings(graph, config, encoder["embeddings"], token_ids, type_ids)
-    added_B11S = _add_mask(graph, mask)
+    # [B, 1, 1, S]: 0 at real keys, -1e30 at padding. Added to a score it gives -1e30 exactly, so that a row of nothing
+    # but padding gets equal weights and no NaN.
+    padding = graph.node("Equal", [mask, graph.integers(0)], "encoder/mask/padding")
+    chosen = graph.node("Where", [padding, graph.number(-1e30), graph.number(0)], "encoder/mask/chosen")
+    added_B11S = graph.node("Unsqueeze", [chosen, graph.integers(1, 2)], "encoder/mask")
     for i in range(config.num_layers):
         layer = jax.tree.map(lambda stacked, i=i: stacked[i], encoder["blocks"])
         x_BTD = _add_block(graph, config, layer, x_BTD, added_B11S, f"encoder/layer_{i}")
@@ -156,16 +154,6 @@ def _add_embeddings(graph: _Graph, config: ModelConfig, params: Params, token_id
     placed = graph.node("Add", [tokens, positions], f"{name}/token_and_position")
     summed = graph.node("Add", [placed, types], f"{name}/sum")
     return graph.norm(summed, params["norm"], config.layer_norm_eps, f"{name}/norm")
-
-
-def _add_mask(graph: _Graph, mask: str) -> str:
-    """[B, 1, 1, S]: 0 at real keys, -1e30 at padding.
-
-    Added to a score it gives -1e30 exactly, so that a row of nothing but padding gets equal weights and no NaN.
-    """
-    padding = graph.node("Equal", [mask, graph.integers(0)], "encoder/mask/padding")
-    chosen = graph.node("Where", [padding, graph.number(-1e30), graph.number(0)], "encoder/mask/chosen")
-    return graph.node("Unsqueeze", [chosen, graph.integers(1, 2)], "encoder/mask")
 
 
 def _add_block(graph: _Graph, config: ModelConfig, params: Params, x_BTD: str, added_B11S: str, name: str) -> str:

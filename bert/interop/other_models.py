@@ -48,17 +48,16 @@ def refuse(tensors: Tensors, table: NameTable, file: ConfigFile, report: LoadRep
             raise InputError(f"{source}: {printable(name)} belongs to {what}")
     for pattern, what in table.other_models.items():
         if name := _first(pattern, tensors):
-            raise InputError(
-                f"{source}: {printable(name)} belongs to a model with {what}; only a plain BERT can be loaded"
-            )
+            owner = f"{printable(name)} belongs to a model with {what}"
+            raise InputError(f"{source}: {owner}; only a plain BERT can be loaded")
     _refuse_other_prefix(tensors, table, source)
     mark = _mark_of_roberta(tensors, file) if table is bert.HUGGING_FACE else None
     if mark and config_keys.says_bert(file.values):
         report.notes.append(f"{printable(mark)}, as in RoBERTa; positions count from 0: {file.path.name} says BERT")
     elif mark:
         raise InputError(
-            f"{source}: {printable(mark)}, as in RoBERTa, whose positions count otherwise; only BERT's can be loaded: "
-            f'if it is one, write "model_type": "bert" into {file.path.name}'
+            f"{source}: {printable(mark)}, as in RoBERTa, whose positions count otherwise; if it is a BERT, write "
+            f'"model_type": "bert" into {file.path.name}'
         )
 
 
@@ -73,12 +72,10 @@ def _refuse_other_prefix(names: Collection[str], table: NameTable, source: str) 
     if tokens is None or tokens.name in names:
         return
     tail = tokens.name.removeprefix(table.prefix)
-    other = next((name for name in names if name.endswith(tail)), None)
-    if other:
+    if other := next((name for name in names if name.endswith(tail)), None):
         raise InputError(
             f"{source}: the weights are under '{printable(other.removesuffix(tail))}' ({printable(other)}); only "
-            f"those under '{table.prefix}' or under no prefix can be loaded: another model needs its own program, "
-            "another prefix renaming"
+            f"'{table.prefix}' or no prefix can be loaded: another model needs its own program, another prefix renaming"
         )
 
 
@@ -106,7 +103,5 @@ def refuse_inside(unread: Collection[str], used: Collection[str], table: NameTab
     for name in unread:
         # An optimizer's memory of a weight has the weight's name and "/" in front.
         if inside.match(name) and name.rpartition("/")[0] not in used and not _PROFILED.search(name):
-            raise InputError(
-                f"{source}: {printable(name)} is among the model's weights and none of them; the model that has it "
-                "computes something else: take it out of the file if it is not in use"
-            )
+            place = f"{source}: {printable(name)} is among the model's weights and none of them"
+            raise InputError(f"{place}; another model computes with it: take it out of the file if it is not in use")

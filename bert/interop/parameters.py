@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from bert.architectures import ModelConfig
-from bert.errors import InputError
+from bert.errors import InputError, listed
 from bert.interop import names
 from bert.interop.load_report import LoadReport
 from bert.interop.names.table import WITH_CLASSES, NameTable, Weight
 from bert.types import Params
 
+Named = Iterator[tuple[str, np.ndarray]]
 _BLOCK = 128  # rows and columns of a kernel that are transposed at a time: such a piece stays in the cache
 _LARGEST = 2**31 - 2**22  # bytes of weights in a flatbuffer or protobuf message of 2 GiB; 4 MiB are left for the graph
 
@@ -31,22 +32,20 @@ def to_params(
     *,
     classes: int | None = None,
 ) -> Params:
-    """Our parameter tree, float32 NumPy arrays, from tensors under the table's names.
+    """Our parameter tree, float32 NumPy arrays, of these parts; ``classes``: C of the classifier among them.
 
-    Args:
-      tensors: name -> array; indexed when a parameter is filled, so that a lazy mapping holds one tensor at a time.
-      parts: keys of the table's parts to fill.
-      report: names used and missing are added to it.
-      classes: C of the classifier among the parts.
-
+    ``tensors``, under the table's names, are indexed when a parameter is filled, so a lazy mapping holds one at a time.
     Raises InputError, naming every missing tensor, or the first one of the wrong shape, kind or value.
     """
     # A configuration may speak of a billion layers: one more than there are tensors is enough to miss some.
     layers = min(config.num_layers, len(tensors) + 1)
     needed = (name for weight in table.weights(parts) for name in weight.names(layers))
     report.missing += dict.fromkeys(name for name in needed if name not in tensors)
-    if report.missing:
-        raise InputError(_missing_text(report, tensors))
+    if missing := report.missing:
+        near = difflib.get_close_matches(missing[0], list(tensors), n=1, cutoff=0.9)
+        hint = f" (the file has {near[0]})" if near else ""
+        shown = f"{listed(missing, 8)}{hint}"
+        raise InputError(f"{report.source}: missing {shown}; the file is incomplete or written for another model")
     params: Params = {"encoder": {}, "head": {}}
     sizes = table.axis_sizes(config, classes)
     used: dict[str, None] = {}
@@ -66,10 +65,8 @@ def to_params(
 def _check_shape(weight: Weight, sizes: Mapping[str, int], tensor: np.ndarray, name: str, source: str) -> None:
     shape = weight.file_shape(sizes)
     if tensor.shape != shape:
-        raise InputError(
-            f"{source}: {name} has shape {list(tensor.shape)}, the configuration asks for {list(shape)}; weights and "
-            "configuration belong to different models"
-        )
+        both = f"{name} has shape {list(tensor.shape)}, the configuration asks for {list(shape)}"
+        raise InputError(f"{source}: {both}; weights and configuration belong to different models")
 
 
 def _fill(
@@ -111,16 +108,7 @@ def _copy_in_squares(ours: np.ndarray, theirs: np.ndarray) -> None:
             ours[i : i + _BLOCK, j : j + _BLOCK] = theirs[i : i + _BLOCK, j : j + _BLOCK]
 
 
-def _missing_text(report: LoadReport, tensors: Mapping[str, np.ndarray]) -> str:
-    shown = ", ".join(report.missing[:8]) + (f" and {len(report.missing) - 8} more" if len(report.missing) > 8 else "")
-    near = difflib.get_close_matches(report.missing[0], list(tensors), n=1, cutoff=0.9)
-    hint = f" (the file has {near[0]})" if near else ""
-    return f"{report.source}: missing {shown}{hint}; the file is incomplete or written for another model"
-
-
-def from_params(
-    params: Params, config: ModelConfig, table: NameTable | None = None
-) -> Iterator[tuple[str, np.ndarray]]:
+def from_params(params: Params, config: ModelConfig, table: NameTable | None = None) -> Named:
     """(name in the file, contiguous float32 array) for every tensor; ``table``: the family's own unless given.
 
     Raises InputError for parameters that the table does not have, or not in this shape, and for incomplete parts.
@@ -137,10 +125,9 @@ def from_params(
         for _, group in itertools.groupby(weights, key=lambda weight: weight.name):
             merged = list(group)
             values = [_checked(weight, left, part, config, sizes) for weight in merged]
-            weight, value = merged[0], values[0] if len(values) == 1 else np.concatenate(values, axis=-1)
-            for name, tensor in zip(
-                weight.names(config.num_layers), value if weight.by_layer else [value], strict=True
-            ):
+            weight, value = merged[0], np.concatenate(values, axis=-1) if values[1:] else values[0]
+            layers = value if weight.by_layer else [value]
+            for name, tensor in zip(weight.names(config.num_layers), layers, strict=True):
                 yield name, np.asarray(np.swapaxes(tensor, -1, -2) if weight.transposed else tensor, order="C")
     if left:
         raise InputError(f"parameter {next(iter(left))} has no name outside; known parts: {', '.join(table.parts)}")
@@ -171,12 +158,9 @@ def check_needs(params: Params, table: NameTable) -> None:
 
 
 def check_shapes(shapes: Mapping[str, Sequence[int]], config: ModelConfig, source: str) -> None:
-    """Refuses parameters that are not those of a model of this configuration.
+    """Raises InputError for the first parameter that is missing, unknown or of another shape than the configuration's.
 
-    Args:
-      shapes: path of a parameter ("encoder/...", "head/...") -> its shape.
-
-    Raises InputError, naming the first that is missing, unknown or of another shape.
+    ``shapes``: path of a parameter ("encoder/...", "head/...") -> its shape.
     """
     table = names.table(config)
     classes = next((shapes[f"head/{part}/bias"][0] for part in WITH_CLASSES if f"head/{part}/bias" in shapes), None)
@@ -187,9 +171,7 @@ def check_shapes(shapes: Mapping[str, Sequence[int]], config: ModelConfig, sourc
             raise InputError(f"{source}: {path} is {'missing' if path in weights else 'no parameter of this model'}")
         shape = _shape(weights[path], config, sizes)
         if tuple(shapes[path]) != shape:
-            raise InputError(
-                f"{source}: {path} has shape {list(shapes[path])}, the configuration asks for {list(shape)}"
-            )
+            raise InputError(f"{source}: {path} has shape {list(shapes[path])}, the configuration needs {list(shape)}")
 
 
 def class_count(params: Params) -> int | None:
@@ -218,7 +200,5 @@ def check_size(path: pathlib.Path, params: Params, kind: str) -> None:
     """Raises InputError for weights that one file cannot hold, of a kind that messages call "an ONNX file", say."""
     size = sum(leaf.nbytes for _, leaf in flatten(params))
     if size > _LARGEST:
-        raise InputError(
-            f"{path}: the weights take {size / 1e9:.1f} GB and {kind} holds at most 2; export safetensors, or a "
-            "smaller model"
-        )
+        weights = f"the weights take {size / 1e9:.1f} GB"
+        raise InputError(f"{path}: {weights} and {kind} holds at most 2; export safetensors, or a smaller model")

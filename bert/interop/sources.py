@@ -23,13 +23,10 @@ def read(
 ) -> ModelDirectory:
     """The model at a path; a report of its tensors goes to the log.
 
-    Args:
-      path: a model directory in Hugging Face layout, a folder or prefix of Google's TensorFlow 1 checkpoints, or a run
-        directory (its newest export ``model/``, else its newest checkpoint).
-      fresh, labels, seed: parts of the head that are newly initialised where they are missing, see `with_fresh`.
+    ``path`` is a model directory in Hugging Face layout, a folder or prefix of Google's TensorFlow 1 checkpoints, or a
+    run directory (its newest export ``model/``, else its newest checkpoint). The rest is as in `with_fresh`.
 
-    Raises InputError where nothing can be loaded, a file is broken (see `load_model_directory`, `load_checkpoint`) or
-    may not be read, and for parts that cannot be new.
+    Raises InputError where nothing can be loaded, a file is broken or may not be read, or a part cannot be new.
     """
     check_fresh(fresh)
     try:
@@ -53,8 +50,9 @@ def _read(path: pathlib.Path, fresh: Sequence[str]) -> ModelDirectory:
     hugging_face.restore(model)
     is_run = (path / run_directory.CHECKPOINTS).is_dir()
     if (model / hugging_face.CONFIG_FILE).is_file() or (is_run and model.exists()):  # one that lacks files is refused
-        if is_run:
-            _check_tokenizer_files(model, path)
+        for name in tokenizer_files.WRITTEN if is_run else ():  # without one the others might make another tokenizer
+            if (path / name).is_file() and not (model / name).is_file():
+                raise InputError(f"{model / name}: is missing; copy it from {path}")
         return hugging_face.load_model_directory(model, fresh)
     if is_run:
         return _newest_checkpoint(path)
@@ -65,10 +63,7 @@ def _read(path: pathlib.Path, fresh: Sequence[str]) -> ModelDirectory:
 
 
 def run_encoder(run: pathlib.Path) -> ModelConfig:
-    """The encoder of a run directory, compared with the arrays of the newest checkpoint that can be read.
-
-    Raises InputError where the settings have none, or that of another model.
-    """
+    """The encoder of a run. InputError where the settings have none, or not that of the newest readable checkpoint."""
     config, checkpoints = run_directory.read_encoder(run), run / run_directory.CHECKPOINTS
     newest = checkpoint_meta.newest(checkpoints)
     if newest and newest[1].arrays is not None:
@@ -76,13 +71,6 @@ def run_encoder(run: pathlib.Path) -> ModelConfig:
         of_params = {name.removeprefix("params/"): x for name, x in shapes.items() if name.startswith("params/")}
         check_shapes(of_params, config, f"{run / run_directory.CONFIG}: no encoder of checkpoint {newest[0]}")
     return config
-
-
-def _check_tokenizer_files(model: pathlib.Path, run: pathlib.Path) -> None:
-    """Refuses an export of a run that lacks a file of its tokenizer: the others might make another one."""
-    for name in tokenizer_files.WRITTEN:
-        if (run / name).is_file() and not (model / name).is_file():
-            raise InputError(f"{model / name}: is missing; copy it from {run}")
 
 
 def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:
@@ -97,8 +85,8 @@ def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:
     pretrained = "pretraining" in run_directory.read_model_keys(run, 0)[1]
     if not pretrained and (best := checkpoint.best_step(checkpoints)) is not None:
         raise InputError(
-            f"{run / run_directory.MODEL}: the model of step {best}, the best evaluation, was there and is lost; the "
-            "command that trained it, run again, restores it if that step is still among the checkpoints, and says so"
+            f"{run / run_directory.MODEL}: the model of step {best}, the best evaluation, is lost; run the command "
+            "that trained it again, which restores it if that step is still among the checkpoints"
         )
     step, params = checkpoint.newest_params(checkpoints)
     logging.info("%s: no finished export yet; weights are those of step %d", run, step)
@@ -107,10 +95,8 @@ def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:
     check_shapes({path: np.shape(value) for path, value in flatten(params)}, config, source)
     classes = class_count(params)
     if classes not in (None, len(labels)):
-        raise InputError(
-            f"{run / run_directory.CONFIG}: {len(labels)} labels for the {classes} classes of {source}; the file was "
-            "damaged or edited"
-        )
+        both = f"{len(labels)} labels for the {classes} classes of {source}"
+        raise InputError(f"{run / run_directory.CONFIG}: {both}; the file was damaged or edited")
     # A parameter of ours is many tensors in a file, one for each layer.
     report = LoadReport(source, counted="parameters", used=[path for path, _ in flatten(params)])
     return ModelDirectory(config, params, ("encoder", *params["head"]), tokenizer, report, labels, extra)

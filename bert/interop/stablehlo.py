@@ -28,14 +28,11 @@ from bert.types import Params
 def write(
     path: pathlib.Path, config: ModelConfig, params: Params, platforms: Sequence[str] = ("cpu", "cuda", "tpu")
 ) -> None:
-    """Writes the model to the file ``path``. Raises InputError, without a file, where the weights are too large.
+    """Writes a model, float32 arrays (NumPy or JAX), to the file ``path``, with the outputs that its heads allow.
 
     Takes several times the weights' size in memory while it runs (docs/weights.md has figures). A program that loads
-    the file compiles it at the first call of each shape [b, t], and holds a copy of the weights for each.
-
-    Args:
-      params: float32 arrays (NumPy or JAX); the outputs in the file are those that their heads allow.
-      platforms: where the file can run, of "cpu", "cuda", "rocm", "tpu".
+    the file compiles it at the first call of each shape [b, t], and holds a copy of the weights for each. The file can
+    run on the ``platforms``, of "cpu", "cuda", "rocm", "tpu". InputError where the weights are too large.
     """
     check_size(path, params, "a StableHLO file")
     # float32 whatever the training ran in. A scan has one block to compile wherever the file is loaded; unrolled, that

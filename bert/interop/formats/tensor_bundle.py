@@ -25,6 +25,7 @@ DTYPES: dict[int, np.dtype] = {number: np.dtype(kind) for number, kind in _NUMBE
 _MAX_AXES = 64  # NumPy's limit
 _VERSION = 1  # kTensorBundleVersion: the newest format known here
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # protobuf's wire types
+_FIXED = {_FIXED64: 8, _FIXED32: 4}  # bytes
 
 Message = dict[tuple[int, int], list[Any]]
 
@@ -57,15 +58,13 @@ class TensorBundle(LazyTensors[Entry]):
         path, data = self._shards[entry.shard]
         if entry.dtype not in DTYPES:
             kind = {7: " (string)", 20: " (resource)", 21: " (variant)"}.get(entry.dtype, "")
-            raise InputError(
-                f"{path}: {name!r} has TensorFlow's type {entry.dtype}{kind}, which cannot be read; save the "
-                "checkpoint again without it"
-            )
+            what = f"{name!r} has TensorFlow's type {entry.dtype}{kind}, which cannot be read"
+            raise InputError(f"{path}: {what}; save the checkpoint again without it")
         data = data[entry.offset : entry.offset + entry.size]
         if name not in self._compared and (actual := masked_crc(data)) != entry.checksum:
+            both = f"the checksum {actual:#010x}, but the index says {entry.checksum:#010x}"
             raise InputError(
-                f"{path}: the data of {name!r} has the checksum {actual:#010x}, but the index says "
-                f"{entry.checksum:#010x}; the files are damaged, or of two checkpoints: copy or download them again"
+                f"{path}: the data of {name!r} has {both}; damaged, or of two checkpoints: copy or download them again"
             )
         self._compared.add(name)
         return data.view(DTYPES[entry.dtype]).reshape(entry.shape)
@@ -74,8 +73,8 @@ class TensorBundle(LazyTensors[Entry]):
 def open_bundle(prefix: pathlib.Path) -> TensorBundle:
     """The variables of the checkpoint PREFIX.index, PREFIX.data-*; no data is read until a variable is asked for.
 
-    Raises InputError for a file that is absent or damaged, or one of another kind (V1, big-endian, variables in
-    pieces). A TF2 object-based checkpoint is not refused; it holds `_CHECKPOINTABLE_OBJECT_GRAPH`.
+    InputError for a file that is absent, damaged or of another kind (V1, big-endian, variables in pieces). A TF2
+    object-based checkpoint is not refused; it holds `_CHECKPOINTABLE_OBJECT_GRAPH`.
     """
     index = pathlib.Path(f"{prefix}.index")
     if not os.path.isfile(index):
@@ -131,15 +130,11 @@ def _message(data: bytes) -> Message:
         wire = tag & 7
         if wire not in (_VARINT, _FIXED64, _BYTES, _FIXED32):
             raise Fault(f"a message has the wire type {wire}, which does not exist")
-        size = {_FIXED64: 8, _FIXED32: 4}.get(wire)
-        if size is None:
-            (size,), at = varints(data, at, 1)
-        value: int | bytes = size
-        if wire != _VARINT:
-            if at + size > len(data):
-                raise Fault("a message is cut short")
-            value, at = data[at : at + size], at + size
-        fields.setdefault((tag >> 3, wire), []).append(value)
+        (value,), at = ([_FIXED[wire]], at) if wire in _FIXED else varints(data, at, 1)
+        if wire != _VARINT and at + value > len(data):
+            raise Fault("a message is cut short")
+        fields.setdefault((tag >> 3, wire), []).append(value if wire == _VARINT else data[at : at + value])
+        at += 0 if wire == _VARINT else value
     return fields
 
 

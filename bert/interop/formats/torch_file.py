@@ -12,51 +12,21 @@ import math
 import pathlib
 import struct
 import zipfile
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from bert.errors import InputError
-from bert.interop.formats.tensors import Bytes, LazyTensors, map_file
-from bert.interop.formats.torch_pickle import (
-    DAMAGED,
-    SAVE_AGAIN,
-    PickledStorage,
-    PickledTensor,
-    Refusal,
-    Storages,
-    tensors_by_name,
-    unpickle,
-)
+from bert.interop.formats import torch_pickle
+from bert.interop.formats.tensors import Bytes, map_file
+from bert.interop.formats.torch_pickle import DAMAGED, SAVE_AGAIN, PickledStorage, PickledTensor, Refusal, Storages
 
 _MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
+_BIG_ENDIAN = ("was written on a big-endian machine", "save the model again on a common one")
 
 
-class _Place(NamedTuple):
-    """Where a tensor lies in the file: offset and strides in bytes."""
-
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    offset: int
-    strides: tuple[int, ...]
-
-
-class TorchFile(LazyTensors[_Place]):
-    """A PyTorch file, opened by `open_torch`. Its items are read-only views over a memory map of the file."""
-
-    def __init__(self, file: Bytes, places: dict[str, _Place]):
-        super().__init__(places)
-        self._file = file
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        place = self.entries[name]
-        return np.ndarray(place.shape, place.dtype, self._file, place.offset, place.strides)
-
-
-def open_torch(path: pathlib.Path) -> TorchFile:
-    """The tensors of a state dict that torch.save wrote, as stored (float16 and bfloat16 included).
-
-    Reads the description of the tensors, and checks that each lies inside the file; no data is read.
+def open_torch(path: pathlib.Path) -> dict[str, np.ndarray]:
+    """The tensors of a state dict that torch.save wrote, as stored; checks that each lies in the file, reads no data.
 
     Raises InputError where the file is damaged, or holds or names anything but tensors by name.
     """
@@ -65,13 +35,9 @@ def open_torch(path: pathlib.Path) -> TorchFile:
             raise Refusal("no such file", "name a file that torch.save wrote")
         file = map_file(path)
         if not file:
-            raise Refusal("is empty", DAMAGED)
-        if file[:4] == b"PK\3\4":
-            with zipfile.ZipFile(path) as archive:
-                tensors, starts = _read_archive(file, archive)
-        else:
-            tensors, starts = _read_stream(file)
-        return TorchFile(file, {name: _place(name, tensor, starts) for name, tensor in tensors.items()})
+            raise Refusal("is empty")
+        tensors, starts = _read_archive(file, path) if file[:4] == b"PK\3\4" else _read_stream(file)
+        return {name: _view(name, tensor, starts, file) for name, tensor in tensors.items()}
     except InputError:
         raise
     except Refusal as refusal:
@@ -83,30 +49,31 @@ def open_torch(path: pathlib.Path) -> TorchFile:
     raise InputError(f"{path}: {what if len(what) < 400 else what[:400] + '...'}; {way_out}")
 
 
-def _read_archive(file: Bytes, archive: zipfile.ZipFile) -> tuple[dict[str, PickledTensor], dict[str, int]]:
+def _read_archive(file: Bytes, path: pathlib.Path) -> tuple[dict[str, PickledTensor], dict[str, int]]:
     """The tensors of a ZIP archive, and the byte of the file where each storage starts."""
-    entries = {entry.filename: entry for entry in archive.infolist()}
-    if len(entries) != len(archive.infolist()):
+    with zipfile.ZipFile(path) as archive:
+        listed = archive.infolist()
+    entries = {entry.filename: entry for entry in listed}
+    if len(entries) != len(listed):
         raise Refusal("has two entries of one name")
     pickles = [name for name in entries if name.split("/")[1:] == ["data.pkl"]]
     if len(pickles) != 1:
         raise Refusal(f"is a ZIP archive with {len(pickles)} entries */data.pkl; a file of torch.save has one")
     prefix = pickles[0].removesuffix("data.pkl")
-    if f"{prefix}byteorder" in entries:
-        start, end = _span(file, entries[f"{prefix}byteorder"])
-        if end - start != 6 or file[start:end] != b"little":
-            raise Refusal("was written on a big-endian machine", "save the model again on a common one")
+    order = entries.get(f"{prefix}byteorder")
+    if order:
+        start, end = _span(file, order)
+        if file[start : min(end, start + 7)] != b"little":
+            raise Refusal(*_BIG_ENDIAN)
     storages: Storages = {}
-    start, end = _span(file, entries[pickles[0]])
-    held, _ = unpickle(file, start, end, storages)
-    tensors = tensors_by_name(held)
+    held, _ = torch_pickle.unpickle(file, *_span(file, entries[pickles[0]]), storages)
+    tensors = torch_pickle.tensors_by_name(held)
     starts = {}
     for key, (dtype, count) in storages.items():
         if f"{prefix}data/{key}" not in entries:
             raise Refusal(f"has no entry for storage {key}")
         starts[key], end = _span(file, entries[f"{prefix}data/{key}"])
-        if (end - starts[key]) // dtype.itemsize != count:
-            size = end - starts[key]
+        if (size := end - starts[key]) // dtype.itemsize != count:
             raise Refusal(f"says that storage {key} has {count} elements of {dtype}, but has {size} bytes for it")
     return tensors, starts
 
@@ -134,16 +101,16 @@ def _read_stream(file: Bytes) -> tuple[dict[str, PickledTensor], dict[str, int]]
     position = 0
     for expected in (_MAGIC, _PROTOCOL, None, None, None):
         if file[:1] == b"\x80":
-            value, position = unpickle(file, position, len(file), storages)
+            value, position = torch_pickle.unpickle(file, position, len(file), storages)
             values.append(value)
         if not values or expected not in (None, values[-1]):
             raise Refusal("is no file of torch.save", "name one; a web page is none")
     _, _, system, held, keys = values
     if not isinstance(system, dict) or not isinstance(keys, list):
         raise Refusal("does not say what its bytes mean as a file of torch.save does")
-    tensors = tensors_by_name(held)
+    tensors = torch_pickle.tensors_by_name(held)
     if system.get("little_endian") is not True:
-        raise Refusal("was written on a big-endian machine", "save the model again on a common one")
+        raise Refusal(*_BIG_ENDIAN)
     if not all(type(key) is str for key in keys) or sorted(keys) != sorted(storages):
         raise Refusal("lists other storages than its tensors use")
     starts = {}
@@ -161,8 +128,8 @@ def _read_stream(file: Bytes) -> tuple[dict[str, PickledTensor], dict[str, int]]
     return tensors, starts
 
 
-def _place(name: str, tensor: PickledTensor, starts: dict[str, int]) -> _Place:
-    """Where a tensor lies, after a check that all of it lies inside its storage."""
+def _view(name: str, tensor: PickledTensor, starts: dict[str, int], file: Bytes) -> np.ndarray:
+    """A tensor as a read-only view over the file, after a check that all of it lies inside its storage."""
     storage, offset, shape, strides = tensor.storage, tensor.offset, tensor.shape, tensor.strides
     if not isinstance(storage, PickledStorage) or not isinstance(shape, tuple) or not isinstance(strides, tuple):
         raise Refusal(f"tensor {name} has no storage, shape or strides")
@@ -182,4 +149,4 @@ def _place(name: str, tensor: PickledTensor, starts: dict[str, int]) -> _Place:
     if elements > storage.count:
         raise Refusal(f"tensor {name} has more elements than the {storage.count} stored: {laid_out}", SAVE_AGAIN)
     first = starts[storage.key] + (storage.start + offset if elements else 0) * itemsize
-    return _Place(storage.dtype, shape, first, tuple(stride * itemsize for stride in used))
+    return np.ndarray(shape, storage.dtype, file, first, tuple(stride * itemsize for stride in used))

@@ -107,15 +107,12 @@ def _rebuild_tensor_v2(
     return PickledTensor(storage, offset, shape, strides)
 
 
-def _rebuild_parameter(tensor: Any, requires_grad: Any, hooks: Any) -> Any:
-    return tensor
-
-
 # By module and name, never joined: "torch" and "_utils.f" would reach through a module.
-_MAKERS = {
+_GLOBALS: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor"): PickledTensor,
     ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor_v2,
-    ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
+    ("torch._utils", "_rebuild_parameter"): lambda tensor, requires_grad, hooks: tensor,
+    **{("torch", name): dtype for name, dtype in _DTYPES.items()},
 }
 
 Storages = dict[str, tuple[np.dtype, int]]  # key -> dtype, number of elements
@@ -143,8 +140,7 @@ class _Unpickler(pickle._Unpickler):
         items = self.pop_mark()
         self.append(self.dictionary(list(zip(items[::2], items[1::2], strict=True))))
 
-    dispatch[pickle.EMPTY_DICT[0]] = load_empty_dictionary
-    dispatch[pickle.DICT[0]] = load_dict
+    dispatch |= {pickle.EMPTY_DICT[0]: load_empty_dictionary, pickle.DICT[0]: load_dict}
 
     def dictionary(self, pairs: Any = ()) -> _Dictionary:
         """A dictionary of a list of pairs, which a pickle may use again and again."""
@@ -157,13 +153,10 @@ class _Unpickler(pickle._Unpickler):
         return dictionary
 
     def find_class(self, module: str, name: str) -> _Global:
-        if module == "torch" and name in _DTYPES:
-            return _Global(_DTYPES[name])
-        if (module, name) == ("collections", "OrderedDict"):
-            return _Global(self.dictionary)
-        if (module, name) in _MAKERS:
-            return _Global(_MAKERS[module, name])
-        raise Refusal(f"names {module}.{name}, which is no part of a state dict; nothing of it was run", SAVE_AGAIN)
+        value = self.dictionary if (module, name) == ("collections", "OrderedDict") else _GLOBALS.get((module, name))
+        if value is None:
+            raise Refusal(f"names {module}.{name}, which is no part of a state dict; nothing of it was run", SAVE_AGAIN)
+        return _Global(value)
 
     def persistent_load(self, pid: Any) -> PickledStorage:
         match pid:

@@ -35,16 +35,13 @@ def find(folder: pathlib.Path) -> pathlib.Path | None:
             return path
         if os.path.lexists(path):
             raise InputError(
-                f"{path}: no file but a folder, a pipe, a device or a link to nothing; put the file there, or remove it"
+                f"{path}: no file but a folder, pipe, device or dead link; put the file there or remove it"
             )
     return None
 
 
 def open_weights(path: pathlib.Path) -> Tensors:
-    """The tensors of a file that `find` returned.
-
-    Raises InputError for a file that is absent, damaged, or does not hold the tensors that the index promises.
-    """
+    """The tensors of a file that `find` returned. InputError where it is damaged, or lacks what its index promises."""
     if path.name in _READERS:
         return _READERS[path.name](path)
     index = json_files.read_object(path, allow_surrogates=True)
@@ -55,9 +52,8 @@ def open_weights(path: pathlib.Path) -> Tensors:
     _check_checksums(path, index, shards)
     for name, shard in homes.items():
         if name not in shards[shard]:
-            raise InputError(
-                f"{path.parent / shard}: lacks {printable(name)}, which {path.name} promises; get the files again"
-            )
+            what = f"lacks {printable(name)}, which {path.name} promises"
+            raise InputError(f"{path.parent / shard}: {what}; get the files again")
     # What a shard holds beyond the index is there, too: other programs load whole shards.
     entries = {name: (tensors, name) for tensors in shards.values() for name in tensors}
     entries |= {name: (shards[shard], name) for name, shard in homes.items()}
@@ -65,10 +61,8 @@ def open_weights(path: pathlib.Path) -> Tensors:
         for name in tensors:
             file, _ = entries[name]
             if file is not tensors and not np.array_equal(file[name], tensors[name]):
-                raise InputError(
-                    f"{path.parent / shard}: its {printable(name)} is not that of the shard which {path.name} names; "
-                    "the files are of two models: get them again"
-                )
+                what = f"its {printable(name)} is not that of the shard which {path.name} names"
+                raise InputError(f"{path.parent / shard}: {what}; the files are of two models: get them again")
     return Selected(entries)
 
 
@@ -94,10 +88,8 @@ def _check_checksums(path: pathlib.Path, index: Mapping[str, Any], shards: Mappi
     stored = metadata.get(CHECKSUMS) if isinstance(metadata, dict) else None
     for shard, tensors in shards.items() if stored is not None else ():
         if not isinstance(stored, dict) or stored.get(shard) != _checksum(metadata_of(tensors)):
-            raise InputError(
-                f"{path.parent / shard}: not the shard that {path.name} was written with; copy all files of the "
-                "directory again, or export it again"
-            )
+            what = f"not the shard that {path.name} was written with"
+            raise InputError(f"{path.parent / shard}: {what}; copy all files again, or export again")
 
 
 def _checksum(metadata: Mapping[str, str]) -> str:

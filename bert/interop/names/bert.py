@@ -4,45 +4,43 @@ Source: google-research/bert ``modeling.py``, ``run_classifier.py`` and ``run_sq
 names, ``optimization.py`` for what its trainer leaves; transformers ``models/bert`` for the Hugging Face names.
 """
 
+from collections.abc import Sequence
+
 from bert.interop.names.table import NameTable, Weight
 
 Pair = tuple[Weight, Weight]  # one parameter in Hugging Face's files and in Google's
 
 
+def _pair(path: str, axes: str, hugging_face: str, google: str, *, transposed: Sequence[bool] = (False, False)) -> Pair:
+    """``transposed``: in Hugging Face's files, in Google's."""
+    return Weight(path, axes, hugging_face, transposed[0]), Weight(path, axes, google, transposed[1])
+
+
 def _dense(path: str, axes: str, hugging_face: str, google: str) -> tuple[Pair, Pair]:
-    kernel, bias = f"{path}/kernel", f"{path}/bias"
     return (
-        (Weight(kernel, axes, f"{hugging_face}.weight", transposed=True), Weight(kernel, axes, f"{google}/kernel")),
-        (Weight(bias, axes[1], f"{hugging_face}.bias"), Weight(bias, axes[1], f"{google}/bias")),
+        _pair(f"{path}/kernel", axes, f"{hugging_face}.weight", f"{google}/kernel", transposed=(True, False)),
+        _pair(f"{path}/bias", axes[1], f"{hugging_face}.bias", f"{google}/bias"),
     )
 
 
 def _classes(path: str, axes: str, hugging_face: str, google: str) -> tuple[Pair, Pair]:
     """Scores of classes; Google stores the kernel of these, and only of these, [out, in]."""
-    kernel, bias = f"{path}/kernel", f"{path}/bias"
     return (
-        (
-            Weight(kernel, axes, f"{hugging_face}.weight", transposed=True),
-            Weight(kernel, axes, f"{google}output_weights", transposed=True),
-        ),
-        (Weight(bias, axes[1], f"{hugging_face}.bias"), Weight(bias, axes[1], f"{google}output_bias")),
+        _pair(f"{path}/kernel", axes, f"{hugging_face}.weight", f"{google}output_weights", transposed=(True, True)),
+        _pair(f"{path}/bias", axes[1], f"{hugging_face}.bias", f"{google}output_bias"),
     )
 
 
-def _norm(path: str, hugging_face: str, google: str) -> tuple[Pair, ...]:
-    leaves = (("scale", "weight", "gamma"), ("bias", "bias", "beta"))
-    return tuple(
-        (
-            Weight(f"{path}/{ours}", "D", f"{hugging_face}.LayerNorm.{theirs}"),
-            Weight(f"{path}/{ours}", "D", f"{google}/LayerNorm/{googles}"),
-        )
-        for ours, theirs, googles in leaves
+def _norm(path: str, hugging_face: str, google: str) -> tuple[Pair, Pair]:
+    return (
+        _pair(f"{path}/scale", "D", f"{hugging_face}.LayerNorm.weight", f"{google}/LayerNorm/gamma"),
+        _pair(f"{path}/bias", "D", f"{hugging_face}.LayerNorm.bias", f"{google}/LayerNorm/beta"),
     )
 
 
 def _table(ours: str, axes: str, theirs: str) -> Pair:
     path = f"encoder/embeddings/{ours}/embedding"
-    return Weight(path, axes, f"bert.embeddings.{theirs}.weight"), Weight(path, axes, f"bert/embeddings/{theirs}")
+    return _pair(path, axes, f"bert.embeddings.{theirs}.weight", f"bert/embeddings/{theirs}")
 
 
 def _layers() -> tuple[Pair, ...]:
@@ -75,10 +73,7 @@ _PARTS: dict[str, tuple[Pair, ...]] = {
     "mlm": (
         *_dense("head/mlm/transform", "DD", "cls.predictions.transform.dense", "cls/predictions/transform/dense"),
         *_norm("head/mlm/norm", "cls.predictions.transform", "cls/predictions/transform"),
-        (
-            Weight("head/mlm/bias", "V", "cls.predictions.bias"),
-            Weight("head/mlm/bias", "V", "cls/predictions/output_bias"),
-        ),
+        _pair("head/mlm/bias", "V", "cls.predictions.bias", "cls/predictions/output_bias"),
     ),
     "next_sentence": _classes("head/next_sentence", "DR", "cls.seq_relationship", "cls/seq_relationship/"),
     # These two have the same names in files; config.json says which of them a file holds.
@@ -86,13 +81,8 @@ _PARTS: dict[str, tuple[Pair, ...]] = {
     "token_classifier": _classes("head/token_classifier", "DC", "classifier", ""),
     "span": _classes("head/span", "DR", "qa_outputs", "cls/squad/"),
 }
-_SIZES = {
-    "V": "vocab_size",
-    "P": "max_position_embeddings",
-    "S": "type_vocab_size",
-    "D": "hidden_size",
-    "F": "intermediate_size",
-}
+_SIZES = {"V": "vocab_size", "P": "max_position_embeddings", "S": "type_vocab_size"}
+_SIZES |= {"D": "hidden_size", "F": "intermediate_size"}
 # A tensor with such a name -> the kind of model that has it. Where any head may have the name, "^bert" is in front.
 _OTHER_MODELS = {
     r"^bert\..*\b(distance_embedding|relative_\w+|rel_embeddings|pos_(key_|query_|q_)?proj)\b": "relative positions",

@@ -63,10 +63,8 @@ class Weight:
 def merged(name: str, paths: Sequence[str], axes: Sequence[str], *, transposed: bool = False) -> tuple[Weight, ...]:
     """The parameters that one tensor holds one after another, such as queries, keys and values in Wqkv."""
     pieces = "".join(letters[-1] for letters in axes)
-    return tuple(
-        Weight(path, letters, name, transposed, pieces, i)
-        for i, (path, letters) in enumerate(zip(paths, axes, strict=True))
-    )
+    parts = enumerate(zip(paths, axes, strict=True))
+    return tuple(Weight(path, letters, name, transposed, pieces, i) for i, (path, letters) in parts)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -109,11 +107,8 @@ class NameTable:
 
     def axis_sizes(self, config: ModelConfig, classes: int | None = None) -> dict[str, int]:
         """Letter -> size. C: classes, 2 unless given; R: the two ends of a span, the two relations of a pair."""
-        return {letter: getattr(config, field) for letter, field in self.sizes.items()} | {
-            "L": config.num_layers,
-            "C": classes or 2,
-            "R": 2,
-        }
+        of_config = {letter: getattr(config, field) for letter, field in self.sizes.items()}
+        return of_config | {"L": config.num_layers, "C": classes or 2, "R": 2}
 
     @property
     def token_table(self) -> Weight | None:
@@ -128,8 +123,7 @@ class NameTable:
     def parts_present(self, names: Collection[str], classifier: str | None) -> tuple[str, ...]:
         """The parts of which a tensor is among these names, and the parts that they need; "encoder" always.
 
-        Args:
-          classifier: which of `WITH_CLASSES` a tensor is that both have; None: neither.
+        ``classifier``: which of `WITH_CLASSES` a tensor is that both have; None: neither.
         """
         present = {part for part, weights in self.parts.items() if any(w.name in names for w in weights)}
         if self.one_classifier_name:
