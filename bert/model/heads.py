@@ -26,6 +26,7 @@ from bert.model.dropout import dropout
 from bert.types import Batch
 
 Outputs = dict[str, Array]
+Table = Array | None  # the encoder's token table [V, D], where it has one
 
 
 class MaskedWords(nn.Module):
@@ -40,12 +41,10 @@ class MaskedWords(nn.Module):
     def __call__(self, picked_BPD: Array, token_table_VD: Array) -> Array:
         return vocabulary.logits(self._transformed(picked_BPD), token_table_VD, self.bias, self.config.dtype)
 
-    def cross_entropy_and_correct(
-        self, picked_BPD: Array, token_table_VD: Array, words_BP: Array
-    ) -> tuple[Array, Array]:
+    def cross_entropy_and_correct(self, picked_BPD: Array, table_VD: Array, words_BP: Array) -> tuple[Array, Array]:
         """Cross-entropy of these words in nats, and whether none scores higher; float32 [B, P] each."""
         x_BPD = self._transformed(picked_BPD)
-        return vocabulary.cross_entropy_and_correct(x_BPD, token_table_VD, self.bias, words_BP, self.config.dtype)
+        return vocabulary.cross_entropy_and_correct(x_BPD, table_VD, self.bias, words_BP, self.config.dtype)
 
     def _transformed(self, picked_BPD: Array) -> Array:
         return self.norm(ACTIVATION_FUNCTIONS[self.config.hidden_act](self.transform(picked_BPD)))
@@ -59,12 +58,7 @@ def lent_table(token_table_VD: Array | None) -> Array:
 
 
 def part(name: str, config: ModelConfig, classes: int = 2) -> nn.Module:
-    """The module whose parameters stand under ``head/NAME``.
-
-    Args:
-      name: pooler, mlm, next_sentence, sequence_classifier, token_classifier or span.
-      classes: C of the two classifiers; the others have sizes of their own.
-    """
+    """The module whose parameters stand under ``head/NAME``; ``classes``: C of the two classifiers."""
     if name == "mlm":
         return MaskedWords(config)
     features = {"pooler": config.hidden_size, "next_sentence": 2, "span": 2}
@@ -93,9 +87,7 @@ class PretrainingHead(nn.Module):
         names = ("masked_positions", "cls_positions") if self.with_next_sentence else ("masked_positions",)
         return jnp.concatenate([batch[name] for name in names], axis=1)
 
-    def __call__(
-        self, hidden_BRD: Array, batch: Batch, token_table_VD: Array | None, *, train: bool = False
-    ) -> Outputs:
+    def __call__(self, hidden_BRD: Array, batch: Batch, token_table_VD: Table, *, train: bool = False) -> Outputs:
         P = batch["masked_positions"].shape[1]
         picked_BPD, first_BED = hidden_BRD[:, :P], hidden_BRD[:, P:]
         table_VD = lent_table(token_table_VD)
@@ -127,9 +119,7 @@ class SequenceHead(nn.Module):
     def positions(self, batch: Batch) -> Any:
         return batch["cls_positions"]
 
-    def __call__(
-        self, hidden_BED: Array, batch: Batch, token_table_VD: Array | None, *, train: bool = False
-    ) -> Outputs:
+    def __call__(self, hidden_BED: Array, batch: Batch, token_table_VD: Table, *, train: bool = False) -> Outputs:
         pooled_BED = pooled(self.pooler, hidden_BED)
         read_BED = _dropped(self, pooled_BED, train)
         return {"pooled_output": pooled_BED, "sequence_logits": self.sequence_classifier(read_BED)}
@@ -148,9 +138,7 @@ class TokenHead(nn.Module):
     def positions(self, batch: Batch) -> None:
         return None
 
-    def __call__(
-        self, hidden_BTD: Array, batch: Batch, token_table_VD: Array | None, *, train: bool = False
-    ) -> Outputs:
+    def __call__(self, hidden_BTD: Array, batch: Batch, token_table_VD: Table, *, train: bool = False) -> Outputs:
         return {"token_logits": self.token_classifier(_dropped(self, hidden_BTD, train))}
 
 
@@ -165,9 +153,7 @@ class SpanHead(nn.Module):
     def positions(self, batch: Batch) -> None:
         return None
 
-    def __call__(
-        self, hidden_BTD: Array, batch: Batch, token_table_VD: Array | None, *, train: bool = False
-    ) -> Outputs:
+    def __call__(self, hidden_BTD: Array, batch: Batch, token_table_VD: Table, *, train: bool = False) -> Outputs:
         return start_and_end(self.span(hidden_BTD))
 
 

@@ -15,10 +15,8 @@ from jax import Array
 def cross_entropy(logits_C: Array, labels: Array) -> Array:
     """Cross-entropy in nats of whole-number labels, float32 with the shape of ``labels``.
 
-    Args:
-      logits_C: float [..., C].
-      labels: int [...]; a negative label is ignored: its loss and its gradient are exactly 0. A label of C or more
-        has loss NaN, so that a training step with it is skipped and counted; whatever reads data refuses it before.
+    A negative label is ignored: its loss and its gradient are exactly 0. One of C or more has loss NaN, so that a
+    training step with it is skipped and counted; whatever reads data refuses it before.
     """
     if jnp.shape(labels) != logits_C.shape[:-1]:
         raise ValueError(f"labels {jnp.shape(labels)} must have the shape {logits_C.shape[:-1]}, without the classes")
@@ -34,10 +32,8 @@ def cross_entropy(logits_C: Array, labels: Array) -> Array:
 def soft_cross_entropy(logits_C: Array, target_C: Array) -> Array:
     """Cross-entropy in nats of label distributions, ``-sum_c t_c log p_c``, float32 [...].
 
-    Args:
-      logits_C: float [..., C].
-      target_C: float [..., C], each row sums to 1 (a hard label is a row with one 1). A class of target 0 costs
-        nothing, even where its logit is -inf.
+    Each row of ``target_C``, float [..., C], sums to 1 (a hard label is a row with one 1). A class of target 0 costs
+    nothing, even where its logit is -inf.
     """
     _same_shape("logits", logits_C, target_C)
     log_C = jax.nn.log_softmax(logits_C.astype(jnp.float32), axis=-1)
@@ -47,10 +43,7 @@ def soft_cross_entropy(logits_C: Array, target_C: Array) -> Array:
 def position_cross_entropy(logits_BT: Array, own_BET: Array, position_BE: Array) -> Array:
     """Cross-entropy in nats of choosing one position among an example's own, float32 [B, E].
 
-    Args:
-      logits_BT: float [B, T].
-      own_BET: bool [B, E, T], the positions of each example.
-      position_BE: int [B, E], the right one, which is among them.
+    ``own_BET``, bool, are the positions of each example; ``position_BE``, int, is the right one among them.
     """
     logits_B1T = logits_BT.astype(jnp.float32)[:, None]
     hit_BET = position_BE[..., None] == jnp.arange(logits_BT.shape[-1])
@@ -61,9 +54,7 @@ def position_cross_entropy(logits_BT: Array, own_BET: Array, position_BE: Array)
 def sigmoid_cross_entropy(logits_C: Array, target_C: Array) -> Array:
     """Cross-entropy in nats of labels that are judged one by one, the mean over them, float32 [...].
 
-    Args:
-      logits_C: float [..., C].
-      target_C: float [..., C], 1 where the label holds (or the share of those who say so).
+    ``target_C``: float [..., C], 1 where the label holds (or the share of those who say so).
     """
     _same_shape("logits", logits_C, target_C)
     logits_C = logits_C.astype(jnp.float32)

@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+Arrays = tuple[Array, ...]
+
 
 @functools.cache
 def on_cpu() -> bool:
@@ -89,13 +91,11 @@ def dense(x: Array, kernel_KN: Array, bias_N: Array, dtype: str, result: str) ->
     return y_MN.reshape(*x.shape[:-1], -1)
 
 
-def _dense_forward(
-    x: Array, kernel_KN: Array, bias_N: Array, dtype: str, result: str
-) -> tuple[Array, tuple[Array, Array]]:
+def _dense_forward(x: Array, kernel_KN: Array, bias_N: Array, dtype: str, result: str) -> tuple[Array, Arrays]:
     return dense(x, kernel_KN, bias_N, dtype, result), (x, kernel_KN)
 
 
-def _dense_backward(dtype: str, result: str, saved: tuple[Array, Array], dy: Array) -> tuple[Array, Array, Array]:
+def _dense_backward(dtype: str, result: str, saved: Arrays, dy: Array) -> Arrays:
     x, kernel_KN = saved
     dy_operand = operand(dy, dtype)
     dx = dot(dy_operand, operand(kernel_KN, dtype), ((dy.ndim - 1,), (1,)), result=x.dtype.name).astype(x.dtype)

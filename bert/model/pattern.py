@@ -60,9 +60,7 @@ class Pattern:
         return allowed_BTS[:, None]
 
 
-def within_examples(
-    batch: Batch, *, positions: bool = False, window: int | None = None, causal: bool = False
-) -> Pattern:
+def within_examples(batch: Batch, positions: bool = False, window: int | None = None, causal: bool = False) -> Pattern:
     """Self-attention of a batch: inside each example, and as ``window`` and ``causal`` limit it.
 
     ``positions``: keep position ids, for rotary positions, where nothing else needs them.

@@ -14,39 +14,27 @@ from jax import Array
 
 from bert.model import matmul
 
+Pair = tuple[Array, Array]
 _TILE = 128  # half-precision kernels of accelerators want widths that are multiples of a tile
 _NEVER = -1e30  # score of the entries that fill the last tile
 
 
 def logits(x: Array, table_VD: Array, bias_V: Array, dtype: str) -> Array:
-    """float32 [..., V]: ``x @ table^T + bias``.
-
-    Args:
-      x: float [..., D]. table_VD: float32. bias_V: float32. dtype: of the product's operands.
-    """
-    scores = matmul.dot(
-        matmul.operand(x, dtype), matmul.operand(table_VD, dtype), ((x.ndim - 1,), (1,)), result="float32"
-    )
-    return scores + bias_V
+    """float32 [..., V]: ``x @ table^T + bias``, of x float [..., D] and a float32 table; ``dtype``: of the operands."""
+    operands = matmul.operand(x, dtype), matmul.operand(table_VD, dtype)
+    return matmul.dot(*operands, ((x.ndim - 1,), (1,)), result="float32") + bias_V
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
-def cross_entropy_and_correct(
-    x: Array, table_VD: Array, bias_V: Array, labels: Array, dtype: str
-) -> tuple[Array, Array]:
+def cross_entropy_and_correct(x: Array, table_VD: Array, bias_V: Array, labels: Array, dtype: str) -> Pair:
     """Cross-entropy in nats of the labels by `logits`, and whether none scores higher; both float32 [...].
 
-    Args:
-      x, table_VD, bias_V, dtype: as in `logits`.
-      labels: int [...], 0 to V - 1; any other costs NaN, so that a training step with it is skipped and counted.
+    ``labels``: int [...], 0 to V - 1; any other costs NaN, so that a training step with it is skipped and counted.
     """
-    outputs, _ = _forward(x, table_VD, bias_V, labels, dtype)
-    return outputs
+    return _forward(x, table_VD, bias_V, labels, dtype)[0]
 
 
-def _forward(
-    x: Array, table_VD: Array, bias_V: Array, labels: Array, dtype: str
-) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
+def _forward(x: Array, table_VD: Array, bias_V: Array, labels: Array, dtype: str) -> tuple[Pair, tuple[Array, ...]]:
     x_MD, label_M1 = x.reshape(-1, x.shape[-1]), labels.reshape(-1, 1)
     table_WD, bias_W = _tiled(table_VD, bias_V, dtype)
     # Compared in float32: rounded to bfloat16, a close second would count as a hit.
@@ -62,12 +50,12 @@ def _forward(
     return (loss_M1.reshape(labels.shape), correct_M1.reshape(labels.shape)), saved
 
 
-def _backward(dtype: str, saved: tuple[Array, ...], gradients: tuple[Array, Array]) -> tuple[Any, ...]:
+def _backward(dtype: str, saved: tuple[Array, ...], gradients: Pair) -> tuple[Any, ...]:
     x, table_VD, bias_V, label_M1, scores_MW, log_total_M1 = saved
     weight_M1 = gradients[0].reshape(-1, 1)
     share_MW = jnp.exp(scores_MW.astype(jnp.float32) - log_total_M1)
-    dscores_MW = (share_MW - _is_label(scores_MW, label_M1)) * weight_M1
-    dscores_MW = matmul.operand(dscores_MW, dtype)
+    is_label_MW = label_M1 == jax.lax.broadcasted_iota(jnp.int32, scores_MW.shape, 1)
+    dscores_MW = matmul.operand((share_MW - is_label_MW) * weight_M1, dtype)
     x_MD = x.reshape(-1, x.shape[-1])
     table_WD, _ = _tiled(table_VD, bias_V, dtype)
     dx_MD = matmul.dot(dscores_MW, matmul.operand(table_WD, dtype), ((1,), (0,)), result="float32")
@@ -75,10 +63,6 @@ def _backward(dtype: str, saved: tuple[Array, ...], gradients: tuple[Array, Arra
     dbias_W = matmul.column_sums(dscores_MW)
     words = table_VD.shape[0]
     return dx_MD.reshape(x.shape).astype(x.dtype), dtable_WD[:words], dbias_W[:words], None
-
-
-def _is_label(scores_MW: Array, label_M1: Array) -> Array:
-    return label_M1 == jax.lax.broadcasted_iota(jnp.int32, scores_MW.shape, 1)
 
 
 def _tiled(table_VD: Array, bias_V: Array, dtype: str) -> tuple[Array, Array]:

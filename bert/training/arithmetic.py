@@ -11,29 +11,17 @@ from bert.architectures import ModelConfig
 
 # Dense bf16 peaks in FLOP/s of one device, from the vendors' data sheets, by the start of jax's device_kind.
 _PEAKS = {
-    "NVIDIA H200": 989e12,
-    "NVIDIA H100 PCIe": 756e12,
-    "NVIDIA H100": 989e12,
-    "NVIDIA A100": 312e12,
-    "NVIDIA L4": 121e12,
-    "NVIDIA RTX A6000": 155e12,
-    "Tesla V100": 125e12,
-    "Tesla T4": 65e12,
-    "TPU v4": 275e12,
-    "TPU v5 lite": 197e12,
-    "TPU v5e": 197e12,
-    "TPU v5p": 459e12,
-    "TPU v5": 459e12,
-    "TPU v6": 918e12,
+    **{"NVIDIA H200": 989e12, "NVIDIA H100 PCIe": 756e12, "NVIDIA H100": 989e12, "NVIDIA A100": 312e12},
+    **{"NVIDIA L4": 121e12, "NVIDIA RTX A6000": 155e12, "Tesla V100": 125e12, "Tesla T4": 65e12},
+    **{"TPU v4": 275e12, "TPU v5 lite": 197e12, "TPU v5e": 197e12, "TPU v5p": 459e12, "TPU v5": 459e12},
+    **{"TPU v6": 918e12},
 }
 
 
 def training_flops_per_token(config: ModelConfig, length: int, predictions: int) -> float:
     """Arithmetic that a pretraining step needs for one token: forward, and twice that backward.
 
-    Args:
-      length: tokens in a row.
-      predictions: masked positions in a row; only these meet the vocabulary.
+    Of a row of ``length`` tokens only the masked positions, ``predictions``, meet the vocabulary.
     """
     head = 2.0 * predictions / length * config.hidden_size * (config.hidden_size + config.vocab_size)
     return 3.0 * (config.matmul_flops_per_token(length) + head)
@@ -61,6 +49,4 @@ def peak_flops(dtype: str) -> float | None:
         product(x, x).block_until_ready()
         best = max(best, 2.0 * side**3 / (time.perf_counter() - start))
     logging.vlog(1, "matrix peak measured: %.0f GFLOP/s", best / 1e9)
-    return float(
-        best * jax.process_count()
-    )  # all processes measure now, so those of one host share its cores here, too
+    return float(best * jax.process_count())  # all measure now, so those of one host share its cores here, too

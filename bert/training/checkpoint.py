@@ -33,8 +33,7 @@ class Checkpoints:
             self.directory,
             item_handlers={"state": ocp.StandardCheckpointHandler(), "meta": ocp.JsonCheckpointHandler()},
             options=ocp.CheckpointManagerOptions(
-                cleanup_tmp_directories=True,
-                preservation_policy=checkpoint_managers.LatestN(keep),
+                cleanup_tmp_directories=True, preservation_policy=checkpoint_managers.LatestN(keep)
             ),
         )
 
@@ -124,10 +123,8 @@ class Checkpoints:
             gc.collect()
             newest = run_directory.steps(self.directory)[-1:]
             last = f"checkpoint {newest[0]} is whole" if newest else "none is finished"
-            raise RunError(
-                f"{self.directory}: a checkpoint cannot be written ({why}); {last}; make room, then run the same "
-                "command again"
-            )
+            what = f"a checkpoint cannot be written ({why}); {last}"
+            raise RunError(f"{self.directory}: {what}; make room, then run the same command again")
 
 
 def _listed(unreadable: dict[int, str]) -> str:
@@ -148,9 +145,8 @@ def _in_all_processes(value: bool) -> bool:
 
 def _raise_unless_damaged(error: Exception, step_directory: pathlib.Path) -> None:
     """Raises RunError where an older checkpoint would not help: no memory, no permission."""
-    if isinstance(error, (MemoryError, PermissionError)) or any(
-        word in str(error) for word in ("PERMISSION_DENIED", "RESOURCE_EXHAUSTED")
-    ):
+    refused = re.search("PERMISSION_DENIED|RESOURCE_EXHAUSTED", str(error))
+    if refused or isinstance(error, MemoryError | PermissionError):
         raise RunError(f"{step_directory}: {_first_line(error)}; the checkpoint is left as it is") from error
 
 
@@ -165,10 +161,8 @@ def _refuse_other_shapes(step_directory: pathlib.Path, meta: checkpoint_meta.Met
             return
         other = bool(saved) and saved != _shapes(target)
     if other:
-        raise InputError(
-            f"{step_directory}: saved by a run with other parameters or another optimizer; choose another folder, "
-            "or the settings that it was started with"
-        )
+        what = f"{step_directory}: saved by a run with other parameters or another optimizer"
+        raise InputError(f"{what}; choose another folder, or the settings that it was started with")
 
 
 def _shapes(tree: Any) -> list[tuple[int, ...]]:
@@ -191,9 +185,7 @@ def newest_params(directory: pathlib.Path, only: int | None = None) -> tuple[int
     late_complaints.drop()
     directory = pathlib.Path(directory).absolute()
     unreadable: dict[int, str] = {}
-    for step in run_directory.steps(directory)[::-1]:
-        if only not in (None, step):
-            continue
+    for step in [step for step in run_directory.steps(directory)[::-1] if only in (None, step)]:
         try:
             params = _read_params(directory / str(step))
         except MemoryError:
@@ -222,8 +214,7 @@ def _read_params(step_directory: pathlib.Path) -> dict[str, Any]:
     as_numpy = jax.tree.map(lambda _: ocp.RestoreArgs(restore_type=np.ndarray), item)
     empty = jax.tree.map(lambda _: 0, item)
     args = ocp.args.PyTreeRestore(item=empty, partial_restore=True, restore_args=as_numpy)
-    restored = checkpointer.restore(path, args=args)
-    params: dict[str, Any] = restored["params"]
+    params: dict[str, Any] = checkpointer.restore(path, args=args)["params"]
     digests = array_digests.of_host({"params": params}) if meta.arrays else {}
     lost = [name for name in meta.arrays or () if name.startswith("params/") and name not in digests]
     if problem := checkpoint_meta.damage(digests, meta.arrays) or (lost and f"array {lost[0]} is missing"):

@@ -6,25 +6,25 @@ from typing import Any
 
 import flax.linen as nn
 import jax
-import numpy as np
 from jax.sharding import Mesh
 
 from bert.training import sharding
 from bert.training.task import Task, with_counts
-from bert.types import Batch, Params
+from bert.types import Batch, HostBatch, Params
 
 Metrics = dict[str, float | None]  # by name; None where undefined
+Step = Callable[[Params, Batch], Batch]
 
 
 def on_batches(
-    model: nn.Module, task: Task, mesh: Mesh, batches: Callable[[], Iterable[dict[str, np.ndarray]]]
+    model: nn.Module, task: Task, mesh: Mesh, batches: Callable[[], Iterable[HostBatch]]
 ) -> Callable[[Params], Metrics]:
     """Parameters -> the task's metrics over all rows of the batches that ``batches`` makes anew each time."""
     step = make_evaluation_step(model, task, mesh)
     return lambda params: evaluate(step, params, batches(), task, mesh)
 
 
-def make_evaluation_step(model: nn.Module, task: Task, mesh: Mesh) -> Callable[[Params, Batch], Batch]:
+def make_evaluation_step(model: nn.Module, task: Task, mesh: Mesh) -> Step:
     """Compiled (params, batch) -> sums and ``NAME_count`` of that batch, replicated on all devices."""
 
     def evaluation_step(params: Params, batch: Batch) -> Batch:
@@ -34,19 +34,8 @@ def make_evaluation_step(model: nn.Module, task: Task, mesh: Mesh) -> Callable[[
     return jax.jit(evaluation_step, out_shardings=sharding.replicated(mesh))
 
 
-def evaluate(
-    step: Callable[[Params, Batch], Batch],
-    params: Params,
-    batches: Iterable[dict[str, np.ndarray]],
-    task: Task,
-    mesh: Mesh,
-) -> Metrics:
-    """The task's metrics over all rows of ``batches``.
-
-    Args:
-      step: from ``make_evaluation_step``.
-      batches: this process's rows of each batch; the last is filled with rows of weight 0.
-    """
+def evaluate(step: Step, params: Params, batches: Iterable[HostBatch], task: Task, mesh: Mesh) -> Metrics:
+    """The task's metrics over all rows of ``batches``, this process's rows of each; the last has rows of weight 0."""
     totals: dict[str, float] = collections.defaultdict(float)  # without any batch all are 0
     waiting: Batch | None = None
     for batch in batches:

@@ -29,11 +29,7 @@ OPTIMIZERS = ("adamw", "google_adamw", "lamb")
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerSettings:
-    """One optimizer with its schedule; checked when it is made.
-
-    Raises:
-      InputError: for a value out of range, naming it and the rule.
-    """
+    """One optimizer with its schedule. Raises InputError for a value out of range."""
 
     total_steps: int  # optimizer steps; the schedule ends there
     learning_rate: float  # the peak
@@ -77,9 +73,13 @@ def transformation(settings: OptimizerSettings, depth_of: DepthOf) -> optax.Grad
     """
     alike = settings.layer_decay == 1.0 and settings.frozen_layers < 0
     shares = functools.partial(rate_shares, settings=settings, depth_of=depth_of)
+
+    def trained(params: Any) -> Any:
+        return jax.tree.map(lambda share: (share > 0).astype(jnp.float32), shares(params))
+
     parts = [
         # Before clipping, so that what is frozen is not part of the norm.
-        optax.identity() if alike else _multiply(lambda params: _frozen_or_not(shares(params))),
+        optax.identity() if alike else _multiply(trained),
         clip_by_global_norm(settings.clip_norm) if settings.clip_norm else optax.identity(),
         scale_by_adam(settings.b1, settings.b2, settings.eps, corrected=settings.name != "google_adamw"),
         optax.add_decayed_weights(settings.weight_decay, decay_mask),
@@ -92,11 +92,8 @@ def transformation(settings: OptimizerSettings, depth_of: DepthOf) -> optax.Grad
 
 
 def decays(path: Path) -> bool:
-    """Whether weight decay reaches the parameter: kernels and embeddings yes; biases and norms no.
-
-    By name, not by number of axes: stacked biases have two.
-    """
-    return path[-1] in ("kernel", "embedding")
+    """Whether weight decay reaches the parameter: kernels and embeddings yes; biases and norms no."""
+    return path[-1] in ("kernel", "embedding")  # not by number of axes: stacked biases have two
 
 
 def decay_mask(params: Params) -> Any:
@@ -131,10 +128,6 @@ def _map_paths(function: Callable[..., Any], params: Params, *more: Any) -> Any:
     return jax.tree_util.tree_map_with_path(named, params, *more)
 
 
-def _frozen_or_not(shares: Any) -> Any:
-    return jax.tree.map(lambda share: (share > 0).astype(jnp.float32), shares)
-
-
 def _multiply(factors: Callable[[Any], Any]) -> optax.GradientTransformation:
     """Updates times a tree that is made from the parameters."""
 
@@ -158,10 +151,8 @@ def scale_by_adam(b1: float, b2: float, eps: float, *, corrected: bool) -> optax
     """Adam (Kingma & Ba 2014) that keeps its old state where a step is not ``good``.
 
     With `optax.scale_by_adam` and a choice behind it, the compiler copies both moments of every parameter.
-
-    Args:
-      corrected: divide by what the moments lack at the start; google-research/bert does not, and its first updates
-        are larger by far.
+    ``corrected``: divide by what the moments lack at the start; google-research/bert does not, and its first updates
+    are larger by far.
     """
 
     def init(params: Any) -> optax.ScaleByAdamState:

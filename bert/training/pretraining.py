@@ -49,21 +49,13 @@ class Pretraining(Task):
             values[f"{name}_accuracy"] = totals[f"{name}_correct"] / count if count else None
         known = [value for key, value in values.items() if key.endswith("_loss") and value is not None]
         mlm = values["mlm_loss"]
-        return {
-            "loss": sum(known) if known else None,
-            "mlm_perplexity": math.exp(min(mlm, 700.0)) if mlm is not None else None,
-        } | values
+        perplexity = math.exp(min(mlm, 700.0)) if mlm is not None else None
+        return {"loss": sum(known) if known else None, "mlm_perplexity": perplexity, **values}
 
 
 def baselines(batches: Iterable[dict[str, np.ndarray]]) -> dict[str, float]:
-    """Scores of constant answers on these batches: the most frequent masked token, the larger class of pairs.
-
-    Args:
-      batches: NumPy batches; each masked position and label counts by its weight.
-
-    Returns:
-      ``mlm_accuracy`` and, where there are labels, ``nsp_accuracy``.
-    """
+    """``mlm_accuracy`` of the most frequent masked token and, where there are labels, ``nsp_accuracy`` of the larger
+    class of pairs, on these batches; each masked position and label counts by its weight."""
     tokens: np.ndarray = np.zeros(0)
     classes = np.zeros(2)
     for batch in batches:

@@ -40,8 +40,7 @@ _BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that wa
 def locked(workdir: pathlib.Path) -> Iterator[None]:
     """Creates the folder and keeps other runs out of it; process 0 holds the lock for all processes of the run.
 
-    Raises:
-      InputError: another run is active there, or no such folder can be created.
+    Raises InputError where another run is active there, or no such folder can be created.
     """
     if jax.process_index() != 0:
         yield
@@ -89,8 +88,7 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
       settings: dotted name -> value that survives JSON; all of the run's settings and its data's checksum.
       may_change: settings, or sections with a dot behind them, that do not change what is trained.
 
-    Raises:
-      InputError: settings differ, naming each with both values; or the folder holds something else.
+    Raises InputError where settings differ, naming each with both values, or the folder holds something else.
     """
     path = workdir / CONFIG
     if not path.exists():
@@ -112,16 +110,10 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
         # Derived values are reported only where no setting differs.
         shown = {name for name in named if not isinstance(now.get(name, before.get(name)), dict)} - {"data_sha256"}
         if named == {"data_sha256"}:
-            raise InputError(
-                f"{path}: the data or the validation data have changed since this run was started; give the same, or "
-                "choose another folder"
-            )
-        if "task" in named:
-            shown = {"task"}
-        raise InputError(
-            f"{path}: this run was started with other settings: {listed(shown or free or named)}; "
-            "give the same ones, or choose another folder"
-        )
+            what = "the data or the validation data have changed since this run was started"
+            raise InputError(f"{path}: {what}; give the same, or choose another folder")
+        what = f"was started with other settings: {listed({'task'} if 'task' in named else shown or free or named)}"
+        raise InputError(f"{path}: this run {what}; give the same ones, or choose another folder")
     if free:
         logging.info("changed since the run was started: %s", listed(free))
     return True
@@ -144,9 +136,8 @@ def write(workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokeniz
 def agree(settings: Mapping[str, Any]) -> None:
     """Compares the settings of all processes before they are used; every process must call it.
 
-    Raises:
-      InputError: in all processes, where some have other settings or data than process 0. They would train on a
-        mixture, or wait for each other forever.
+    Raises InputError in all processes where some have other settings or data than process 0: they would train on a
+    mixture, or wait for each other forever.
     """
     if jax.process_count() == 1:
         return
@@ -160,16 +151,13 @@ def agree(settings: Mapping[str, Any]) -> None:
     if differs_PS.any():
         processes = ", ".join(map(str, np.flatnonzero(differs_PS.any(1))))
         differing = ", ".join(name for name, differs in zip(names, differs_PS.any(0), strict=True) if differs)
-        raise InputError(
-            f"not all processes have the settings and data of process 0 ({differing}; in process {processes}); start "
-            "the same command in each, on the same data"
-        )
+        what = f"not all processes have the settings and data of process 0 ({differing}; in process {processes})"
+        raise InputError(f"{what}; start the same command in each, on the same data")
 
 
 def _digest(value: Any) -> np.ndarray:
     """uint8 [8], of a value that survives JSON."""
-    text = json.dumps(value, sort_keys=True).encode()
-    return np.frombuffer(hashlib.sha256(text).digest()[:8], np.uint8)
+    return np.frombuffer(hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()[:8], np.uint8)
 
 
 def _as_read(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -212,10 +200,8 @@ def read_model_keys(workdir: pathlib.Path, step: int) -> tuple[tuple[str, ...], 
         return tuple(settings["labels"]), settings["extra"]
     objective = settings.get("examples.objective")
     if objective not in _OBJECTIVES or "labels" in settings or "extra" in settings:
-        raise InputError(
-            f'{path}: has neither the settings of pretraining ("examples.objective") nor of fine-tuning ("labels" and '
-            '"extra"); the file was damaged or edited'
-        )
+        what = 'neither the settings of pretraining ("examples.objective") nor of fine-tuning ("labels" and "extra")'
+        raise InputError(f"{path}: has {what}; the file was damaged or edited")
     return (), {"pretraining": {"step": step, "objective": objective}}
 
 
@@ -223,8 +209,6 @@ def read_tokenizer(workdir: pathlib.Path) -> Tokenizer:
     """The tokenizer of a run. InputError where its files are missing, damaged, or those of another tokenizer."""
     expected, tokenizer = read(workdir).get(_TOKENIZER), load_tokenizer(workdir)
     if expected not in (None, tokenizer.fingerprint):
-        raise InputError(
-            f"{workdir}: tokenizer.json, vocab.txt and tokenizer_config.json are not the tokenizer that the run was "
-            "started with; one of them is missing or damaged: restore it from a copy"
-        )
+        what = "tokenizer.json, vocab.txt and tokenizer_config.json are not the tokenizer that the run was started with"
+        raise InputError(f"{workdir}: {what}; one of them is missing or damaged: restore it from a copy")
     return tokenizer

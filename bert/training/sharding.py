@@ -54,26 +54,20 @@ def check_batch_size(rows: int, mesh: Mesh, micro_batches: int = 1) -> None:
     check_range("micro_batches", micro_batches, at_least=1)
     unit = mesh.shape["data"] * micro_batches
     if rows < 1 or rows % unit:
-        raise InputError(
-            f"batch_size is {rows}; it must be a multiple of {unit} ({mesh.shape['data']} devices x "
-            f"{micro_batches} micro-batches): {unit}, {2 * unit}, {3 * unit}, ..."
-        )
+        parts = f"{mesh.shape['data']} devices x {micro_batches} micro-batches"
+        raise InputError(f"batch_size is {rows}; it must be a multiple of {unit} ({parts}): {unit}, {2 * unit}, ...")
 
 
 def state_shardings(state: Any, mesh: Mesh, mode: str) -> Any:
-    """A tree of NamedSharding for a tree of arrays or of ShapeDtypeStruct.
-
-    An axis that the devices do not divide stays whole on each of them.
-    """
+    """NamedShardings for a tree of arrays (or their shapes); an axis that the devices do not divide stays whole."""
     rules = MODES[mode]
 
     def sharding_of(path: Any, x: Any) -> NamedSharding:
         name = jax.tree_util.keystr(path, simple=True, separator="/")
         axes = next((axes for pattern, axes in _AXES if re.search(pattern, name)), ())
         spec = [None] * (x.ndim - len(axes)) + [rules.get(axis) if axis else None for axis in axes]
-        return NamedSharding(
-            mesh, P(*(s if _divides(mesh, s, n) else None for s, n in zip(spec, x.shape, strict=False)))
-        )
+        pairs = zip(spec, x.shape, strict=False)
+        return NamedSharding(mesh, P(*(axis if _divides(mesh, axis, size) else None for axis, size in pairs)))
 
     return jax.tree_util.tree_map_with_path(sharding_of, state)
 

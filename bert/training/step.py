@@ -38,23 +38,14 @@ class TrainState:
 
 @dataclasses.dataclass(frozen=True, eq=False)  # no two are equal: what is made for one is kept by identity
 class Setup:
-    """What is trained, how, and on which devices.
+    """What is trained, how, and on which devices. InputError for a configuration that is for inference only."""
 
-    Attributes:
-      model: what `Task.model` makes.
-      mode: sharding mode (bert/training/sharding.py).
-      micro_batches: parts of a batch whose gradients are added before one optimizer step.
-
-    Raises:
-      InputError: the model's configuration is one for inference only.
-    """
-
-    model: nn.Module
+    model: nn.Module  # what `Task.model` makes
     task: Task
     optimizer: optim.OptimizerSettings
     mesh: Mesh
-    mode: str = "dp"
-    micro_batches: int = 1
+    mode: str = "dp"  # a key of `sharding.MODES`
+    micro_batches: int = 1  # parts of a batch whose gradients are added before one optimizer step
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -73,9 +64,7 @@ def abstract_state(setup: Setup, batch: Batch) -> TrainState:
 def init_state(setup: Setup, target: TrainState, batch: Batch, params: Params | None = None) -> TrainState:
     """A state at step 0, created with the shardings of ``target`` (from ``abstract_state``).
 
-    Args:
-      batch: any batch of the task; only its shapes are read.
-      params: parameters to start from; None draws them from the seed.
+    Of ``batch`` only the shapes are read. ``params``: to start from; None draws them from the seed.
     """
     shards = jax.tree.map(lambda x: x.sharding, target)
     if params is None:
@@ -112,10 +101,8 @@ def _row_shapes(batch: Batch) -> Row:
 
 
 def _fresh_state(setup: Setup, params: Params) -> TrainState:
-    zero = jnp.zeros((), jnp.int32)
-    return TrainState(
-        zero, params, optim.transformation(setup.optimizer, setup.model.depth_of).init(params), zero, zero
-    )
+    zero, transformation = jnp.zeros((), jnp.int32), optim.transformation(setup.optimizer, setup.model.depth_of)
+    return TrainState(zero, params, transformation.init(params), zero, zero)
 
 
 Step = Callable[[TrainState, Batch], tuple[TrainState, Array]]
@@ -177,9 +164,8 @@ def make_train_step(setup: Setup, target: TrainState) -> tuple[Step, Read]:
 
     shards = jax.tree.map(lambda x: x.sharding, target)
     rows, everywhere = sharding.batch_sharding(setup.mesh), sharding.replicated(setup.mesh)
-    compiled = jax.jit(
-        step, donate_argnums=1, in_shardings=(everywhere, shards, rows), out_shardings=(shards, everywhere)
-    )
+    inputs, outputs = (everywhere, shards, rows), (shards, everywhere)
+    compiled = jax.jit(step, donate_argnums=1, in_shardings=inputs, out_shardings=outputs)
     return functools.partial(compiled, _seed_words(setup)), read
 
 
@@ -203,9 +189,7 @@ def _accumulate(
         return jax.tree.map(jnp.add, so_far, (grads, sums)), None
 
     first = {name: x[0] for name, x in split.items()}
-    zeros = jax.tree.map(
-        lambda x: jnp.zeros(x.shape, x.dtype),
-        jax.eval_shape(lambda: (params, gradient(params, first, counts, key)[0][1])),
-    )
+    shapes = jax.eval_shape(lambda: (params, gradient(params, first, counts, key)[0][1]))
+    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
     (grads, sums), _ = jax.lax.scan(add_part, zeros, (jnp.arange(parts), split))
     return grads, sums

@@ -25,10 +25,7 @@ class Task(Protocol):
         ...
 
     def sums(self, outputs: dict[str, Array], batch: Batch) -> dict[str, Array]:
-        """Loss name -> summed loss, and further sums that ``metrics`` reads.
-
-        All are float32 scalars that add up over batches.
-        """
+        """Loss name -> summed loss, and further sums that ``metrics`` reads; float32 scalars, added up over batches."""
         ...
 
     def size(self, batch: Batch) -> Any:

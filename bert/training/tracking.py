@@ -56,8 +56,7 @@ class MetricsFile:
         try:
             self._file.write(json.dumps({"step": step, "split": split} | values, allow_nan=False) + "\n")
             self._file.flush()
-            known = {f"{split}/{name}": value for name, value in values.items() if value is not None}
-            self._board.write(step, known)
+            self._board.write(step, {f"{split}/{name}": value for name, value in values.items() if value is not None})
         except OSError as error:
             raise cannot_write(self._path, error) from None
 
@@ -137,32 +136,23 @@ def _lines_until(path: pathlib.Path, step: int) -> list[bytes]:
 
 
 class Progress:
-    """A bar on a terminal, plain lines elsewhere.
-
-    Args:
-      total: steps of the whole run.
-      done: steps finished before this process started.
-      flops_per_token: of a training step.
-    """
+    """A bar on a terminal, plain lines elsewhere; of ``total`` steps, ``done`` before this process started."""
 
     def __init__(self, total: int, done: int, flops_per_token: float):
-        self._total, self._flops_per_token = total, flops_per_token
+        self._total, self._flops_per_token = total, flops_per_token  # of a training step
         self.peak: float | None = None  # FLOP/s of all devices, where known
-        self._on_terminal = sys.stderr.isatty()
-        self._active = jax.process_index() == 0
-        self._bar = tqdm(
-            total=total, initial=done, unit="step", disable=not (self._active and self._on_terminal), file=_TERMINAL
-        )
+        self._on_terminal, self._active = sys.stderr.isatty(), jax.process_index() == 0
+        off = not (self._active and self._on_terminal)
+        self._bar = tqdm(total=total, initial=done, unit="step", disable=off, file=_TERMINAL)
         self.restart(done)
 
     def restart(self, step: int) -> None:
         """Restarts the clock, so that compiling, evaluating and saving do not count as training."""
         self._since, self._from_step, self._tokens = time.perf_counter(), step, 0.0
 
-    def advance(self) -> None:
+    def advance(self, tokens: float) -> None:
+        """Counts one more step."""
         self._bar.update()
-
-    def add_tokens(self, tokens: float) -> None:
         self._tokens += tokens
 
     def rates(self, step: int) -> dict[str, Any]:

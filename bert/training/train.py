@@ -15,7 +15,7 @@ import pathlib
 import signal
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -76,11 +76,8 @@ class Outcome:
 def fit(run: Run, init_params: Params | None = None) -> Outcome:
     """Trains to ``total_steps``, from the newest checkpoint in the run directory if there is one.
 
-    Without a checkpoint it starts from ``init_params`` (NumPy arrays), or from parameters drawn from the seed.
-
-    Raises:
-      InputError: the run is beyond ``total_steps`` already.
-      RunError: after too many non-finite steps in a row, or when the disk is full.
+    Without a checkpoint it starts from ``init_params`` (NumPy arrays), or from parameters drawn from the seed. Raises
+    InputError where the run is beyond ``total_steps`` already, RunError after too many non-finite steps in a row.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(jax.set_mesh(run.setup.mesh))
@@ -157,31 +154,28 @@ class _Loop:
         return step == self._first_step + 1
 
     def start(self, init_params: Params | None) -> TrainState:
-        begun = run_directory.has_checkpoints(self.run.workdir)
+        workdir, total = self.run.workdir, self.run.settings.total_steps
+        begun = run_directory.has_checkpoints(workdir)
         state: TrainState
-        restored = self.checkpoints.restore(self._target) if begun else None
-        if begun and restored is None:  # a new start would forget what the run was started from
-            raise RunError(
-                f"{self.run.workdir}: all checkpoints were damaged and set aside; start again in another folder"
-            )
-        if restored:
-            step, state, meta = restored
-        else:
+        meta: dict[str, Any]
+        if not begun:
             step, state = 0, init_state(self.run.setup, self._target, self._first_batch, init_params)
-            meta = {"totals": {}, "best": None}
-        refuse_beyond(step, self.run.settings.total_steps)
+            meta = {"totals": {}}
+        elif restored := self.checkpoints.restore(self._target):
+            step, state, meta = restored
+        else:  # a new start would forget what the run was started from
+            raise RunError(f"{workdir}: all checkpoints were damaged and set aside; start again in another folder")
+        refuse_beyond(step, total)
         self._totals = dict(meta["totals"])
         self.best = Best(**(meta.get("best") or {}))
         self._first_step = self._saved = step
-        self.file = tracking.MetricsFile(self.run.workdir, step)
+        self.file = tracking.MetricsFile(workdir, step)
         self._stack.callback(self.file.close)
-        self.progress = tracking.Progress(self.run.settings.total_steps, step, self.run.flops_per_token)
+        self.progress = tracking.Progress(total, step, self.run.flops_per_token)
         self._stack.callback(self.progress.close)
-        if restored:
-            self.progress.report(
-                step, "restored", {"from": str(self.run.workdir / run_directory.CHECKPOINTS / str(step))}
-            )
-        if step < self.run.settings.total_steps:
+        if begun:
+            self.progress.report(step, "restored", {"from": str(workdir / run_directory.CHECKPOINTS / str(step))})
+        if step < total:
             self.progress.report(step, "compiling", {"devices": self.run.setup.mesh.size})
         return state
 
@@ -194,29 +188,24 @@ class _Loop:
     def log(self, step: int, step_values: jax.Array) -> None:
         """Adds the sums of the step that ``step`` counts; writes a line where one is due."""
         values = self._read(step_values)
-        skipped, in_row = int(values.pop("skipped")), int(values.pop("skipped_in_row"))
-        self.bad_in_row = in_row
-        norm, rate = values.pop("gradient_norm"), values.pop("learning_rate")
-        self.progress.advance()
-        self.progress.add_tokens(values["tokens"])
+        of_step = {name: values.pop(name) for name in ("learning_rate", "gradient_norm")}
+        of_step["skipped"], self.bad_in_row = int(values.pop("skipped")), int(values.pop("skipped_in_row"))
+        self.progress.advance(values["tokens"])
         evaluate.add(self._totals, values)
         if self.is_first(step):
             self.progress.report(step, "first step", {"after seconds": time.perf_counter() - self._started})
             self.progress.peak = arithmetic.peak_flops(self.run.setup.model.config.dtype)
             self.progress.restart(step)
-        if in_row >= self.run.settings.stop_after_skips:
+        if self.bad_in_row >= self.run.settings.stop_after_skips:
+            saved = f"; the newest checkpoint, of step {self._saved}, is from before that" if self._saved else ""
             raise RunError(
-                f"step {step}: loss or gradient was not finite {in_row} times in a row (gradient norm {norm}); "
-                "lower the learning rate, lengthen the warm-up or check the data, and start again in another folder"
-                + (f"; the newest checkpoint, of step {self._saved}, is from before that" if self._saved else "")
+                f"step {step}: loss or gradient was not finite {self.bad_in_row} times in a row (gradient norm "
+                f"{of_step['gradient_norm']}); lower the learning rate, lengthen the warm-up or check the data, and "
+                f"start again in another folder{saved}"
             )
         if step % self.run.settings.log_every == 0 or step == self.run.settings.total_steps:
             tokens = self._totals.pop("tokens")
-            logged = self.run.setup.task.metrics(self._totals) | {
-                "learning_rate": rate,
-                "gradient_norm": norm,
-                "skipped": skipped,
-            }
+            logged = self.run.setup.task.metrics(self._totals) | of_step
             rates = self.progress.rates(step)
             self.file.write(step, "train", logged | {"tokens": tokens} | rates)
             self.progress.report(step, "train", logged | self.progress.format_rates(step, rates))
@@ -244,10 +233,8 @@ class _Loop:
 def refuse_beyond(step: int, total_steps: int) -> None:
     """Raises InputError where a run has passed its end."""
     if step > total_steps:
-        raise InputError(
-            f"total_steps is {total_steps}, but the run is at step {step} already; give {step} to see its scores, or "
-            "more to train longer"
-        )
+        rule = f"total_steps is {total_steps}, but the run is at step {step} already"
+        raise InputError(f"{rule}; give {step} to see its scores, or more to train longer")
 
 
 @contextlib.contextmanager
