@@ -82,10 +82,9 @@ class BertConfig:
                      "max_position_embeddings", "type_vocab_size"):  # fmt: skip
             check_range(name, getattr(self, name), at_least=1, whole=True)
         if self.hidden_size % self.num_heads:
-            raise InputError(
-                f"hidden_size {self.hidden_size} must be a multiple of num_heads {self.num_heads}; "
-                f"the nearest is {max(1, round(self.hidden_size / self.num_heads)) * self.num_heads}"
-            )
+            rule = f"hidden_size {self.hidden_size} must be a multiple of num_heads {self.num_heads}"
+            nearest = max(1, round(self.hidden_size / self.num_heads)) * self.num_heads
+            raise InputError(f"{rule}; the nearest is {nearest}")
         for name in ("hidden_dropout", "attention_dropout"):
             check_range(name, getattr(self, name), at_least=0, below=1)
         for name in ("layer_norm_eps", "initializer_range"):
@@ -102,10 +101,8 @@ class BertConfig:
     def check_training(self) -> None:
         """Raises InputError where an encoder can be run as the configuration says, but not trained."""
         if self.attention == "fused" and self.attention_dropout:
-            raise InputError(
-                "attention is 'fused', which has no dropout on attention weights; set attention_dropout=0 or "
-                "attention='core'"
-            )
+            what = "attention is 'fused', which has no dropout on attention weights"
+            raise InputError(f"{what}; set attention_dropout=0 or attention='core'")
 
     @classmethod
     def of_size(cls, size: str, *, vocab_size: int, **changes: Any) -> BertConfig:
@@ -117,10 +114,7 @@ class BertConfig:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any], *, source: str = "config.json") -> BertConfig:
-        """The encoder that a Hugging Face ``config.json`` or Google's ``bert_config.json`` describes.
-
-        Raises InputError, naming ``source``, for another kind of model, a missing size, or a value out of range.
-        """
+        """The encoder that a Hugging Face ``config.json`` or Google's ``bert_config.json`` describes."""
         config_keys.refuse_other_models(values, source)
         needed = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
         missing = [name for name in needed if values.get(name) is None]
@@ -145,12 +139,9 @@ class BertConfig:
         return {"model_type": self.model_type, **{theirs: getattr(self, ours) for ours, theirs in _JSON_NAMES.items()}}
 
     def matmul_flops_per_token(self, length: int) -> float:
-        """Arithmetic of one token's forward pass in matrix products (2 per multiply-add), heads not counted.
+        """Arithmetic of one token's forward pass in matrix products (2 per multiply-add), in a row of that length.
 
-        The usual count: every block at every position, though of the last one only what is read is computed.
-
-        Args:
-          length: tokens in the token's row, for the attention products.
+        The usual count, without heads: every block at every position, though of the last only what is read is computed.
         """
         weights = 4 * self.hidden_size**2 + 2 * self.hidden_size * self.intermediate_size
         return self.num_layers * (2.0 * weights + 4.0 * length * self.hidden_size)

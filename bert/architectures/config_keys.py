@@ -86,10 +86,8 @@ def refuse_other_models(values: Mapping[str, Any], source: str) -> None:
         raise InputError(f"{source}: pruned_heads is not empty; load a model with all heads")
     width = values.get("embedding_size")
     if width not in (None, values.get("hidden_size")):
-        raise InputError(
-            f"{source}: embedding_size is {width!r:.100}, hidden_size {values.get('hidden_size')!r:.100}, as in "
-            "ELECTRA and ALBERT; load a model with one width"
-        )
+        both = f"embedding_size is {width!r:.100}, hidden_size {values.get('hidden_size')!r:.100}"
+        raise InputError(f"{source}: {both}, as in ELECTRA and ALBERT; load a model with one width")
     for key, value in values.items():
         for pattern, meaning in _OTHER_COMPUTATION.items():
             if value and re.search(f"(^|_)({pattern})", key):

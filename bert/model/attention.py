@@ -37,9 +37,8 @@ def attention(
     The gradient is written out: of the arrays [B, N, T, S] one is kept for it, where autodiff would keep three. Without
     any key (a row of padding) q and k get a gradient where autodiff gives 0; no loss reads what such a row gets.
 
-    Args:
-      q_BTNH, k_BSNH, v_BSNH: float32 or bfloat16, all the same; so are their gradients.
-      key: of dropout, None for none. rate: its share of weights, static.
+    q, k and v are float32 or bfloat16, all the same; so are their gradients. ``key``: of dropout, None for none;
+    ``rate``: its share of weights, static.
     """
     return _core(q_BTNH, k_BSNH, v_BSNH, pattern, key, 0.0 if key is None else rate)
 

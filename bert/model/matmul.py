@@ -78,12 +78,9 @@ def batched_dot(x: Array, y: Array, contracted: tuple[int, int], *, result: str)
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(3, 4))
 def dense(x: Array, kernel_KN: Array, bias_N: Array, dtype: str, result: str) -> Array:
-    """``x @ kernel + bias``, [..., K] -> [..., N].
+    """``x @ kernel + bias``, [..., K] -> [..., N]; x of any float dtype, the others float32, and so their gradients.
 
-    Args:
-      x: any float dtype; its gradient has the same.
-      kernel_KN, bias_N: float32, and so are their gradients.
-      dtype: of the product's operands. result: of what is returned.
+    ``dtype`` is that of the product's operands, ``result`` that of what is returned.
     """
     x_MK = x.reshape(-1, x.shape[-1])
     product_MN = dot(operand(x_MK, dtype), operand(kernel_KN, dtype), ((1,), (0,)), result=result)

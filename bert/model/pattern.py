@@ -17,21 +17,16 @@ from bert.types import Batch
 class Pattern:
     """Which keys each query may attend to. Self-attention has one stream of positions, cross-attention two.
 
-    Attributes:
-      query_ids, key_ids: int32 [B, T] and [B, S], the number of the example (0: padding). A query attends to its own
-        example, never to padding. A padding query attends to all keys that are not padding, as in the reference
-        implementations; no loss reads it.
-      query_positions, key_positions: int32 [B, T] and [B, S], positions inside an example; None if not needed.
-      window: largest distance between query and key; an array may have one for each layer of a scan. None: no limit.
-      causal: whether keys after the query are hidden; static.
+    A query attends to its own example, never to padding. A padding query attends to all keys that are not padding, as
+    in the reference implementations; no loss reads it.
     """
 
-    query_ids: Array
-    key_ids: Array
-    query_positions: Array | None = None
-    key_positions: Array | None = None
-    window: int | Array | None = None
-    causal: bool = dataclasses.field(default=False, metadata={"static": True})
+    query_ids: Array  # int32 [B, T], the number of the example (0: padding)
+    key_ids: Array  # int32 [B, S]
+    query_positions: Array | None = None  # int32 [B, T], inside an example; None if not needed
+    key_positions: Array | None = None  # int32 [B, S]
+    window: int | Array | None = None  # largest distance; an array may have one for each layer of a scan
+    causal: bool = dataclasses.field(default=False, metadata={"static": True})  # keys after the query are hidden
 
     def at(self, positions_BP: Array) -> "Pattern":
         """The pattern of the queries at these positions of each row, int32 [B, P], with the same keys."""

@@ -22,9 +22,8 @@ KINDS = ("learned", "sinusoidal", "rotary", "none")
 def embedding(config: ModelConfig, kind: str = "learned", offset: int = 0) -> Callable[[Array], Array]:
     """Position ids [B, T] -> what is added to the token embeddings [B, T, D]; a Linen module where it has parameters.
 
-    Args:
-      kind: one of `KINDS`. Nothing is added for "rotary" (attention calls `rotate`) and for "none".
-      offset: position of the first token, such as 2 in RoBERTa.
+    Nothing is added for "rotary" (attention calls `rotate`) and for "none". ``offset``: position of the first token,
+    such as 2 in RoBERTa.
     """
     check_choice("positions", kind, KINDS)
     if kind == "learned":

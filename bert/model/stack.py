@@ -21,17 +21,12 @@ from bert.types import Batch, Params
 
 
 class StackedEncoder(nn.Module):
-    """An encoder of embeddings and equal blocks; an architecture names their classes.
-
-    Attributes:
-      embeddings_class: a module of (batch, dropout key) -> [B, T, D], with the table of tokens as ``token``.
-      block_class: a module such as `blocks.Block`.
-    """
+    """An encoder of embeddings and equal blocks; an architecture names their classes."""
 
     config: BlockConfig
     packing: ClassVar[str] = "exact"
-    embeddings_class: ClassVar[type[nn.Module]]
-    block_class: ClassVar[type[nn.Module]]
+    embeddings_class: ClassVar[type[nn.Module]]  # (batch, dropout key) -> [B, T, D]; has the token table as ``token``
+    block_class: ClassVar[type[nn.Module]]  # such as `blocks.Block`
 
     def setup(self) -> None:
         self.embeddings = self.embeddings_class(self.config)
@@ -72,12 +67,8 @@ class StackedEncoder(nn.Module):
         return range(1, self.config.num_layers + 1) if path[0] == "blocks" else 0
 
     def states(self, batch: Batch) -> tuple[Array, Array]:
-        """Hidden states and attention weights of all layers, without dropout.
-
-        Returns:
-          hidden states [L + 1, B, T, D] (the embeddings' output, then each block's) and attention weights
-          float32 [L, B, N, T, S].
-        """
+        """Hidden states [L + 1, B, T, D] (the embeddings' output, then each block's) and attention weights, float32
+        [L, B, N, T, S], without dropout."""
         last_BTD, (inputs_LBTD, weights_LBNTS) = self._run(batch, train=False, look_inside=True)
         return jnp.concatenate([inputs_LBTD, last_BTD[None]]), weights_LBNTS
 

@@ -55,7 +55,8 @@ def check_batch_size(rows: int, mesh: Mesh, micro_batches: int = 1) -> None:
     unit = mesh.shape["data"] * micro_batches
     if rows < 1 or rows % unit:
         parts = f"{mesh.shape['data']} devices x {micro_batches} micro-batches"
-        raise InputError(f"batch_size is {rows}; it must be a multiple of {unit} ({parts}): {unit}, {2 * unit}, ...")
+        sizes = f"{unit}, {2 * unit}, {3 * unit}, ..."
+        raise InputError(f"batch_size is {rows}; it must be a multiple of {unit} ({parts}): {sizes}")
 
 
 def state_shardings(state: Any, mesh: Mesh, mode: str) -> Any:

@@ -78,10 +78,8 @@ def open_safetensors(path: pathlib.Path) -> SafetensorsFile:
     for name, entry in header.items():
         kind, shape, (start, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
         if kind not in _DTYPES:
-            raise InputError(
-                f"{path}: {printable(name)} holds {kind}; a weight must be a float of 16, 32 or 64 bits: save the "
-                "model again in one of them"
-            )
+            rule = "a weight must be a float of 16, 32 or 64 bits: save the model again in one of them"
+            raise InputError(f"{path}: {printable(name)} holds {kind}; {rule}")
         try:
             views[name] = data[8 + size + start : 8 + size + end].view(_DTYPES[kind]).reshape(shape)
         except (ValueError, OverflowError):  # more than NumPy's 64 axes, or an axis that no index can count

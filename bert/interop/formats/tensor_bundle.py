@@ -62,10 +62,8 @@ class TensorBundle(LazyTensors[Entry]):
             raise InputError(f"{path}: {what}; save the checkpoint again without it")
         data = data[entry.offset : entry.offset + entry.size]
         if name not in self._compared and (actual := masked_crc(data)) != entry.checksum:
-            both = f"the checksum {actual:#010x}, but the index says {entry.checksum:#010x}"
-            raise InputError(
-                f"{path}: the data of {name!r} has {both}; damaged, or of two checkpoints: copy or download them again"
-            )
+            both = f"the data of {name!r} has the checksum {actual:#010x}, but the index says {entry.checksum:#010x}"
+            raise InputError(f"{path}: {both}; damaged, or of two checkpoints: copy or download them again")
         self._compared.add(name)
         return data.view(DTYPES[entry.dtype]).reshape(entry.shape)
 
