@@ -36,7 +36,7 @@ SETTINGS = {
     "JAX_COMPILATION_CACHE_DIR": str((environments.FOLDER / "cache").absolute()),
     "TORCHINDUCTOR_CACHE_DIR": str((environments.FOLDER / "inductor").absolute()),
 }
-# Makes glibc keep freed memory in the other processes, as `runtime.keep_freed_memory` does in ours.
+# Makes glibc keep freed memory in the other processes, as `runtime.start` does in ours.
 KEEP_MEMORY = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000"}
 
 

@@ -1,10 +1,9 @@
 """Finds, checks and reads the file of settings that ``--config=FILE`` names."""
 
-import contextlib
 import pathlib
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from absl import flags as absl_flags
@@ -21,10 +20,14 @@ _RULES = {
 }
 
 
+def names_file(word: str) -> bool:
+    """Whether a word of the command line is ``--config=FILE``."""
+    return re.match(r"--?config=", word) is not None
+
+
 def path_of(argv: Sequence[str], default: str | None) -> str | None:
     """FILE of the last ``--config=FILE``, without its ``:argument``; else the default's."""
-    named = [word.split("=", 1)[1] for word in argv[1:] if re.match(r"--?config=", word)]
-    path = named[-1] if named else default
+    path = ([default] + [word.split("=", 1)[1] for word in argv[1:] if names_file(word)])[-1]
     return path.split(":", 1)[0] if path else path
 
 
@@ -41,29 +44,22 @@ def check(argv: Sequence[str], default: str | None) -> None:
 def settings_of(argv: Sequence[str], default: str | None) -> ConfigDict:
     """The settings of the config file, without the changes of the command line."""
     config_fields.declared.clear()
-    only_files = [argv[0], *(word for word in argv[1:] if re.match(r"--?config=", word))]
+    only_files = [argv[0], *filter(names_file, argv[1:])]
     values = cast(Any, absl_flags.FlagValues)()
     try:
-        with quiet_loader():
+        with warnings.catch_warnings():  # newer Pythons warn about how ml_collections loads the file
+            warnings.filterwarnings("ignore", "the load_module", DeprecationWarning)
             config_flags.DEFINE_config_file("config", default, flag_values=values, sys_argv=only_files)
             values(only_files)
     except absl_flags.Error as error:
         raise InputError(in_one_line(str(error))) from None
     except Exception as error:  # the file is code and may raise anything
+        why = str(error).strip().splitlines()[0] if str(error) else "no message"
         raise InputError(
-            f"--config={path_of(argv, default)}: not a Python file with settings "
-            f"({type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else 'no message'}); "
+            f"--config={path_of(argv, default)}: not a Python file with settings ({type(error).__name__}: {why}); "
             "copy one of configs/ and change that"
         ) from None
     return values["config"].value
-
-
-@contextlib.contextmanager
-def quiet_loader() -> Iterator[None]:
-    """Hides a warning of newer Pythons about how ml_collections loads config files."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "the load_module", DeprecationWarning)
-        yield
 
 
 def in_one_line(text: str) -> str:
@@ -84,8 +80,8 @@ def help_on(argv: Sequence[str], default: str | None) -> list[str]:
     path = path_of(argv, default)
     if not path or not pathlib.Path(path).is_file():
         return []
-    config = settings_of(argv, default)
-    values, places = config_fields.flatten(config), _comments(pathlib.Path(path)) | config_fields.declared
+    values = config_fields.flatten(settings_of(argv, default))
+    places = _comments(pathlib.Path(path)) | config_fields.declared
     lines = []
     for place, names in places.items():
         here = [name for name in names if name in values]

@@ -6,7 +6,6 @@ python -m launch.evaluate --model=runs/mrpc --data=FILE [--out=scores.json] [--t
 import json
 import pathlib
 
-import bert
 from bert.errors import printable
 from launch import console, file_options, flags
 
@@ -20,23 +19,16 @@ OPTIONS = {
 
 
 def run(argv: list[str]) -> None:
-    _, options = flags.parse(
-        argv, doc=__doc__ or "", config_file="", options=OPTIONS | file_options.OPTIONS, required=("model", "data")
-    )
-    size = flags.whole_number(options, "batch_size", 32)
-    from tasks import evaluation as tasks_evaluation  # JAX is slow to import, and --help needs none
-
-    for source in filter(None, (options.data, options.documents)):
-        tasks_evaluation.check_other_file("--out", options.out or "", source)
-    evaluator = file_options.evaluator_of(bert.load(options.model), options, size)
+    _, options = flags.parse(argv, __doc__, OPTIONS | file_options.OPTIONS, ("model", "data"))
+    evaluator = file_options.evaluator_of(options, "data", "out")
     examples = evaluator.read(options.data, split=options.split or "validation", labelled="needed")
     evaluation = evaluator.evaluate(examples)
     print(evaluation.text, file=console.beside(options.out))
     if options.out:
-        path = pathlib.Path(options.out)
-        tasks_evaluation.write_whole(
-            path, json.dumps(evaluation.values, indent=1, ensure_ascii=False, default=str) + "\n", "--out"
-        )
+        from tasks.evaluation import write_whole  # JAX is slow to import, and --help needs none
+
+        path, text = pathlib.Path(options.out), json.dumps(evaluation.values, indent=1, ensure_ascii=False, default=str)
+        write_whole(path, text + "\n", "--out")
         print(printable(f"wrote {path}"), file=console.beside(options.out))
 
 

@@ -24,7 +24,7 @@ OPTIONS = {
 
 
 def run(argv: list[str]) -> None:
-    _, options = flags.parse(argv, doc=__doc__, config_file="", options=OPTIONS, required=("source", "out"))
+    _, options = flags.parse(argv, __doc__, OPTIONS, ("source", "out"))
     format, dtype = options.format or "huggingface", options.dtype or "float32"
     flags.show(ConfigDict(), flags.Options(options | {"format": format, "dtype": dtype}))
     export.check_choices(format, dtype)  # before anything is read
@@ -40,20 +40,17 @@ def check_apart(source: str, out: str, format: str, dtype: str) -> None:
     """Refuses to write into the source or into a run, except a whole model as ``model/`` of a run that is not the
     source."""
     inner, outer = (pathlib.Path(os.path.realpath(path)) for path in (out, source))
-    places = [outer]
-    if os.path.isfile(outer / run_directory.MODEL / CONFIG_FILE):
-        places.append(outer / run_directory.MODEL)
-    if any(inner == place or _same(inner, place) for place in places):
+    model = outer / run_directory.MODEL
+    if _same(inner, outer) or (_same(inner, model) and os.path.isfile(model / CONFIG_FILE)):
         raise InputError(f"--out={out}: is the source {source}; choose another directory")
     run = next((parent for parent in inner.parents if _is_run(parent)), None)
     if run is not None:
-        if inner == run / run_directory.MODEL and (format, dtype) == ("huggingface", "float32"):
-            return
-        raise InputError(
-            f"--out={out}: lies in the run directory {run}, where only a float32 model to load can be written, as its "
-            f"{run_directory.MODEL}/; choose a directory outside"
-        )
-    if outer in inner.parents:
+        if inner != run / run_directory.MODEL or (format, dtype) != ("huggingface", "float32"):
+            raise InputError(
+                f"--out={out}: lies in the run directory {run}, where only a float32 model to load can be written, as "
+                f"its {run_directory.MODEL}/; choose a directory outside"
+            )
+    elif outer in inner.parents:
         raise InputError(f"--out={out}: lies in the source {source}; choose a directory outside")
 
 
@@ -63,8 +60,8 @@ def _is_run(folder: pathlib.Path) -> bool:
 
 
 def _same(one: pathlib.Path, other: pathlib.Path) -> bool:
-    """Whether two names are one place, as on file systems without letter case, and by mounts."""
-    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
+    """Whether two names are one place, as also on file systems without letter case, and by mounts."""
+    return one == other or (os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other))
 
 
 if __name__ == "__main__":

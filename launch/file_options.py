@@ -1,13 +1,13 @@
 """Shared by evaluate and predict: options for files that differ from the training files, and the model's evaluator."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import bert
 import tasks
 from bert.errors import InputError
+from launch import flags
 
-if TYPE_CHECKING:  # JAX is slow to import, and --help needs none
-    from bert import LoadedModel
+if TYPE_CHECKING:
     from tasks.evaluation import Evaluator
 
 # Which of these a model takes depends on its task.
@@ -31,13 +31,19 @@ OPTIONS = {
 }
 
 
-def evaluator_of(model: "LoadedModel", options: Mapping[str, Any], batch_size: int) -> "Evaluator":
-    """The evaluator of the task that the model was trained on, with the changes that the options make.
+def evaluator_of(options: flags.Options, source: str, output: str) -> "Evaluator":
+    """The evaluator of the task that ``options.model`` was trained on, with the changes that the options make.
 
-    Raises InputError where an option does not belong to the model's task, or ``split`` to its data.
+    Raises InputError where an option does not belong to the model's task, ``split`` to its data, or the option
+    ``output`` names the file of ``source``.
     """
-    changes = {name: options[name] for name in OPTIONS}
+    batch_size = flags.whole_number(options, "batch_size", 32)
+    from tasks.evaluation import check_other_file  # JAX is slow to import, and --help needs none
+
+    for path in filter(None, (options[source], options.documents)):
+        check_other_file(f"--{output}", options[output] or "", path)
+    model, changes = bert.load(options.model), {name: options[name] for name in OPTIONS}
     evaluator: Evaluator = tasks.module_of(model.task, "evaluate").EVALUATOR(model, changes, batch_size)
-    if options["split"] and not evaluator.settings.get("glue"):
-        raise InputError(f"--split={options['split']} is for the folder of a GLUE task; name the file itself")
+    if options.split and not evaluator.settings.get("glue"):
+        raise InputError(f"--split={options.split} is for the folder of a GLUE task; name the file itself")
     return evaluator

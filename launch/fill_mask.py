@@ -14,25 +14,20 @@ OPTIONS = {
 
 
 def run(argv: list[str]) -> None:
-    _, options = flags.parse(
-        argv, doc=__doc__, config_file="", options=OPTIONS, required=("model",), arguments="the text, with [MASK]"
-    )
-    text, top = _text(options.arguments), flags.whole_number(options, "top", 5)
-    masks = bert.load(options.model).masks(text)
+    _, options = flags.parse(argv, __doc__, OPTIONS, ("model",), arguments="the text, with [MASK]")
+    texts = options.arguments
+    if not texts:
+        raise InputError('the text is missing: python -m launch.fill_mask --model=DIR "a text with [MASK]"')
+    if len(texts) > 1:
+        raise InputError(f"{len(texts)} texts given ({texts[0]!r}, {texts[1]!r}, ...); put one text in quotes")
+    top = flags.whole_number(options, "top", 5)
+    masks = bert.load(options.model).masks(texts[0])
     for number, candidates in enumerate(masks.ranked(top), start=1):
         print(f"mask {number}")
         width = max(len(printable(token)) for token, _ in candidates)
         for rank, (token, probability) in enumerate(candidates, start=1):
             print(f"{rank:5d}  {printable(token):<{width}}  {probability:.4f}")
     print(masks.filled())
-
-
-def _text(words: list[str]) -> str:
-    if not words:
-        raise InputError('the text is missing: python -m launch.fill_mask --model=DIR "a text with [MASK]"')
-    if len(words) > 1:
-        raise InputError(f"{len(words)} texts given ({words[0]!r}, {words[1]!r}, ...); put one text in quotes")
-    return words[0]
 
 
 if __name__ == "__main__":

@@ -32,19 +32,11 @@ from tasks.job import ExamplesJob, as_begun
 
 
 def run(argv: list[str]) -> None:
-    config, options = flags.parse(
-        argv,
-        doc=__doc__ or "",
-        config_file=None,
-        options={"workdir": "folder of the run", **runtime.PROCESS_OPTIONS},
-        required=("workdir",),
-    )
+    config, options = flags.parse(argv, __doc__, runtime.OPTIONS, ("workdir",), config_file=None)
     workdir = pathlib.Path(options.workdir)
     if "task" in flags.overridden(argv):
-        raise InputError(
-            "config.task belongs to the file of settings; choose another by --config=, such as configs/table.py, "
-            "configs/squad.py or configs/tagging.py"
-        )
+        others = "configs/table.py, configs/squad.py or configs/tagging.py"
+        raise InputError(f"config.task belongs to the file of settings; choose another by --config=, such as {others}")
     module = tasks.module_of(config.get("task", ""), "job")
     flags.check_fields(config, module.CONFIG)
     check_settings(config)
@@ -83,10 +75,7 @@ def check_settings(config: ConfigDict) -> None:
 
 def one_run(config: ConfigDict, job: ExamplesJob, workdir: pathlib.Path, seed: int) -> Metrics:
     """Trains with one seed in one folder; the metrics of its best evaluation (empty where there was none)."""
-    training = FinetuningJob(config, job, seed)
-    result = run_job(training, workdir)
-    training.show(result)
-    return best_model.metrics_of(workdir, result.outcome.best.step)
+    return best_model.metrics_of(workdir, run_job(FinetuningJob(config, job, seed), workdir).step)
 
 
 def several_runs(config: ConfigDict, job: ExamplesJob, workdir: pathlib.Path) -> Metrics:

@@ -16,7 +16,7 @@ from bert.training.evaluate import Metrics
 from bert.training.step import Setup
 from bert.types import HostBatch
 from launch import runtime, starting_point
-from launch.runs import Result, Start, TrainingJob
+from launch.runs import Start, TrainingJob
 from tasks.job import ExamplesJob
 from tasks.metrics.score import title
 
@@ -33,11 +33,8 @@ class FinetuningJob(TrainingJob):
         self.config, self.examples, self.choice, self.seed = config, examples, examples.choice, seed
 
     def start(self, workdir: pathlib.Path) -> Start:
-        examples = self.examples
-        start = starting_point.for_finetuning(
-            self.config, workdir, fresh=examples.fresh, labels=examples.labels, seed=self.seed
-        )
-        self.examples = examples.with_labels(start.labels)
+        start = starting_point.for_finetuning(self.config, self.examples, workdir, seed=self.seed)
+        self.examples = self.examples.with_labels(start.labels)
         self.fingerprint = self.examples.fingerprint
         return start
 
@@ -55,19 +52,15 @@ class FinetuningJob(TrainingJob):
         settings = ExampleSettings(config.batch_size, config.max_length, config.packed, self.seed, unit)
         batches = self.examples.batches(start.tokenizer, settings)
         total = math.ceil(config.epochs * batches.steps_per_epoch)
-        warmup = round(config.warmup_share * total)
-        optimizer = config_fields.build(
-            optim.OptimizerSettings, config.optimizer, total_steps=total, warmup_steps=warmup
-        )
+        steps = {"total_steps": total, "warmup_steps": round(config.warmup_share * total)}
+        optimizer = config_fields.build(optim.OptimizerSettings, config.optimizer, **steps)
         if optimizer.frozen_layers > encoder.num_layers:
-            raise InputError(
-                f"config.optimizer.frozen_layers is {optimizer.frozen_layers}, but the model has {encoder.num_layers} "
-                "layers; lower it"
-            )
-        every = max(1, batches.steps_per_epoch // config.evaluations_per_epoch)
-        timing = config_fields.build(
-            train.LoopSettings, config, total_steps=total, evaluate_every=every, save_every=every
+            frozen = f"config.optimizer.frozen_layers is {optimizer.frozen_layers}"
+            raise InputError(f"{frozen}, but the model has {encoder.num_layers} layers; lower it")
+        every = dict.fromkeys(
+            ("evaluate_every", "save_every"), max(1, batches.steps_per_epoch // config.evaluations_per_epoch)
         )
+        timing = config_fields.build(train.LoopSettings, config, total_steps=total, **every)
         runtime.say(f"{batches.steps_per_epoch:,} steps an epoch, {total:,} in all; {_fullness(batches)}")
         task = self.examples.task(encoder)
         evaluate = None
@@ -80,14 +73,13 @@ class FinetuningJob(TrainingJob):
         rows = lambda number: _rows_of_this_process(batches(number))  # noqa: E731
         return train.Run(setup, timing, workdir, rows, evaluate, flops, title=shown)
 
-    def show(self, result: Result) -> None:
+    def show(self, start: Start, run: train.Run, outcome: train.Outcome) -> None:
         """Prints what was unusual: skipped steps, an early end, a metric that chose nothing."""
-        state, best, shown = result.outcome.state, result.outcome.best, result.run.title
-        steps = int(state.step)
-        if self.choice and best.stopped and steps < result.run.settings.total_steps:
+        best, shown, steps = outcome.best, run.title, int(outcome.state.step)
+        if self.choice and best.stopped and steps < run.settings.total_steps:
             better = f"no better {shown(self.choice.metric)}, nor a lower {self.choice.loss} at the same"
             runtime.say(f"stopped early: {better}, in {self.choice.patience} evaluations")
-        if skipped := int(state.skipped):
+        if skipped := int(outcome.state.skipped):
             runtime.say(f"{skipped:,} of {steps:,} steps were skipped, for loss or gradient was not finite")
         if self.choice and best.step >= 0 and best.value is None:
             undefined = f"{shown(self.choice.metric)} was undefined in every evaluation"

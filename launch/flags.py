@@ -35,11 +35,11 @@ class Options(dict[str, Any]):
 
 def parse(
     argv: Sequence[str],
-    *,
     doc: str,
-    config_file: str | None,
     options: Mapping[str, str],
     required: Sequence[str] = (),
+    *,
+    config_file: str | None = "",
     arguments: str = "",
 ) -> tuple[ConfigDict, Options]:
     """(config, options) of a command line; prints the help and exits with 0 on ``--help``.
@@ -47,30 +47,41 @@ def parse(
     Args:
       argv: the whole command line, program name first.
       doc: text of the command, shown by ``--help``.
+      options: name -> one line of help, for each option.
       config_file: config used without ``--config`` ("configs/x.py" or "configs/x.py:size"); None makes ``--config``
         required; "" means that the command takes no config at all (an empty one is returned).
-      options: name -> one line of help, for each option.
-      required: names of options that must be present.
-      arguments: one line of help on the words outside options, which are returned as ``options.arguments``; empty
-        where there must be none.
+      arguments: one line of help on the words outside options, returned as ``options.arguments``; empty: none.
 
     Raises:
       InputError: an unknown setting or option (with the nearest name), a value of the wrong type, a missing
         option, a config file that cannot be read, or words that no option takes.
     """
-    argv = [argv[0], *_config_first(argv[1:])]
+    argv = _joined(argv)
     if any(word in ("--help", "-help", "-h") for word in argv[1:]):
         print(_help(doc, argv, config_file, options, required, arguments))
         sys.exit(0)
     config_files.check(argv, config_file)
-    values, rest = _read(argv, config_file, options)
-    chosen = Options({name: values[name].value for name in options}, arguments=rest)
+    values, config = cast(Any, absl_flags.FlagValues)(), ConfigDict()
+    for name, text in options.items():
+        absl_flags.DEFINE_string(name, None, text, flag_values=values)
+    try:
+        if config_file != "":
+            config = config_files.settings_of(argv, config_file)
+            argv = [word for word in argv if not config_files.names_file(word)]
+            _check_settings(argv, config)
+            config_flags.DEFINE_config_dict("config", config, flag_values=values, sys_argv=argv)
+        rest = values(argv)[1:]
+    except absl_flags.UnrecognizedFlagError as error:
+        known = [*options, "help", *(["config"] if config_file != "" else [])]
+        raise InputError(f"unknown option --{error.flagname}{_nearest(error.flagname, known, '--')}") from None
+    except absl_flags.Error as error:
+        raise InputError(config_files.in_one_line(str(error))) from None
     if rest and not arguments:
         raise InputError(f"{rest[0]!r} belongs to no option; write --NAME=VALUE, see --help")
+    chosen = Options({name: values[name].value for name in options}, arguments=rest)
     for name in required:
         if not chosen[name]:
             raise InputError(f"--{name} is missing ({options[name]}); see --help")
-    config = values["config"].value if config_file != "" else ConfigDict()
     _spellings.clear()
     _spellings.update({name: f"--{name}" for name in options})
     _spellings.update({name: f"--config.{name}" for name in config_fields.flatten(config)})
@@ -94,17 +105,15 @@ def check_fields(config: ConfigDict, like: str) -> None:
     Then its file is of another command, or a copy of an older one, or misspells a name. The settings of a model that
     names its ``model_type`` are not compared.
     """
-    path = pathlib.Path(__file__).parents[1] / like
-    settings = config_files.settings_of(["", f"--config={path}"], None)
+    settings = config_files.settings_of(["", f"--config={pathlib.Path(__file__).parents[1] / like}"], None)
     known, names = list(config_fields.flatten(settings)), list(config_fields.flatten(config))
     if "model.model_type" in names:
-        known, names = ([name for name in all_names if not name.startswith("model.")] for all_names in (known, names))
+        known, names = ([name for name in part if not name.startswith("model.")] for part in (known, names))
     for name in names:
         if name not in known:
             near = _nearest(name, known, prefix="config.", otherwise="; remove it, or start from that file")
             raise InputError(f"the config file sets config.{name}, which {like} does not have{near}")
-    lacking = [name for name in known if name not in names]
-    if lacking:
+    if lacking := [name for name in known if name not in names]:
         raise InputError(
             f"the config file lacks config.{lacking[0]}, which {like} has; add it, or start from that file"
         )
@@ -113,11 +122,9 @@ def check_fields(config: ConfigDict, like: str) -> None:
 def whole_number(options: Options, name: str, default: int) -> int:
     """The value of an option that must be a whole number of at least 1."""
     value = options[name]
-    if value is None:
-        return default
-    if not value.isdecimal() or int(value) < 1:
+    if value is not None and (not value.isdecimal() or int(value) < 1):
         raise InputError(f"--{name}={value}: must be a whole number of at least 1")
-    return int(value)
+    return default if value is None else int(value)
 
 
 def yes_or_no(options: Options, name: str) -> bool:
@@ -128,44 +135,15 @@ def yes_or_no(options: Options, name: str) -> bool:
     return bool(value == "yes")
 
 
-def _config_first(words: Sequence[str]) -> list[str]:
-    """The words with ``--config=FILE`` moved to the front: settings may then stand before it, too.
-
-    ``--config.NAME VALUE`` is joined to ``--config.NAME=VALUE``, so a true/false setting takes this form as well.
-    """
-    first: list[str] = []
-    rest: list[str] = []
-    i = 0
-    while i < len(words):
-        word, following = words[i], words[i + 1] if i + 1 < len(words) else "--"
-        bare = re.fullmatch(r"--?config(\.[\w.]+)?", word) is not None
-        if bare and not following.startswith("--"):
-            word, i = f"{word}={following}", i + 1
-        (first if re.match(r"--?config=", word) else rest).append(word)
-        i += 1
-    return first + rest
-
-
-def _read(argv: list[str], config_file: str | None, options: Mapping[str, str]) -> tuple[Any, list[str]]:
-    """(flag values, leftover words); errors of absl and ml_collections become InputError."""
-    if config_file != "":
-        _check_settings(argv, config_files.settings_of(argv, config_file))
-    values = cast(Any, absl_flags.FlagValues)()
-    for name, text in options.items():
-        absl_flags.DEFINE_string(name, None, text, flag_values=values)
-    try:
-        with config_files.quiet_loader():
-            if config_file != "":  # this call reads a default file, and the overrides
-                config_flags.DEFINE_config_file(
-                    "config", config_file, flag_values=values, lock_config=True, sys_argv=argv
-                )
-            rest = values(argv)[1:]
-    except absl_flags.UnrecognizedFlagError as error:
-        known = [*options, "help", *(["config"] if config_file != "" else [])]
-        raise InputError(f"unknown option --{error.flagname}{_nearest(error.flagname, known, '--')}") from None
-    except absl_flags.Error as error:
-        raise InputError(config_files.in_one_line(str(error))) from None
-    return values, rest
+def _joined(words: Sequence[str]) -> list[str]:
+    """The words with ``--config.NAME VALUE`` joined to ``--config.NAME=VALUE``, as a true/false setting needs it."""
+    joined: list[str] = []
+    for word in words:
+        if joined and not word.startswith("--") and re.fullmatch(r"--?config(\.[\w.]+)?", joined[-1]):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def _check_settings(argv: Sequence[str], config: ConfigDict) -> None:
@@ -179,14 +157,13 @@ def _check_settings(argv: Sequence[str], config: ConfigDict) -> None:
             raise InputError(f"unknown setting config.{name}{_nearest(name, known, prefix='config.')}")
         section, _, field = name.rpartition(".")
         if value is None and (config[section] if section else config).get_type(field) is not bool:
-            raise InputError(
-                f"--config.{name} has no value, and it is no true/false setting; write --config.{name}=VALUE"
-            )
+            spelling = f"--config.{name}"
+            raise InputError(f"{spelling} has no value, and it is no true/false setting; write {spelling}=VALUE")
 
 
 def overridden(argv: Sequence[str]) -> set[str]:
     """Names of the settings that a command line sets itself, such as "optimizer.name"."""
-    return {name for name, _ in _overrides([argv[0], *_config_first(argv[1:])])}
+    return {name for name, _ in _overrides(_joined(argv))}
 
 
 def _overrides(argv: Sequence[str]) -> list[tuple[str, str | None]]:
@@ -217,34 +194,21 @@ def show(config: ConfigDict, options: Options) -> None:
 
 
 def _help(
-    doc: str,
-    argv: Sequence[str],
-    config_file: str | None,
-    options: Mapping[str, str],
-    required: Sequence[str],
-    words: str,
+    doc: str, argv: list[str], config_file: str | None, options: Mapping[str, str], required: Sequence[str], words: str
 ) -> str:
-    config_path = config_files.path_of(argv, config_file)
-    width = max(len(name) for name in [*options, "config.NAME"]) + 10
-    lines = [doc.strip(), "", "Options:"]
-    if config_path != "":
-        lines.append(f"  {'--config=FILE':<{width}}file with the settings (now: {config_path or 'must be named'})")
-        lines.append(f"  {'--config.NAME=VALUE':<{width}}changes one of them")
-    for name, text in options.items():
-        lines.append(f"  {f'--{name}=TEXT':<{width}}{text}{' (required)' if name in required else ''}")
+    path, entries = config_files.path_of(argv, config_file), dict[str, str]()
+    if path != "":
+        entries["--config=FILE"] = f"file with the settings (now: {path or 'must be named'})"
+        entries["--config.NAME=VALUE"] = "changes one of them"
+    entries |= {f"--{name}=TEXT": text + " (required)" * (name in required) for name, text in options.items()}
     if words:
-        lines.append(f"  {'WORDS':<{width}}{words}")
+        entries["WORDS"] = words
+    width = max(len(name) for name in [*options, "config.NAME"]) + 10
+    lines = [doc.strip(), "", "Options:", *(f"  {entry:<{width}}{text}" for entry, text in entries.items())]
     lines += config_files.help_on(argv, config_file)
-    if config_path is None:
+    if path is None:
         lines += ["", "With --config=FILE this help lists the settings of that file."]
     return "\n".join(lines)
-
-
-def _output_is_read() -> bool:
-    """Whether standard output still has a reader."""
-    poll = select.poll()
-    poll.register(sys.stdout.fileno(), select.POLLOUT)
-    return not any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def main(run: Callable[[list[str]], object]) -> None:
@@ -258,18 +222,19 @@ def main(run: Callable[[list[str]], object]) -> None:
     try:
         run(sys.argv)
         sys.stdout.flush()
-    except InputError as error:
-        print(f"error: {printable(as_options(str(error)))}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(0)
     except BrokenPipeError:
-        if not _output_is_read():
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at the end
-            sys.exit(1)
-        raise
-    except RunError as error:
-        print(f"error: {printable(str(error))}", file=sys.stderr)
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), select.POLLOUT)
+        if not any(event & select.POLLERR for _, event in poll.poll(0)):  # the output still has a reader
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at the end
         sys.exit(1)
+    except InputError as error:
+        message, code = as_options(str(error)), 2
+    except RunError as error:
+        message, code = str(error), 1
     except KeyboardInterrupt:
-        print("error: stopped by the keyboard", file=sys.stderr)
-        sys.exit(130)
-    sys.exit(0)
+        message, code = "stopped by the keyboard", 130
+    print(f"error: {printable(message)}", file=sys.stderr)
+    sys.exit(code)

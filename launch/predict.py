@@ -5,7 +5,6 @@ python -m launch.predict --model=runs/mrpc --input=FILE --output=FILE [--format=
 
 import pathlib
 
-import bert
 from bert.errors import InputError, check_choice, printable
 from launch import console, file_options, flags
 
@@ -22,24 +21,13 @@ _BY_ENDING = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".json": "json", 
 
 
 def run(argv: list[str]) -> None:
-    _, options = flags.parse(
-        argv,
-        doc=__doc__ or "",
-        config_file="",
-        options=OPTIONS | file_options.OPTIONS,
-        required=("model", "input", "output"),
-    )
-    size, output = flags.whole_number(options, "batch_size", 32), pathlib.Path(options.output)
-    details = flags.yes_or_no(options, "details")
+    _, options = flags.parse(argv, __doc__, OPTIONS | file_options.OPTIONS, ("model", "input", "output"))
+    output, details = pathlib.Path(options.output), flags.yes_or_no(options, "details")
     format = options.format or _BY_ENDING.get(output.suffix)
     if format is None:
-        known = ", ".join(_BY_ENDING)
-        raise InputError(f"--output={output}: the ending must be one of {known}, or say --format=, see --help")
-    from tasks import evaluation  # JAX is slow to import, and --help needs none
-
-    for source in filter(None, (options.input, options.documents)):
-        evaluation.check_other_file("--output", options.output, source)
-    evaluator = file_options.evaluator_of(bert.load(options.model), options, size)
+        endings = ", ".join(_BY_ENDING)
+        raise InputError(f"--output={output}: the ending must be one of {endings}, or say --format=, see --help")
+    evaluator = file_options.evaluator_of(options, "input", "output")
     check_choice("format", format, evaluator.formats)
     if details and format != "jsonl":
         raise InputError(f"--details=yes needs --format=jsonl, for {format} has no place for them")

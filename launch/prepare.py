@@ -23,13 +23,7 @@ SECONDS_BETWEEN_LINES = 10.0  # progress where there is no terminal
 
 
 def run(argv: list[str]) -> PreparedFolder:
-    config, options = flags.parse(
-        argv,
-        doc=__doc__ or "",
-        config_file="configs/prepare.py",
-        options={"out": "folder to write"},
-        required=("out",),
-    )
+    config, options = flags.parse(argv, __doc__, {"out": "folder to write"}, ("out",), config_file="configs/prepare.py")
     flags.check_fields(config, "configs/prepare.py")
     flags.show(config, options)
     fields = dict(config)

@@ -8,8 +8,6 @@ exit with 128 + the signal's number; with several processes only SIGTERM saves. 
 
 import pathlib
 
-import jax
-
 from bert.errors import printable
 from bert.training import run_directory
 from launch import flags, runtime
@@ -18,23 +16,11 @@ from launch.runs import run_job
 
 
 def run(argv: list[str]) -> None:
-    config, options = flags.parse(
-        argv,
-        doc=__doc__ or "",
-        config_file=None,
-        options={"workdir": "folder of the run", **runtime.PROCESS_OPTIONS},
-        required=("workdir",),
-    )
+    config, options = flags.parse(argv, __doc__, runtime.OPTIONS, ("workdir",), config_file=None)
     flags.check_fields(config, "configs/pretrain.py")
     workdir = pathlib.Path(options.workdir)
     runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
-    job = PretrainingJob(config)
-
-    def show_settings() -> None:
-        if jax.process_index() == 0:
-            flags.show(config, options)
-
-    job.show(run_job(job, workdir, show_settings))
+    run_job(PretrainingJob(config), workdir, lambda: flags.show(config, options))
     losses = f"{workdir / run_directory.METRICS} and {workdir / run_directory.BOARD}/"
     runtime.say(printable(f"wrote {workdir / run_directory.MODEL}/ (the model), {losses} (the losses)"))
 

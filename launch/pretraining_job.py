@@ -2,7 +2,7 @@
 
 import functools
 import pathlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -16,13 +16,13 @@ from bert.data.settings import BatchSettings
 from bert.errors import InputError, printable
 from bert.store.manifest import check_checksums_beside
 from bert.store.reader import Store
-from bert.training import arithmetic, evaluate, optim, sharding, train
+from bert.training import arithmetic, evaluate, optim, run_directory, sharding, train
 from bert.training.evaluate import Metrics
 from bert.training.pretraining import Pretraining, baselines
 from bert.training.step import Setup, draw_params
 from bert.types import Params
 from launch import runtime, starting_point
-from launch.runs import Result, Start, TrainingJob
+from launch.runs import Start, TrainingJob
 
 
 class PretrainingJob(TrainingJob):
@@ -61,10 +61,8 @@ class PretrainingJob(TrainingJob):
         optimizer = config_fields.build(optim.OptimizerSettings, config.optimizer, total_steps=config.total_steps)
         timing = config_fields.build(train.LoopSettings, config)
         if settings.whole_words and masking.share_of_split_words(self.store) == 0:
-            runtime.say(
-                "notice: no word has two pieces, so whole words are single tokens; prepare the text with "
-                "word_boundaries"
-            )
+            why = "no word has two pieces, so whole words are single tokens"
+            runtime.say(f"notice: {why}; prepare the text with word_boundaries")
         batches, rows = Batches(self.store, settings), sharding.host_rows(config.batch_size)
         self.held_batches = EvaluationBatches(self.held_out, settings) if self.held_out.num_documents else None
         runtime.say(f"training: {batches.report}; {batches.steps_per_epoch:,.0f} steps an epoch")
@@ -78,18 +76,16 @@ class PretrainingJob(TrainingJob):
         held = functools.partial(self._held, rows)
         scores = evaluate.on_batches(model, self.task, mesh, held) if self.held_batches else None
         flops = arithmetic.training_flops_per_token(start.config, config.max_length, settings.masks_in_row)
+        if config.probes and not (workdir / run_directory.CONFIG).exists() and jax.process_count() == 1:
+            batch = batches(0, rows)
+            params = start.params or jax.device_get(jax.jit(lambda: draw_params(setup, batch))())
+            self.answers_before = self._answers(start, params)
         train_batch = lambda number: batches(number, rows)  # noqa: E731
         return train.Run(setup, timing, workdir, train_batch, scores, flops, data_check=self.data_check)
 
     def _held(self, rows: slice = slice(None)) -> Iterator[dict[str, np.ndarray]]:
         assert self.held_batches is not None
         return (self.held_batches(number, rows) for number in range(len(self.held_batches)))
-
-    def before(self, run: train.Run, start: Start, *, resumes: bool) -> None:
-        if self.config.probes and not resumes and jax.process_count() == 1:
-            setup, batch = run.setup, run.train_batch(0)
-            params = start.params or jax.device_get(jax.jit(lambda: draw_params(setup, batch))())
-            self.answers_before = self._answers(start, params)
 
     def _answers(self, start: Start, params: Params) -> list[str]:
         """For each probe, the five likeliest words of its first mask."""
@@ -100,27 +96,19 @@ class PretrainingJob(TrainingJob):
     def model_keys(self, step: int, scores: Metrics) -> dict[str, Any]:
         return {"pretraining": {"step": step, "objective": self.config.examples.objective}}
 
-    def show(self, result: Result) -> None:
+    def show(self, start: Start, run: train.Run, outcome: train.Outcome) -> None:
         """Prints the answers to the probes, and the scores of the held-out part beside those of constant answers."""
-        if self.config.probes:
-            params = sharding.on_this_host(result.outcome.state.params)
-            if jax.process_index() == 0:
-                show_answers(self.config.probes, self.answers_before, self._answers(result.start, params))
-        if self.held_batches and jax.process_index() == 0:
-            show_scores(result.outcome.metrics, baselines(self._held()))
-
-
-def show_answers(probes: Sequence[str], before: Sequence[str], after: Sequence[str]) -> None:
-    for i, (text, answer) in enumerate(zip(probes, after, strict=False)):
-        print(f"\n{text}")
-        if before:
-            print(f"  before  {before[i]}")
-        print(f"  after   {answer}")
-
-
-def show_scores(metrics: Metrics, baseline: Mapping[str, float]) -> None:
-    print(f"\n{'held out':<16}{'model':>10}{'baseline':>10}")
-    for name, value in metrics.items():
-        shown = "undefined" if value is None else f"{value:.4f}"
-        print(f"{name:<16}{shown:>10}{f'{baseline[name]:.4f}' if name in baseline else '':>10}")
-    print("baseline: the most frequent masked token, the more frequent next-sentence class\n")
+        probes = self.config.probes
+        params: Any = sharding.on_this_host(outcome.state.params) if probes else None
+        if jax.process_index() != 0:
+            return
+        for i, answer in enumerate(self._answers(start, params) if probes else ()):
+            before = f"\n  before  {self.answers_before[i]}" if self.answers_before else ""
+            print(f"\n{probes[i]}{before}\n  after   {answer}")
+        if self.held_batches:
+            baseline = baselines(self._held())
+            print(f"\n{'held out':<16}{'model':>10}{'baseline':>10}")
+            for name, value in outcome.metrics.items():
+                shown = "undefined" if value is None else f"{value:.4f}"
+                print(f"{name:<16}{shown:>10}{f'{baseline[name]:.4f}' if name in baseline else '':>10}")
+            print("baseline: the most frequent masked token, the more frequent next-sentence class\n")

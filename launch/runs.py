@@ -15,7 +15,7 @@ from bert.architectures import ModelConfig
 from bert.interop import export
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training import run_directory, sharding, train
-from bert.training.best import Choice
+from bert.training.best import Best, Choice
 from bert.training.evaluate import Metrics
 from bert.types import Params
 from launch import best_model, runtime
@@ -30,26 +30,14 @@ class Start(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-class Result(NamedTuple):
-    start: Start
-    run: train.Run
-    outcome: train.Outcome
-
-
 class TrainingJob(abc.ABC):
-    """What a command trains: its data, its settings, and what it prints and writes beside the model.
-
-    Attributes:
-      may_change: settings, or sections with a dot behind them, that do not change what is trained.
-      fingerprint: checksum of the data.
-      choice: which evaluation is the model; None: the last state is.
-    """
+    """What a command trains: its data, its settings, and what it prints and writes beside the model."""
 
     config: ConfigDict
-    may_change: tuple[str, ...]
+    may_change: tuple[str, ...]  # settings, or sections with a dot behind them, that do not change what is trained
     seed: int
-    fingerprint: str
-    choice: Choice | None = None
+    fingerprint: str  # checksum of the data
+    choice: Choice | None = None  # which evaluation is the model; None: the last state is
 
     @abc.abstractmethod
     def start(self, workdir: pathlib.Path) -> Start:
@@ -57,7 +45,7 @@ class TrainingJob(abc.ABC):
 
     @abc.abstractmethod
     def run(self, start: Start, workdir: pathlib.Path) -> train.Run:
-        """The run that the settings describe, but for how its best evaluation is kept."""
+        """The run that the settings describe, but for how its best evaluation is kept; called before it is recorded."""
 
     @abc.abstractmethod
     def model_keys(self, step: int, scores: Metrics) -> dict[str, Any]:
@@ -67,17 +55,16 @@ class TrainingJob(abc.ABC):
         """What the run's config.json holds beside the settings, the encoder and the checksum of the data."""
         return {}
 
-    def before(self, run: train.Run, start: Start, *, resumes: bool) -> None:  # noqa: B027  (most do nothing)
-        """Called when all is checked and before anything is trained."""
+    @abc.abstractmethod
+    def show(self, start: Start, run: train.Run, outcome: train.Outcome) -> None:
+        """Prints what a user should know of how the run ended."""
 
 
-def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] = lambda: None) -> Result:
-    """Trains in a run directory, or resumes the run there, and writes its ``model/``; how that ended.
+def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] = lambda: None) -> Best:
+    """Trains in a run directory, or resumes the run there, and writes its ``model/``; the best evaluation.
 
-    A run that a signal stops has saved its state; the process then ends with 128 + the signal's number.
-
-    Args:
-      report: called when the settings have been checked.
+    ``report`` is called on process 0 when the settings have been checked. A run that a signal stops has saved its
+    state; the process then ends with 128 + the signal's number.
     """
     model_directory = workdir / run_directory.MODEL
     with run_directory.locked(workdir):
@@ -91,15 +78,14 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
             **job.recorded(),
         }
         run_directory.agree(settings)
-        resumes = run_directory.check(workdir, settings, may_change=job.may_change)
-        report()
+        run_directory.check(workdir, settings, may_change=job.may_change)
+        if jax.process_index() == 0:
+            report()
 
         def write_model(step: int, params: Params, scores: Metrics) -> None:  # parameters that are on this host
             if jax.process_index() == 0:
-                extra = job.model_keys(step, scores)
-                export.save_model_directory(
-                    model_directory, start.config, params, start.tokenizer, labels=start.labels, extra=extra
-                )
+                keys: dict[str, Any] = {"labels": start.labels, "extra": job.model_keys(step, scores)}
+                export.save_model_directory(model_directory, start.config, params, start.tokenizer, **keys)
 
         def gather_and_write(step: int, params: Params, scores: Metrics) -> None:
             write_model(step, sharding.on_this_host(params), scores)
@@ -112,7 +98,6 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
         run_directory.write(workdir, settings, start.tokenizer)
         if job.choice:
             best_model.bring_back(workdir, write_model)
-        job.before(run, start, resumes=resumes)
         outcome = train.fit(run, start.params)
         step = int(outcome.state.step)
         if outcome.stopped_by:
@@ -120,4 +105,5 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
             sys.exit(128 + outcome.stopped_by)
         if not job.choice:
             gather_and_write(step, outcome.state.params, {})
-        return Result(start, run, outcome)
+    job.show(start, run, outcome)
+    return outcome.best

@@ -11,13 +11,14 @@ import jax
 
 from bert.errors import InputError, check_choice, check_range
 
-# Options for several processes; Slurm and Open MPI need none of them.
+# For several processes; Slurm and Open MPI need none of them.
 PROCESS_OPTIONS = {
     "coordinator": "HOST:PORT of process 0, when several processes train together without Slurm or Open MPI; auto on "
     "Cloud TPUs and Kubernetes, where JAX finds the others",
     "num_processes": "how many processes there are",
     "process_id": "the number of this one, from 0",
 }
+OPTIONS = {"workdir": "folder of the run", **PROCESS_OPTIONS}  # of a command that trains
 _M_MMAP_MAX, _M_TRIM_THRESHOLD, _M_ARENA_MAX = -4, -1, -8  # malloc.h of glibc
 
 
@@ -27,14 +28,16 @@ def start(*, allocator: str, cache: pathlib.Path, options: Mapping[str, Any]) ->
     Args:
       allocator: see configs/every_run.py.
       cache: folder of compiled programs, which a second start reads; JAX_COMPILATION_CACHE_DIR replaces it.
-      options: the values of PROCESS_OPTIONS.
-
-    Raises:
-      InputError: for an unknown allocator, impossible process options, or auto where JAX knows no cluster.
+      options: the values of PROCESS_OPTIONS. InputError for impossible ones, or auto where JAX knows no cluster.
     """
     check_choice("config.allocator", allocator, ("keep", "system"))
     if allocator == "keep" and platform.system() == "Linux" and platform.libc_ver()[0] == "glibc":
-        keep_freed_memory()
+        # Freed memory stays with the process, in one arena. Otherwise a step on a CPU spends 15 to 20 % of its time on
+        # page faults of newly mapped temporaries; the resident set is larger.
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_ARENA_MAX, 1)
+        libc.mallopt(_M_MMAP_MAX, 0)
+        libc.mallopt(_M_TRIM_THRESHOLD, -1)
     jax_config: Any = jax.config  # untyped
     if not jax_config.jax_compilation_cache_dir:
         jax_config.update("jax_compilation_cache_dir", str(cache.absolute()))
@@ -44,22 +47,17 @@ def start(*, allocator: str, cache: pathlib.Path, options: Mapping[str, Any]) ->
     _join_processes(options)
 
 
-def keep_freed_memory() -> None:
-    """glibc only: freed memory stays with the process, in one arena.
-
-    Otherwise a step on a CPU spends 15 to 20 % of its time on page faults of newly mapped temporaries; the resident set
-    is larger.
-    """
-    libc = ctypes.CDLL(None)
-    libc.mallopt(_M_ARENA_MAX, 1)
-    libc.mallopt(_M_MMAP_MAX, 0)
-    libc.mallopt(_M_TRIM_THRESHOLD, -1)
-
-
 def _join_processes(options: Mapping[str, Any]) -> None:
     named = {name: options[name] for name in PROCESS_OPTIONS if options.get(name)}
     if named == {"coordinator": "auto"}:
-        _let_jax_find_the_others()
+        try:
+            jax.distributed.initialize()
+        except ValueError as error:
+            raise InputError(
+                "--coordinator=auto: JAX does not find the other processes as on a cluster that it knows (Cloud TPU, "
+                f"Slurm, Open MPI, Kubernetes with its Python package): {str(error).rstrip('.')}; give HOST:PORT of "
+                "process 0, --num_processes and --process_id"
+            ) from None
     elif named:
         address, count, number = _named_processes(named)
         if number == 0 and count > 1:
@@ -68,17 +66,6 @@ def _join_processes(options: Mapping[str, Any]) -> None:
     # Of the step, not of the job: in a batch script without srun there is one process, whatever the job was given.
     elif any(int(os.environ.get(name, 1)) > 1 for name in ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")):
         jax.distributed.initialize()
-
-
-def _let_jax_find_the_others() -> None:
-    try:
-        jax.distributed.initialize()
-    except ValueError as error:
-        raise InputError(
-            "--coordinator=auto: JAX does not find the other processes as on a cluster that it knows (Cloud TPU, "
-            f"Slurm, Open MPI, Kubernetes with its Python package): {str(error).rstrip('.')}; give HOST:PORT of "
-            "process 0, --num_processes and --process_id"
-        ) from None
 
 
 def _named_processes(named: dict[str, str]) -> tuple[str, int, int]:

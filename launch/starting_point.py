@@ -17,6 +17,7 @@ from bert.tokenizer.tokenizer import Tokenizer
 from bert.training import run_directory
 from launch import runtime
 from launch.runs import Start
+from tasks.job import ExamplesJob
 
 HEAD_PARTS = ("mlm", "pooler", "next_sentence")  # of pretraining
 _SIZES = ("num_layers", "hidden_size", "num_heads", "intermediate_size")  # settings that may be unset
@@ -42,14 +43,9 @@ def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, 
     return start
 
 
-def for_finetuning(
-    config: ConfigDict, workdir: pathlib.Path, *, fresh: Sequence[str], labels: Sequence[str], seed: int
-) -> Start:
-    """The model that ``config.init_from`` names with a head for these labels; of a run with a checkpoint its own.
-
-    Args:
-      fresh: parts of the head that are drawn where the model lacks them.
-    """
+def for_finetuning(config: ConfigDict, examples: ExamplesJob, workdir: pathlib.Path, *, seed: int) -> Start:
+    """The model that ``config.init_from`` names with a head for the examples; of a run with a checkpoint its own."""
+    fresh, labels = examples.fresh, examples.labels
     if run_directory.has_checkpoints(workdir):
         saved = run_directory.read(workdir).get("labels", [])
         # Other labels than the run's are refused with its other settings.
