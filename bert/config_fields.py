@@ -35,22 +35,27 @@ def add(
     """Adds the fields of a settings dataclass with their defaults; those without a default are left to the caller.
 
     Args:
-      names: the fields to add; empty: all.
+      names: the fields to add; empty: all but those ``without``.
       section: name of the part of the config to add them to, which is made where it does not exist.
-      without: fields to leave out.
       unset: fields to add without a value, whatever their default. None as a default means the same.
     """
     if section and section not in config:
         config[section] = ConfigDict()
     part, annotations = config[section] if section else config, typing.get_type_hints(kind)
     place = f"{kind.__module__.replace('.', '/')}.py, {kind.__name__}"
-    of_fields = {name: text for base in kind.__mro__[-2::-1] for name, text in _of_fields(base).items()}
+    texts: dict[str, str] = {}
+    for base in filter(dataclasses.is_dataclass, reversed(kind.__mro__)):
+        texts |= comments(inspect.getsource(base), r"(\w+): ")
     for field in dataclasses.fields(kind):
         if (names and field.name not in names) or field.name in without or field.default is dataclasses.MISSING:
             continue
-        no_value = field.default is None or field.name in unset
-        part[field.name] = config_dict.placeholder(_type(annotations[field.name])) if no_value else field.default
-        declared.setdefault(place, {})[f"{section}.{field.name}".lstrip(".")] = of_fields[field.name]
+        value, annotation = field.default, annotations[field.name]
+        if value is None or field.name in unset:
+            if isinstance(annotation, types.UnionType):  # ``bool | None`` -> ``bool``
+                annotation = next(option for option in typing.get_args(annotation) if option is not types.NoneType)
+            value = config_dict.placeholder(annotation)
+        part[field.name] = value
+        declared.setdefault(place, {})[f"{section}.{field.name}".lstrip(".")] = texts[field.name]
 
 
 def build(kind: type[Settings], config: Mapping[str, Any], **others: Any) -> Settings:
@@ -63,10 +68,8 @@ def flatten(config: ConfigDict, prefix: str = "") -> dict[str, Any]:
     """Dotted name -> value for every setting of a config, sections opened, in alphabetical order."""
     flat: dict[str, Any] = {}
     for name, value in config.items():
-        if isinstance(value, ConfigDict) and len(value):
-            flat |= flatten(value, f"{prefix}{name}.")
-        else:
-            flat[prefix + name] = value
+        section = isinstance(value, ConfigDict) and len(value)
+        flat |= flatten(value, f"{prefix}{name}.") if section else {prefix + name: value}
     return flat
 
 
@@ -84,14 +87,3 @@ def comments(source: str, assignment: str) -> dict[str, str]:
             by_name[match[1]] = " ".join([*above, behind]).strip()
         above = [*above, line.strip("# ")] if re.match(r" {4}# ", line) else []
     return by_name
-
-
-def _of_fields(kind: type) -> dict[str, str]:
-    return comments(inspect.getsource(kind), r"(\w+): ") if dataclasses.is_dataclass(kind) else {}
-
-
-def _type(annotation: Any) -> type:
-    """``bool`` of ``bool | None``."""
-    if isinstance(annotation, types.UnionType):
-        annotation = next(kind for kind in typing.get_args(annotation) if kind is not types.NoneType)
-    return typing.cast(type, annotation)

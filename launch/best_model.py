@@ -17,27 +17,21 @@ from launch import runtime
 
 
 def metrics_of(workdir: pathlib.Path, step: int) -> Metrics:
-    """The logged metrics of the evaluation at a step; none below step 0, and none except on process 0.
-
-    InputError where the log does not have them.
-    """
+    """The logged metrics of the evaluation at a step; none below step 0, and none except on process 0."""
     if step < 0 or jax.process_index() != 0:
         return {}
     path = workdir / run_directory.METRICS
     for _, row in tracking.read_log(path):
         if row is not None and (row["step"], row["split"]) == (step, "validation"):
             return {name: value for name, value in row.items() if name not in ("step", "split")}
-    raise InputError(
-        f"{path}: has no scores of step {step}, the best evaluation; if {run_directory.MODEL}/ is there, "
-        "launch.evaluate scores it, else start again in another folder"
-    )
+    way_out = f"if {run_directory.MODEL}/ is there, launch.evaluate scores it, else start again in another folder"
+    raise InputError(f"{path}: has no scores of step {step}, the best evaluation; {way_out}")
 
 
 def lacks_files(model: pathlib.Path) -> bool:
     """Whether this is a model directory without its weights or a file of its tokenizer."""
-    return (model / hugging_face.CONFIG_FILE).is_file() and not (
-        weight_files.find(model) and all((model / name).is_file() for name in tokenizer_files.WRITTEN)
-    )
+    whole = weight_files.find(model) and all((model / name).is_file() for name in tokenizer_files.WRITTEN)
+    return not whole and (model / hugging_face.CONFIG_FILE).is_file()
 
 
 def bring_back(workdir: pathlib.Path, write: Callable[[int, Params, Metrics], None]) -> None:
@@ -51,8 +45,7 @@ def bring_back(workdir: pathlib.Path, write: Callable[[int, Params, Metrics], No
         return
     from bert.training import checkpoint  # Orbax is slow to import
 
-    best = checkpoint.best_step(checkpoints)
-    if best is None:
+    if (best := checkpoint.best_step(checkpoints)) is None:
         return
     try:
         _, params = checkpoint.newest_params(checkpoints, best)

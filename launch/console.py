@@ -5,7 +5,7 @@ import os
 import pathlib
 import sys
 from collections.abc import Iterable
-from typing import Any, TextIO, cast
+from typing import Any, TextIO
 
 from absl import logging as absl_logging
 
@@ -36,11 +36,11 @@ def plain_output() -> None:
     Progress bars, which need control characters, write to ``sys.__stderr__``.
     """
     for name in ("stdout", "stderr"):
-        if isinstance(stream := getattr(sys, name), _Escaping) or stream is None:  # it may be closed
-            continue
+        stream = getattr(sys, name)
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-        setattr(sys, name, cast(TextIO, _Escaping(stream)))
+        if stream is not None and not isinstance(stream, _Escaping):  # None: closed
+            setattr(sys, name, _Escaping(stream))
 
 
 def beside(output: str | None) -> TextIO:
@@ -60,11 +60,7 @@ def plain_logging() -> None:
 class _Plain(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         if isinstance(record.args, tuple):  # a name or an error with a line end in it makes no further line
-            record.args = tuple(map(_in_one_line, record.args))
+            in_one_line = (str, os.PathLike, BaseException)  # others, such as reports, may have several
+            record.args = tuple(printable(str(arg)) if isinstance(arg, in_one_line) else arg for arg in record.args)
         text = record.getMessage()
         return text if record.levelno <= logging.INFO else f"{record.levelname.lower()}: {text}"
-
-
-def _in_one_line(value: Any) -> Any:
-    """Texts, paths and errors in one line; other values, such as reports, may have several."""
-    return printable(str(value)) if isinstance(value, (str, os.PathLike, BaseException)) else value

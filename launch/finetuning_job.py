@@ -57,10 +57,9 @@ class FinetuningJob(TrainingJob):
         if optimizer.frozen_layers > encoder.num_layers:
             frozen = f"config.optimizer.frozen_layers is {optimizer.frozen_layers}"
             raise InputError(f"{frozen}, but the model has {encoder.num_layers} layers; lower it")
-        every = dict.fromkeys(
-            ("evaluate_every", "save_every"), max(1, batches.steps_per_epoch // config.evaluations_per_epoch)
-        )
-        timing = config_fields.build(train.LoopSettings, config, total_steps=total, **every)
+        every = max(1, batches.steps_per_epoch // config.evaluations_per_epoch)
+        intervals = {"evaluate_every": every, "save_every": every}
+        timing = config_fields.build(train.LoopSettings, config, total_steps=total, **intervals)
         runtime.say(f"{batches.steps_per_epoch:,} steps an epoch, {total:,} in all; {_fullness(batches)}")
         task = self.examples.task(encoder)
         evaluate = None

@@ -26,10 +26,8 @@ _SIZES = ("num_layers", "hidden_size", "num_heads", "intermediate_size")  # sett
 def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, pairs: bool) -> Start:
     """The encoder, and the parameters of ``config.init_from`` where it names a model and the run has no checkpoint.
 
-    Settings that the weights decide are set to what they are, with a line that says so.
-
-    Args:
-      pairs: whether the head has a next-sentence part.
+    Settings that the weights decide are set to what they are, with a line that says so. ``pairs``: whether the head has
+    a next-sentence part.
     """
     if run_directory.has_checkpoints(workdir):  # what the run was started from need not exist any more
         start = Start(_computed(config, sources.run_encoder(workdir)), store.tokenizer, None)
@@ -38,8 +36,15 @@ def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, 
     else:
         _fresh_parts(config)
         return Start(_described(config, store.vocab_size), store.tokenizer, None)
-    if config.init_from and isinstance(start.config, BertConfig):
-        _adopt(config, start.config)
+    encoder = start.config
+    if config.init_from and isinstance(encoder, BertConfig):
+        shape = (encoder.num_layers, encoder.hidden_size, encoder.num_heads)
+        size = next((name for name, sizes in SIZES.items() if sizes == shape), "x".join(map(str, shape)))
+        names = ["hidden_act", "max_position_embeddings", *(name for name in _SIZES if config.model[name] is not None)]
+        for name, value in ({"size": size} | {name: getattr(encoder, name) for name in names}).items():
+            if config.model[name] != value:
+                runtime.say(f"config.model.{name} is {value}, as the weights of {config.init_from} have it")
+                config.model[name] = value
     return start
 
 
@@ -64,9 +69,9 @@ def for_finetuning(config: ConfigDict, examples: ExamplesJob, workdir: pathlib.P
 
 def check_length(max_length: int, encoder: ModelConfig, source: str, hint: str = "") -> None:
     """Refuses rows that are longer than the encoder takes."""
-    longest = encoder.max_length
-    if max_length > longest:
-        raise InputError(f"config.max_length is {max_length}, but {source} has {longest} positions; lower it{hint}")
+    if max_length > encoder.max_length:
+        rule = f"{source} has {encoder.max_length} positions; lower it{hint}"
+        raise InputError(f"config.max_length is {max_length}, but {rule}")
 
 
 def _described(config: ConfigDict, vocab_size: int) -> ModelConfig:
@@ -87,10 +92,8 @@ def _from_weights(config: ConfigDict, store: Store, needed: Sequence[str]) -> St
     pooler = ["pooler"] if "next_sentence" in fresh and "pooler" not in fresh else []
     loaded = sources.read(config.init_from, fresh=[*pooler, *fresh], seed=config.seed)
     _check_tokenizer(config, loaded.tokenizer, store.tokenizer)
-    missing = [
-        part for part in needed if part not in loaded.parts or (part in loaded.report.fresh and part not in fresh)
-    ]
-    if missing:
+    drawn = set(loaded.report.fresh) - set(fresh)
+    if missing := [part for part in needed if part not in loaded.parts or part in drawn]:
         way_out = f"start with new ones by --config.init_fresh={','.join([*fresh, *missing])}, or choose another model"
         raise InputError(f"{config.init_from}: has no {', '.join(missing)}; {way_out}")
     runtime.say(f"weights and sizes from {config.init_from}")
@@ -100,18 +103,16 @@ def _from_weights(config: ConfigDict, store: Store, needed: Sequence[str]) -> St
 
 def _check_tokenizer(config: ConfigDict, tokenizer: Tokenizer | None, prepared: Tokenizer) -> None:
     """Refuses weights whose token ids are not those of the text."""
-    path = pathlib.Path(config.init_from)
+    source, path = config.init_from, pathlib.Path(config.init_from)
     folder = path if path.is_dir() else path.parent  # a checkpoint's prefix is no folder
     if tokenizer is None:
         raise InputError(
-            f"{config.init_from}: has no vocabulary, so its token ids may not be those of {config.data}; "
-            f"put the tokenizer.json or vocab.txt that it was trained with into {folder}"
+            f"{source}: has no vocabulary, so its token ids may not be those of {config.data}; put the tokenizer.json "
+            f"or vocab.txt that it was trained with into {folder}"
         )
-    if differing := differences(tokenizer, prepared):
-        raise InputError(
-            f"{config.init_from}: its tokenizer is not that of {config.data}: {', '.join(differing)}; prepare the text "
-            f"again with --config.vocab={folder}"
-        )
+    if differing := ", ".join(differences(tokenizer, prepared)):
+        way_out = f"prepare the text again with --config.vocab={folder}"
+        raise InputError(f"{source}: its tokenizer is not that of {config.data}: {differing}; {way_out}")
 
 
 def _fresh_parts(config: ConfigDict) -> list[str]:
@@ -128,15 +129,3 @@ def _computed(config: ConfigDict, encoder: ModelConfig) -> ModelConfig:
     decided = ("size", *_SIZES, "max_position_embeddings", "hidden_act", "initializer_range")
     changes: dict[str, Any] = {name: value for name, value in config.model.items() if name not in decided}
     return architectures.with_settings(encoder, changes)
-
-
-def _adopt(config: ConfigDict, encoder: BertConfig) -> None:
-    """Sets what the weights of ``config.init_from`` decide, and says where that differs from the settings."""
-    shape = (encoder.num_layers, encoder.hidden_size, encoder.num_heads)
-    size = next((name for name, sizes in SIZES.items() if sizes == shape), "x".join(map(str, shape)))
-    names = ["hidden_act", "max_position_embeddings", *(name for name in _SIZES if config.model[name] is not None)]
-    decided = {"size": size} | {name: getattr(encoder, name) for name in names}
-    for name, value in decided.items():
-        if config.model[name] != value:
-            runtime.say(f"config.model.{name} is {value}, as the weights of {config.init_from} have it")
-            config.model[name] = value
