@@ -2,8 +2,7 @@
 
     --config=configs/bio_mrc.py --config.data=questions.json
 
-Values only. This config includes the settings in configs/questions.py (files and windows) and in configs/recipe.py
-(training).
+This config includes the settings in configs/questions.py (files and windows) and in configs/recipe.py (training).
 """
 
 from ml_collections import ConfigDict, config_dict

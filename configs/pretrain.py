@@ -25,10 +25,8 @@ def get_config(size: str = "base") -> ConfigDict:
 
     config.model.size = size  # a size released by Google; each of the next four overrides its value, if set
     sizes = ("num_layers", "hidden_size", "num_heads", "intermediate_size")
-    config_fields.add(config, BertConfig, *sizes, section="model", unset=sizes)
     others = ("hidden_act", "max_position_embeddings", "initializer_range")
-    config_fields.add(config, BertConfig, *others, section="model")
-
+    config_fields.add(config, BertConfig, *sizes, *others, section="model", unset=sizes)
     config_fields.add(config, BatchSettings, section="examples", without=("seed",))
 
     config.optimizer.learning_rate = 1e-4  # the peak; BERT appendix A.2: 1e-4

@@ -1,7 +1,6 @@
 """Training settings shared by all fine-tuning: the recipe of the BERT paper (appendix A.3). Values only.
 
-With a few thousand rows or fewer, more epochs (up to 20) and several seeds help (Mosbach et al. 2021; Zhang et al.
-2021).
+With a few thousand rows or fewer, 20 epochs and several seeds help (Mosbach et al. 2021; Zhang et al. 2021).
 """
 
 from ml_collections import ConfigDict
@@ -12,7 +11,6 @@ from configs import every_run
 
 
 def add_to(config: ConfigDict) -> None:
-    """Adds them."""
     every_run.add_to(config)
     config.seeds = 1  # runs with seed, seed + 1, ...; their mean, standard deviation and best are printed
     config.epochs = 3.0  # passes over the training rows; BERT appendix A.3: 2 to 4

@@ -2,8 +2,7 @@
 
     --config=configs/squad.py --config.data=train-v1.1.json --config.validation=dev-v1.1.json
 
-Values only. This config includes the settings in configs/questions.py (files and windows) and in configs/recipe.py
-(training).
+This config includes the settings in configs/questions.py (files and windows) and in configs/recipe.py (training).
 """
 
 from ml_collections import ConfigDict
@@ -19,7 +18,6 @@ def get_config() -> ConfigDict:
     questions.add_to(config)
 
     config.windows_without_answer = "null"  # trained as if without an answer (Google's code); drop: left out
-
     config.no_answer = "auto"  # whether a question may have no answer: yes, no; auto: yes if one in the data has none
     config_fields.add(config, SquadOptions, "max_answer", "best")
 

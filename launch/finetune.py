@@ -45,10 +45,8 @@ def run(argv: list[str]) -> None:
     begun = run_directory.read(first) if (first / run_directory.CONFIG).exists() else None
     job = as_begun(module.read, config, begun)
     if config.seeds > 1 and job.choice is None:
-        raise InputError(
-            f"config.seeds is {config.seeds}, but no example is held out, so none of the runs can be chosen; give "
-            "config.validation or config.validation_share, or train with one seed"
-        )
+        way_out = "give config.validation or config.validation_share, or train with one seed"
+        raise InputError(f"config.seeds is {config.seeds}, but no example is held out to choose a run by; {way_out}")
     runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
     if jax.process_index() == 0:
         flags.show(config, options)
@@ -66,9 +64,8 @@ def check_settings(config: ConfigDict) -> None:
     check_range("config.seed", config.seed, at_least=0, at_most=2**32 - config.seeds)
     check_range("config.epochs", config.epochs, above=0, below=math.inf)
     check_range("config.warmup_share", config.warmup_share, at_least=0, at_most=1)
-    check_range("config.evaluations_per_epoch", config.evaluations_per_epoch, at_least=1)
-    check_range("config.patience", config.patience, at_least=0)
-    check_range("config.micro_batches", config.micro_batches, at_least=1)
+    for name, least in (("evaluations_per_epoch", 1), ("patience", 0), ("micro_batches", 1)):
+        check_range(f"config.{name}", config[name], at_least=least)
     check_range("config.max_length", config.max_length, at_least=3, hint=", for [CLS], a token and [SEP]")
     config_fields.build(optim.OptimizerSettings, config.optimizer, total_steps=1)  # refuses what it does not take
 
@@ -95,11 +92,11 @@ def several_runs(config: ConfigDict, job: ExamplesJob, workdir: pathlib.Path) ->
     score_tables.show_seeds(runs, best.step, job)
     with files.replacing((workdir / run_directory.MODEL).resolve()) as target:
         shutil.copytree(workdir / f"seed-{best.step}" / run_directory.MODEL, target, dirs_exist_ok=True)
-    lines = [json.dumps({"seed": seed} | scores) for seed, scores in runs.items()]
+    log = workdir / run_directory.METRICS
     try:
-        files.write(workdir / run_directory.METRICS, "\n".join(lines) + "\n")
+        files.write(log, "".join(json.dumps({"seed": seed} | scores) + "\n" for seed, scores in runs.items()))
     except OSError as error:
-        raise cannot_write(workdir / run_directory.METRICS, error) from None
+        raise cannot_write(log, error) from None
     return runs[best.step]
 
 
