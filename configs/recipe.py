@@ -1,6 +1,6 @@
 """Training settings shared by all fine-tuning: the recipe of the BERT paper (appendix A.3). Values only.
 
-With a few thousand rows or fewer, 20 epochs and several seeds help (Mosbach et al. 2021; Zhang et al. 2021).
+With a few thousand rows or fewer, up to 20 epochs and several seeds help (Mosbach et al. 2021; Zhang et al. 2021).
 """
 
 from ml_collections import ConfigDict
