@@ -20,7 +20,8 @@ def make(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess:
     for name in ("requirements.lock", "pyproject.toml", ".venv/ready"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).touch()
-    return subprocess.run(["make", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    env = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    return subprocess.run(["make", *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
 def test_clean_removes_what_was_built_and_nothing_else(tmp_path):
