@@ -219,7 +219,13 @@ class LoadedModel:
         return dict(zip(self._class_names(), shares_C.tolist(), strict=True))
 
     def predict(
-        self, rows: Sequence[Any], *, batch_size: int = 32, packed: bool = True, details: bool = False
+        self,
+        rows: Sequence[Any],
+        *,
+        batch_size: int = 32,
+        packed: bool = True,
+        details: bool = False,
+        measure: str = "",
     ) -> list[dict[str, Any]]:
         """The prediction for each row, in order, by the task that the model was trained on.
 
@@ -231,9 +237,10 @@ class LoadedModel:
           batch_size: rows of tokens computed at a time.
           packed: several short examples in a row of tokens; only the time depends on it.
           details: also the probabilities of each token, or the other candidates.
+          measure: also the uncertainty, under this name: entropy, margin or disagreement (prediction/uncertainty.py).
         """
-        scorer = self.scorer(batch_size=batch_size, packed=packed)
-        predictions: list[dict[str, Any]] = prediction.module_of(self.task).predict(scorer, rows, details=details)
+        scorer, module = self.scorer(batch_size=batch_size, packed=packed), prediction.module_of(self.task)
+        predictions: list[dict[str, Any]] = module.predict(scorer, rows, details=details, measure=measure)
         return predictions
 
     def scorer(self, *, batch_size: int = 32, packed: bool = True) -> Scorer:

@@ -1,11 +1,13 @@
 """Writes the predictions of a fine-tuned model for each row of a file: labels, answers or tags, with probabilities.
 
 python -m launch.predict --model=runs/mrpc --input=FILE --output=FILE [--format=jsonl|...] [--text=...]
+python -m launch.predict --model=runs/mrpc --input=FILE --output=FILE --rank=entropy --top=100    what to annotate next
 """
 
 import pathlib
 
 from bert.errors import InputError, check_choice, printable
+from bert.prediction.uncertainty import MEASURES
 from launch import console, file_options, flags
 
 OPTIONS = {
@@ -15,6 +17,8 @@ OPTIONS = {
     "format": "csv, tsv, jsonl, glue (a submission file), json (official files), conll; by the ending where not given",
     "split": "of a GLUE folder: test (where not given), validation, test_mismatched, ...",
     "details": "yes: also the probabilities of each token, or the other candidates (jsonl)",
+    "rank": "entropy, margin or disagreement: the rows of which the model is least sure come first, with this value",
+    "top": "with --rank: only so many rows",
     "batch_size": "rows computed at a time (32 where not given)",
 }
 _BY_ENDING = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".json": "json", ".conll": "conll", ".bio": "conll"}
@@ -27,13 +31,21 @@ def run(argv: list[str]) -> None:
     if format is None:
         endings = ", ".join(_BY_ENDING)
         raise InputError(f"--output={output}: the ending must be one of {endings}, or say --format=, see --help")
+    top = flags.whole_number(options, "top", 0)
+    if options.rank:
+        check_choice("--rank", options.rank, MEASURES)
+    elif top:
+        raise InputError(f"--top={top} needs --rank=, by which the first rows are chosen")
     evaluator = file_options.evaluator_of(options, "input", "output")
     check_choice("format", format, evaluator.formats)
     if details and format != "jsonl":
         raise InputError(f"--details=yes needs --format=jsonl, for {format} has no place for them")
-    examples = evaluator.read(options.input, split=options.split or "test", labelled="no")
+    labelled = "if there" if options.rank == "disagreement" else "no"  # with the annotators' votes beside it
+    examples = evaluator.read(options.input, split=options.split or "test", labelled=labelled)
     print(examples.report, file=console.beside(options.output))
-    written = evaluator.write_predictions(output, examples, format, details=details)
+    written = evaluator.write_predictions(
+        output, examples, format, details=details, rank=options.rank or "", top=top or None
+    )
     print(printable(f"wrote {', '.join(map(str, written))}"), file=console.beside(options.output))
 
 

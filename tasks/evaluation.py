@@ -8,9 +8,12 @@ import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from bert import files, surrogates
 from bert.errors import InputError, check_choice, printable
 from bert.inference import LoadedModel
+from bert.prediction import uncertainty
 from bert.prediction.scores import Scorer
 from bert.training.evaluate import Metrics
 from tasks.files.reports import ReadReport
@@ -21,6 +24,7 @@ from tasks.metrics.score import Interval, Score, as_json, report_table
 
 SHOWN_WORST, WRITTEN_WORST = 5, 100  # rows in the report, and in the JSON file
 SHOWN_ANNOTATORS = 10
+OBSERVED = "observed_disagreement"  # of the annotators' votes
 
 
 class Evaluator(abc.ABC):
@@ -53,16 +57,49 @@ class Evaluator(abc.ABC):
         """Scores of the model on labelled examples."""
 
     @abc.abstractmethod
-    def contents(self, path: pathlib.Path, examples: Any, format: str, details: bool) -> dict[pathlib.Path, str]:
-        """The files with the predictions in the input's order: name -> text. ``details`` (jsonl): also the
-        probabilities of each token, or the other candidates."""
+    def predictions(self, examples: Any, *, details: bool, measure: str) -> list[dict[str, Any]]:
+        """The prediction for each row, as of ``predict`` in the task's file in bert/prediction/."""
+
+    @abc.abstractmethod
+    def contents(
+        self, path: pathlib.Path, examples: Any, predictions: list[dict[str, Any]], format: str, details: bool
+    ) -> dict[pathlib.Path, str]:
+        """The files with the predictions for the examples, in their order: name -> text."""
+
+    def check_writable(self, examples: Any, format: str, rank: str) -> None:
+        """Raises InputError where a format cannot hold the examples and their predictions."""
+        check_choice("format", format, self.formats)
+
+    def vote_shares(self, examples: Any) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """The shares of the annotators' votes, as arguments of `uncertainty.of_rows`; None where there are none."""
+        return None
 
     def write_predictions(
-        self, path: pathlib.Path, examples: Any, format: str, *, details: bool = False
+        self,
+        path: pathlib.Path,
+        examples: Any,
+        format: str,
+        *,
+        details: bool = False,
+        rank: str = "",
+        top: int | None = None,
     ) -> list[pathlib.Path]:
-        """Writes predictions; returns what was written."""
-        check_choice("format", format, self.formats)
-        contents = self.contents(path, examples, format, details)
+        """Writes predictions; returns what was written.
+
+        Args:
+          details: (jsonl) also the probabilities of each token, or the other candidates.
+          rank: of `uncertainty.MEASURES`: the least sure rows first, with this measure, which formats without a place
+            for it leave out. Beside "disagreement" stands that of the votes, where the examples have them.
+          top: only so many rows.
+        """
+        self.check_writable(examples, format, rank)
+        predictions = self.predictions(examples, details=details, measure=rank)
+        if rank:
+            if rank == "disagreement" and (shares := self.vote_shares(examples)):
+                predictions = uncertainty.added(predictions, rank, *shares, name=OBSERVED)
+            chosen = uncertainty.order(rank, [row[rank] for row in predictions])[:top]
+            examples, predictions = examples.take(chosen), [predictions[i] for i in chosen]
+        contents = self.contents(path, examples, predictions, format, details)
         for target in contents:
             check_other_file("--output", target, examples.report.source)
         for target, text in contents.items():

@@ -51,7 +51,7 @@ def counts_of(scorer, encoded, options):
     return scorer.of_examples(encoded, options.max_length).astype(np.float64)
 
 
-def predict_rows(scorer, rows, *, details=False):
+def predict_rows(scorer, rows, *, details=False, measure=""):
     options = WordCountOptions(**scorer.extra["word_count"])
     counts_NC = counts_of(scorer, encode(rows, scorer.tokenizer, options.max_length), options)
     return [{"words": float(count)} for (count,) in counts_NC]
@@ -144,8 +144,11 @@ class WordCountEvaluator(evaluation.Evaluator):
         result.add_scores(scores_of(counts_NC, lines.rows), self.unit)
         return result
 
-    def contents(self, path, lines, format, details):
-        return {path: evaluation.json_lines(predict_rows(self.scorer, [text for text, _ in lines.rows]))}
+    def predictions(self, lines, *, details, measure):
+        return predict_rows(self.scorer, [text for text, _ in lines.rows])
+
+    def contents(self, path, lines, predictions, format, details):
+        return {path: evaluation.json_lines(predictions)}
 
 
 EVALUATOR = WordCountEvaluator

@@ -1,8 +1,8 @@
 """Predictions from model outputs, one module per task. ``TASKS`` is the registry of tasks. No files, no training.
 
-A task's module has ``predict(scorer, rows, *, details=False)``, which returns a list of predictions in the order of the
-rows (see `scores.Scorer`), and the settings that config.json stores under the task's name. Training and evaluation of
-the task are in tasks/NAME/, its settings in configs/NAME.py.
+A task's module has ``predict(scorer, rows, *, details=False, measure="")``, which returns a list of predictions in the
+order of the rows (see `scores.Scorer`), and the settings that config.json stores under the task's name. Training and
+evaluation of the task are in tasks/NAME/, its settings in configs/NAME.py.
 """
 
 import importlib

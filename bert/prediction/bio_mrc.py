@@ -15,7 +15,7 @@ from bert.architectures import ModelConfig
 from bert.data import passages
 from bert.data.passages import Passages
 from bert.errors import InputError, check_choice, check_range
-from bert.prediction import questions, scores, tag_decoding, task_options
+from bert.prediction import questions, scores, tag_decoding, task_options, uncertainty
 from bert.prediction.questions import PassageQuestion, WindowSettings
 from bert.prediction.scores import Scorer
 from bert.tokenizer.alignment import Pieces
@@ -139,13 +139,20 @@ def tokens(p_KC: np.ndarray, pieces: Pieces) -> list[dict[str, Any]]:
     ]
 
 
-def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False) -> list[dict[str, Any]]:
-    """See `answers`; with ``details`` also "tokens", see `tokens`. ``rows``: see `questions.queries_of`."""
-    return read(scorer, questions.queries_of(rows), options_of(scorer.extra, scorer.config), details=details)
+def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measure: str = "") -> list[dict[str, Any]]:
+    """See `answers`; with ``details`` also "tokens", see `tokens`; with ``measure`` also the uncertainty under its name
+    (uncertainty.py). ``rows``: see `questions.queries_of`."""
+    options = options_of(scorer.extra, scorer.config)
+    return read(scorer, questions.queries_of(rows), options, details=details, measure=measure)
 
 
 def read(
-    scorer: Scorer, queries: Sequence[PassageQuestion], options: BioMrcOptions, *, details: bool = False
+    scorer: Scorer,
+    queries: Sequence[PassageQuestion],
+    options: BioMrcOptions,
+    *,
+    details: bool = False,
+    measure: str = "",
 ) -> list[dict[str, Any]]:
     """The spans in the passages of questions; see `predict`."""
     fitted = questions.fitted(options, scorer.tokenizer)
@@ -155,7 +162,7 @@ def read(
     if details:
         for row, pieces, p_TC in zip(predictions, pieces_N, passages.parts(p_KC, cut.starts), strict=True):
             row["tokens"] = tokens(p_TC, pieces)
-    return predictions
+    return uncertainty.added(predictions, measure, p_KC, cut.starts)
 
 
 def probabilities(scorer: Scorer, cut: Passages, options: BioMrcOptions) -> np.ndarray:

@@ -14,7 +14,7 @@ from bert.architectures import ModelConfig
 from bert.data import encoded_examples
 from bert.data.encoded_examples import EncodedExamples
 from bert.errors import InputError
-from bert.prediction import scores
+from bert.prediction import scores, uncertainty
 from bert.prediction.scores import Scorer
 from bert.target_kinds import Kind
 from bert.tokenizer import sequences
@@ -63,12 +63,30 @@ def options_of(extra: Mapping[str, Any], labels: Sequence[str], config: ModelCon
         raise InputError(f"{KEY} in config.json is {values!r}; it must hold text, max_length and threshold") from None
 
 
-def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False) -> list[dict[str, Any]]:
-    """See `answers`; there are no further details. ``rows``: see `texts_of`."""
+def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measure: str = "") -> list[dict[str, Any]]:
+    """See `read`; there are no further details. ``rows``: see `texts_of`."""
     del details
     options = options_of(scorer.extra, scorer.labels, scorer.config)
-    encoded = encode(texts_of(rows, options.text), scorer.tokenizer, options.max_length)
-    return answers(probabilities(scorer, encoded, options), scorer.labels, options)
+    return read(scorer, texts_of(rows, options.text), options, measure=measure)
+
+
+def read(
+    scorer: Scorer, texts: Sequence[tuple[str, ...]], options: ClassificationOptions, *, measure: str = ""
+) -> list[dict[str, Any]]:
+    """See `answers`; with ``measure`` also the uncertainty under its name (uncertainty.py).
+
+    Raises InputError where the model predicts numbers, and the uncertainty is asked for.
+    """
+    if measure and options.kind == "number":
+        raise InputError(
+            f"{scorer.source}: predicts numbers without probabilities, so it has no {measure}; leave it out"
+        )
+    p_NC = probabilities(scorer, encode(texts, scorer.tokenizer, options.max_length), options)
+    found = answers(p_NC, scorer.labels, options)
+    if options.kind != "classes":
+        return uncertainty.added(found, measure, p_NC)
+    p_KC, starts = np.stack([p_NC, 1 - p_NC], -1).reshape(-1, 2), np.arange(len(p_NC) + 1) * p_NC.shape[1]
+    return uncertainty.added(found, measure, p_KC, starts)
 
 
 def texts_of(rows: Sequence[Any], columns: Sequence[str]) -> list[tuple[str, ...]]:

@@ -14,7 +14,7 @@ import numpy as np
 from bert.architectures import ModelConfig
 from bert.data.passages import Passages
 from bert.errors import check_range
-from bert.prediction import questions, scores, task_options
+from bert.prediction import questions, scores, task_options, uncertainty
 from bert.prediction.questions import PassageQuestion, WindowSettings
 from bert.prediction.scores import Scorer
 from bert.tokenizer.alignment import Pieces
@@ -128,9 +128,10 @@ def answers(
     return predictions
 
 
-def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False) -> list[dict[str, Any]]:
-    """See `answers`; the candidates only with ``details``. ``rows``: see `questions.queries_of`."""
-    return shown(read(scorer, questions.queries_of(rows), options_of(scorer.extra, scorer.config)), details)
+def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measure: str = "") -> list[dict[str, Any]]:
+    """See `read`; the candidates only with ``details``. ``rows``: see `questions.queries_of`."""
+    options = options_of(scorer.extra, scorer.config)
+    return shown(read(scorer, questions.queries_of(rows), options, measure=measure), details)
 
 
 def shown(predictions: Sequence[dict[str, Any]], details: bool) -> list[dict[str, Any]]:
@@ -139,9 +140,16 @@ def shown(predictions: Sequence[dict[str, Any]], details: bool) -> list[dict[str
     return [{name: value for name, value in row.items() if name not in dropped} for row in predictions]
 
 
-def read(scorer: Scorer, queries: Sequence[PassageQuestion], options: SquadOptions) -> list[dict[str, Any]]:
-    """The answers to questions, see `answers`."""
+def read(
+    scorer: Scorer, queries: Sequence[PassageQuestion], options: SquadOptions, *, measure: str = ""
+) -> list[dict[str, Any]]:
+    """The answers to questions, see `answers`; with ``measure`` also the uncertainty under its name (uncertainty.py),
+    over the candidates."""
     fitted = questions.fitted(options, scorer.tokenizer)
     cut, pieces_N = questions.windows_of(queries, scorer.tokenizer, fitted)
     scores_K2 = scorer.of_tokens(cut.encoded, options.max_length)
-    return answers(search(scores_K2, cut, options), [query.context for query in queries], pieces_N, options)
+    found = answers(search(scores_K2, cut, options), [query.context for query in queries], pieces_N, options)
+    p_NC = np.zeros((len(found), options.best + 1))
+    for p_C, row in zip(p_NC, found, strict=True):
+        p_C[: len(row["candidates"])] = [candidate["probability"] for candidate in row["candidates"]]
+    return uncertainty.added(found, measure, p_NC)

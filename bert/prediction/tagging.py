@@ -19,7 +19,7 @@ from bert.architectures import ModelConfig
 from bert.data import passages
 from bert.data.passages import Passages
 from bert.errors import InputError, check_choice
-from bert.prediction import scores, tag_decoding, task_options
+from bert.prediction import scores, tag_decoding, task_options, uncertainty
 from bert.prediction.scores import Scorer
 from bert.tokenizer.tokenizer import Tokenizer
 
@@ -186,8 +186,9 @@ def _entity(row: WordRow, kind: str, first: int, stop: int) -> dict[str, Any]:
     return {"type": kind, "start": start, "end": end, "text": text}
 
 
-def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False) -> list[dict[str, Any]]:
-    """See `answers`; with ``details`` also "shares", each tag's probability for each word. ``rows``: `words_of`."""
+def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measure: str = "") -> list[dict[str, Any]]:
+    """See `answers`; with ``details`` also "shares", each tag's probability for each word; with ``measure`` also the
+    uncertainty under its name (uncertainty.py). ``rows``: `words_of`."""
     word_rows = words_of(rows, scorer.tokenizer)
     options = options_of(scorer.extra, scorer.config)
     sentences = windows_of([row.words for row in word_rows], scorer.tokenizer, options)
@@ -196,7 +197,7 @@ def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False) -> li
     if details:
         for prediction, p_TC in zip(predictions, passages.parts(p_KC, sentences.starts), strict=True):
             prediction["shares"] = [dict(zip(scorer.labels, map(float, p_C), strict=True)) for p_C in p_TC]
-    return predictions
+    return uncertainty.added(predictions, measure, p_KC, sentences.starts)
 
 
 def probabilities(scorer: Scorer, sentences: Sentences, options: TaggingOptions) -> np.ndarray:

@@ -56,8 +56,21 @@ class BioMrcEvaluator(QuestionsEvaluator):
         result.add_constant(bio_scores.constant(predicted_N, scores), self.unit)
         return result
 
-    def contents(self, path: pathlib.Path, examples: Questions, format: str, details: bool) -> dict[pathlib.Path, str]:
-        predictions = bio_mrc.read(self.scorer, examples.rows, self.options, details=details)
+    def predictions(self, examples: Questions, *, details: bool, measure: str) -> list[dict[str, Any]]:
+        return bio_mrc.read(self.scorer, examples.rows, self.options, details=details, measure=measure)
+
+    def vote_shares(self, examples: Questions) -> tuple[np.ndarray, np.ndarray] | None:
+        if not any(len(row.annotations) > 1 for row in examples.rows):
+            return None
+        fitted = questions.fitted(self.options, self.scorer.tokenizer)
+        cut, pieces_N = questions.windows_of(examples.rows, self.scorer.tokenizer, fitted)
+        counts_KC = bio_scores.vote_counts(mark(examples.rows, pieces_N), pieces_N, {})
+        return votes.target(counts_KC, VoteSettings(), bio_scores.OUTSIDE)[0], cut.starts
+
+    def contents(
+        self, path: pathlib.Path, examples: Questions, predictions: list[dict[str, Any]], format: str, details: bool
+    ) -> dict[pathlib.Path, str]:
+        del details  # predictions have them
         pairs = list(zip([row.id for row in examples.rows], predictions, strict=True))
         if format == "jsonl":
             return {path: evaluation.json_lines({"id": id} | prediction for id, prediction in pairs)}

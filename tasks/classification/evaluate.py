@@ -18,18 +18,21 @@ from bert.inference import LoadedModel
 from bert.prediction import classification
 from tasks import evaluation
 from tasks.classification import glue, sources
-from tasks.evaluation import Evaluation
+from tasks.evaluation import OBSERVED, Evaluation
 from tasks.files.examples import TextExamples
 from tasks.files.records import comma_names
 from tasks.metrics import class_table, classification_metrics, constant_predictions, weighted_metrics
+
+_CHOSEN = ("label", "labels", "value")  # what an answer may have of `classification.answers`
+_OF_ANSWERS = (*_CHOSEN, "probabilities")
 
 
 class ClassificationEvaluator(evaluation.Evaluator):
     """See `tasks.evaluation.Evaluator`.
 
     Formats. csv and tsv: the row's columns, then ``predicted`` and a column ``p_LABEL`` a class (a number:
-    ``predicted`` alone). jsonl: the row with the answer of `LoadedModel.predict` under "predicted". glue: a submission
-    file.
+    ``predicted`` alone), and the uncertainty. jsonl: the row with the answer of `LoadedModel.predict` under
+    "predicted". glue: a submission file.
     """
 
     formats = ("csv", "tsv", "jsonl", "glue")
@@ -54,8 +57,8 @@ class ClassificationEvaluator(evaluation.Evaluator):
                 f"--text names {len(columns)} columns ({', '.join(columns)}); the model reads {len(options.text)}: "
                 f"{', '.join(options.text)}"
             )
-        if labelled == "no" and not settings["label"]:
-            settings = settings | {"label": "label"}  # which is not read
+        if labelled != "needed" and not settings["label"]:
+            labelled, settings = "no", settings | {"label": "label"}  # which is not read
         labels = () if options.kind == "number" else self.model.labels
         return sources.read_part(
             settings, data, options.kind, labels, split=split, labelled=labelled, without_text=True
@@ -98,24 +101,46 @@ class ClassificationEvaluator(evaluation.Evaluator):
             result.add(confusion_table(counts_CC, examples.labels), confusion=values)
         return result
 
-    def contents(
-        self, path: pathlib.Path, examples: TextExamples, format: str, details: bool
-    ) -> dict[pathlib.Path, str]:
+    def predictions(self, examples: TextExamples, *, details: bool, measure: str) -> list[dict[str, Any]]:
         del details  # every answer has its probabilities already
-        labels, rows = self.model.labels, examples.rows
-        if format != "glue" and rows:
-            added = ["predicted"] if format == "jsonl" else _added(self.options.kind, labels)
-            _check_own_columns(examples, self.settings, added)
-        answers = classification.answers(self._probabilities(examples), labels, self.options)
+        return classification.read(self.scorer, examples.texts, self.options, measure=measure)
+
+    def check_writable(self, examples: TextExamples, format: str, rank: str) -> None:
+        """Refuses to replace what the model reads or learnt from; columns of an earlier prediction may be replaced."""
+        super().check_writable(examples, format, rank)
         if format == "glue":
             if not self.settings["glue"]:
                 raise InputError("format is glue, but the model is of no task of GLUE; use csv, tsv, jsonl")
-            pairs = [(row["index"], _short(answer)) for row, answer in zip(rows, answers, strict=True)]
+            if rank:
+                raise InputError("format is glue, whose submissions keep the order of the file; use csv, tsv, jsonl")
+        added = {"predicted"}
+        if format in ("csv", "tsv"):
+            added |= {f"p_{name}" for name in self.model.labels if self.options.kind != "number"} | {rank, OBSERVED}
+        for name in (*comma_names(self.settings["text"]), *comma_names(self.settings["label"])):
+            if name in added and any(name in row for row in examples.rows):
+                raise InputError(
+                    f"{examples.report.source}: the answers go into the column {name!r}, which holds the model's texts "
+                    "or labels; rename it in the file, and say its name with --text or --label"
+                )
+
+    def vote_shares(self, examples: TextExamples) -> tuple[np.ndarray, None] | None:
+        targets = examples.targets
+        if targets is None or examples.kind != "class" or not (self.settings["votes"] or (targets.max(1) < 1).any()):
+            return None
+        return targets, None
+
+    def contents(
+        self, path: pathlib.Path, examples: TextExamples, predictions: list[dict[str, Any]], format: str, details: bool
+    ) -> dict[pathlib.Path, str]:
+        del details
+        rows = examples.rows
+        if format == "glue":
+            pairs = [(row["index"], _short(answer)) for row, answer in zip(rows, predictions, strict=True)]
             return {path: "\n".join(glue.submission(self.settings["glue"], pairs)) + "\n"}
         if format == "jsonl":
-            predicted = (row | {"predicted": answer} for row, answer in zip(rows, answers, strict=True))
+            predicted = (row | {"predicted": answer} for row, answer in zip(rows, predictions, strict=True))
             return {path: evaluation.json_lines(predicted)}
-        return {path: _delimited(rows, answers, "," if format == "csv" else "\t", self.settings["separator"])}
+        return {path: _delimited(rows, predictions, "," if format == "csv" else "\t", self.settings["separator"])}
 
     def _probabilities(self, examples: TextExamples) -> np.ndarray:
         encoded = classification.encode(examples.texts, self.scorer.tokenizer, self.options.max_length)
@@ -141,7 +166,7 @@ def _truth(examples: TextExamples, i: int) -> Any:
 
 
 def _short(answer: Mapping[str, Any]) -> Any:
-    return next(answer[name] for name in ("label", "labels", "value") if name in answer)
+    return next(answer[name] for name in _CHOSEN if name in answer)
 
 
 def _shown(value: Any) -> Any:
@@ -162,33 +187,21 @@ def confusion_table(counts_CC: np.ndarray, labels: Sequence[str], most: int = 12
     return "\n".join(lines)
 
 
-def _check_own_columns(examples: TextExamples, settings: Mapping[str, Any], added: Sequence[str]) -> None:
-    """Refuses to replace what the model reads or learnt from; columns of an earlier prediction may be replaced."""
-    for name in (*comma_names(settings["text"]), *comma_names(settings["label"])):
-        if name in added and any(name in row for row in examples.rows):
-            raise InputError(
-                f"{examples.report.source}: the answers go into the column {name!r}, which holds the model's texts or "
-                "labels; rename it in the file, and say its name with --text or --label"
-            )
-
-
-def _added(kind: str, labels: Sequence[str]) -> list[str]:
-    """The columns of answers in csv and tsv."""
-    return ["predicted", *(f"p_{name}" for name in labels if kind != "number")]
-
-
 def _delimited(
     rows: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]], delimiter: str, separator: str
 ) -> str:
-    shares = list(answers[0].get("probabilities", {})) if answers else []
-    added = ["predicted", *(f"p_{name}" for name in shares)]  # in place of those of an earlier prediction
+    first = answers[0] if answers else {}
+    shares, measures = list(first.get("probabilities", {})), [name for name in first if name not in _OF_ANSWERS]
+    added = ["predicted", *(f"p_{name}" for name in shares), *measures]  # in place of those of an earlier prediction
     columns = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in added]
     lines = [_line([*columns, *added], delimiter)]
     for row, answer in zip(rows, answers, strict=True):
         chosen = _short(answer)
         shown = _names(chosen, separator) if isinstance(chosen, list) else chosen
         cells = [_cell(row.get(name, "")) for name in columns]
-        lines.append(_line([*cells, shown, *(f"{answer['probabilities'][name]:.6f}" for name in shares)], delimiter))
+        numbers = [*(answer["probabilities"][name] for name in shares), *(answer[name] for name in measures)]
+        cells += [shown, *("" if number is None else f"{number:.6f}" for number in numbers)]
+        lines.append(_line(cells, delimiter))
     return "".join(lines)
 
 

@@ -43,13 +43,13 @@ class TextExamples(NamedTuple):
     kind: Kind
     report: ReadReport
 
-    def take(self, indices: Sequence[int], report: ReadReport) -> "TextExamples":
-        """Some of the examples, under another report."""
+    def take(self, indices: Sequence[int]) -> "TextExamples":
+        """Some of the examples, under the same report."""
         columns: dict[str, Any] = {
             name: [getattr(self, name)[i] for i in indices] for name in ("texts", "rows", "places")
         }
         targets = None if self.targets is None else self.targets[indices]
-        return self._replace(targets=targets, report=report, **columns)
+        return self._replace(targets=targets, **columns)
 
 
 def make_examples(
@@ -150,8 +150,8 @@ def split(
             notes.append(f"none of the {rows:,} rows of {name} is held out, for rows with equal texts stay in one part")
     train, validation = examples.report.divided(is_validation, share, seed, notes)
     return (
-        examples.take(np.flatnonzero(~is_validation).tolist(), train),
-        examples.take(np.flatnonzero(is_validation).tolist(), validation),
+        examples.take(np.flatnonzero(~is_validation).tolist())._replace(report=train),
+        examples.take(np.flatnonzero(is_validation).tolist())._replace(report=validation),
     )
 
 

@@ -65,6 +65,10 @@ class ReadRows(NamedTuple, Generic[Row]):
     rows: list[Row]
     report: ReadReport
 
+    def take(self, indices: Sequence[int]) -> "ReadRows[Row]":
+        """Some of the rows, under the same report."""
+        return self._replace(rows=[self.rows[i] for i in indices])
+
     def divided(
         self, is_validation_N: np.ndarray, share: float, seed: int, notes: Sequence[str] = ()
     ) -> tuple["ReadRows[Row]", "ReadRows[Row]"]:

@@ -69,12 +69,17 @@ class SquadEvaluator(QuestionsEvaluator):
         result.add_constant(squad_scores.constant(rows, predictions, threshold), self.unit)
         return result
 
-    def contents(self, path: pathlib.Path, examples: Questions, format: str, details: bool) -> dict[pathlib.Path, str]:
+    def predictions(self, examples: Questions, *, details: bool, measure: str) -> list[dict[str, Any]]:
+        del details  # the official files need the candidates, too
+        return squad.read(self.scorer, examples.rows, self.options, measure=measure)
+
+    def contents(
+        self, path: pathlib.Path, examples: Questions, predictions: list[dict[str, Any]], format: str, details: bool
+    ) -> dict[pathlib.Path, str]:
         options = self.options
-        predictions = squad.read(self.scorer, examples.rows, options)
         by_id = dict(zip([row.id for row in examples.rows], predictions, strict=True))
         if format == "jsonl":
-            shown = zip(by_id, squad.shown(list(by_id.values()), details), strict=True)
+            shown = zip(by_id, squad.shown(predictions, details), strict=True)
             return {path: evaluation.json_lines({"id": id} | prediction for id, prediction in shown)}
         values: dict[str, Any] = {"predictions": {id: prediction["answer"] for id, prediction in by_id.items()}}
         if not (path.is_fifo() or path.is_char_device() or files.standard_stream(path)):  # these have no file beside

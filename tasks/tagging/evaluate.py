@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from bert import bio_tags
+from bert.data import encoded_examples
 from bert.errors import InputError, printable
 from bert.prediction import tagging
-from tasks import evaluation
+from tasks import evaluation, votes
 from tasks.evaluation import WRITTEN_WORST, Evaluation
 from tasks.tagging import tag_scores, tagged
 from tasks.tagging.job import check_labels
 from tasks.tagging.tag_schemes import TaggedRows, TagSettings
+from tasks.votes import VoteSettings
 
 _GAP = re.compile(r"[ \t\r\n]")  # what ends a column or a line where columns are read
 
@@ -35,7 +37,7 @@ class TaggingEvaluator(evaluation.Evaluator):
         """The sentences of a file; where tags are needed, they must be the model's."""
         del split
         examples = tagged.read_tagged(data, TagSettings(**self.settings), labelled=labelled)
-        if labelled == "needed":
+        if labelled != "no":
             check_labels(examples.rows, self.model.labels)
         return examples
 
@@ -68,11 +70,29 @@ class TaggingEvaluator(evaluation.Evaluator):
             result.add_annotators(tag_scores.beside_annotators(rows, predicted), "sentences")
         return result
 
-    def contents(self, path: pathlib.Path, examples: TaggedRows, format: str, details: bool) -> dict[pathlib.Path, str]:
-        """Raises InputError where columns cannot hold a word, or a sentence without words."""
+    def predictions(self, examples: TaggedRows, *, details: bool, measure: str) -> list[dict[str, Any]]:
+        words = [list(row.words) for row in examples.rows]
+        return tagging.predict(self.scorer, words, details=details, measure=measure)
+
+    def check_writable(self, examples: TaggedRows, format: str, rank: str) -> None:
+        """Refuses a word that columns cannot hold, and a sentence without words."""
+        super().check_writable(examples, format, rank)
         if format == "conll":
             _check_columns(examples)
-        predictions = tagging.predict(self.scorer, [list(row.words) for row in examples.rows], details=details)
+
+    def vote_shares(self, examples: TaggedRows) -> tuple[np.ndarray, np.ndarray] | None:
+        rows, labels = examples.rows, self.model.labels
+        if not any(len(row.annotations) > 1 for row in rows):
+            return None
+        shares_KC, _ = votes.target(
+            tag_scores.vote_counts(rows, labels, {}), VoteSettings(), tag_scores.outside(labels)
+        )
+        return shares_KC, encoded_examples.starts_of([len(row.words) for row in rows])
+
+    def contents(
+        self, path: pathlib.Path, examples: TaggedRows, predictions: list[dict[str, Any]], format: str, details: bool
+    ) -> dict[pathlib.Path, str]:
+        del details  # predictions have them
         if format == "jsonl":
             ids = [{"id": row.id} if row.id else {} for row in examples.rows]
             return {path: evaluation.json_lines(id | row for id, row in zip(ids, predictions, strict=True))}

@@ -136,3 +136,19 @@ def test_names_that_are_not_utf_8(tmp_path):
     scored(odd, os.fsdecode(os.fsencode(tmp_path) + b"/\xfe.json"))
     predicted(odd, os.fsdecode(os.fsencode(tmp_path) + b"/\xfd.csv"))
     assert sorted(os.listdir(os.fsencode(tmp_path))) == [b"\xfd.csv", b"\xfe.json", b"\xff.csv"]
+
+
+def test_the_rows_of_which_the_model_is_least_sure_come_first(source, tmp_path):
+    predicted(source, tmp_path / "out.csv", "--rank=disagreement", "--top=1")
+    header, row = (tmp_path / "out.csv").read_text().splitlines()
+    assert header.endswith(",disagreement")  # a label each row is no votes
+    assert len(row.split(",")) == len(header.split(","))
+    for words, message in (
+        (["--rank=entrop"], "--rank is 'entrop'.*did you mean 'entropy'"),
+        (["--top=1"], "--top=1 needs --rank"),
+        (["--rank=margin", "--top=0"], "--top=0"),
+        (["--rank=margin", "--format=glue"], "glue"),
+    ):
+        with pytest.raises(InputError, match=message):
+            predicted(source, tmp_path / "new.csv", *words)
+    assert not (tmp_path / "new.csv").exists()

@@ -50,12 +50,13 @@ class Commands:
         evaluator = self.evaluator(model, batch_size, **changes)
         return evaluator.evaluate(evaluator.read(path, split="test", labelled="needed"))
 
-    def predict(self, model, path: str, output: str, format: str, *, details: bool = False, batch_size: int = 32):
-        """name -> text of each file that was written."""
+    def predict(self, model, path: str, output: str, format: str, *, batch_size: int = 32, **how):
+        """name -> text of each file that was written; ``how``: of `Evaluator.write_predictions`."""
         evaluator = self.evaluator(model, batch_size)
-        examples = evaluator.read(path, split="test", labelled="no")
+        labelled = "if there" if how.get("rank") == "disagreement" else "no"
+        examples = evaluator.read(path, split="test", labelled=labelled)
         target = self.folder / "out" / output
-        written = evaluator.write_predictions(target, examples, format, details=details)
+        written = evaluator.write_predictions(target, examples, format, **how)
         assert {file.name for file in (self.folder / "out").iterdir()} == {file.name for file in written}
         return {file.name: file.read_bytes().decode() for file in written}
 
