@@ -12,13 +12,15 @@ if TYPE_CHECKING:
 
 # Which of these a model takes depends on its task.
 OPTIONS = {
-    "text": "of a table: text column, or two with a comma",
+    "text": "of a table: text column, or two with a comma; of an annotation tool: field with the text",
     "label": "of a table: label column",
     "documents": "of questions: folder with the documents (pico)",
     "annotators": "of questions and tags: names with commas to keep, or -name,-name for all but these",
     "words": "of tags: column with the word",
     "tags": "of tags: column with the tag, 1- for a column a worker",
     "scheme": "of tags: iob1, iob2 or plain",
+    "offsets": "of annotation tools: what offsets count, code_points, utf16 or bytes",
+    "no_spans": "of doccano and brat: nothing or unlabelled, for texts without spans",
     "question": "of questions: the question where the file has none",
     "delimiter": "of tables and tags: between the columns",
     "columns": "of a table without a header, or with another one: the names of its columns, with commas",

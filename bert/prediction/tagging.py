@@ -8,13 +8,12 @@ Source: Devlin et al. 2018, section 5.3 (the first piece represents the word).
 import dataclasses
 import itertools
 import reprlib
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bert import bio_tags
+from bert import bio_tags, words
 from bert.architectures import ModelConfig
 from bert.data import passages
 from bert.data.passages import Passages
@@ -113,12 +112,11 @@ def tags(p_KC: np.ndarray, starts: np.ndarray, labels: Sequence[str], options: T
     return [[labels[i] for i in tags_K[a:b]] for a, b in itertools.pairwise(starts)]
 
 
-def words_of(rows: Sequence[Any], tokenizer: Tokenizer) -> list[WordRow]:
+def words_of(rows: Sequence[Any]) -> list[WordRow]:
     """The words of each row.
 
     Args:
-      rows: lists of words, mappings with "tokens", or texts (also under "text"), which are cut at blanks and around
-        punctuation marks.
+      rows: lists of words, mappings with "tokens", or texts (also under "text"), which are cut as in bert/words.py.
 
     Raises InputError for any other row or word, by numbers from 0.
     """
@@ -127,7 +125,7 @@ def words_of(rows: Sequence[Any], tokenizer: Tokenizer) -> list[WordRow]:
     for number, row in enumerate(rows):
         value = row.get("tokens", row.get("text")) if isinstance(row, Mapping) else row
         if isinstance(value, str):
-            places = _places_of_words(value, tokenizer)
+            places = words.places_of_words(value)
             word_rows.append(WordRow([value[a:b] for a, b in places], value, places))
         elif isinstance(value, Sequence):
             wrong = next((i for i, word in enumerate(value) if not isinstance(word, str) or not word), None)
@@ -141,21 +139,6 @@ def words_of(rows: Sequence[Any], tokenizer: Tokenizer) -> list[WordRow]:
                 f"row {number} is {reprlib.repr(row)}; it must be a text, a list of words, or hold one as 'tokens'"
             )
     return word_rows
-
-
-def _places_of_words(text: str, tokenizer: Tokenizer) -> list[tuple[int, int]]:
-    encoding = tokenizer.encode(text)
-    by_word: dict[int, tuple[int, int]] = {}
-    for word, (start, end) in zip(encoding.word_ids, encoding.offsets, strict=True):
-        by_word[word] = (by_word[word][0] if word in by_word else start, end)
-    places = list(by_word.values())
-    for i, (start, end) in enumerate(places):
-        # Where accents are removed, those after their letter are in no piece, but they belong to the word.
-        limit = places[i + 1][0] if i + 1 < len(places) else len(text)
-        while end < limit and unicodedata.category(text[end]) == "Mn":
-            end += 1
-        places[i] = (start, end)
-    return places
 
 
 def answers(
@@ -189,7 +172,7 @@ def _entity(row: WordRow, kind: str, first: int, stop: int) -> dict[str, Any]:
 def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measure: str = "") -> list[dict[str, Any]]:
     """See `answers`; with ``details`` also "shares", each tag's probability for each word; with ``measure`` also the
     uncertainty under its name (uncertainty.py). ``rows``: `words_of`."""
-    word_rows = words_of(rows, scorer.tokenizer)
+    word_rows = words_of(rows)
     options = options_of(scorer.extra, scorer.config)
     sentences = windows_of([row.words for row in word_rows], scorer.tokenizer, options)
     p_KC = probabilities(scorer, sentences, options)

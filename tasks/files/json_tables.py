@@ -17,6 +17,12 @@ _NAMES = {list: "list", str: "text", int: "number", float: "number", bool: "true
 
 def read_jsonl(path: str, settings: TableSettings) -> Table:
     """An object a line."""
+    lines = read_objects(path, settings)
+    return _table(path, lines.rows, lines.places, lines.notes)
+
+
+def read_objects(path: str, settings: TableSettings) -> Table:
+    """An object a line, each with its own names alone; the table has no columns."""
     rows, places, blank = [], [], 0
     for number, line in enumerate(read_lines(path, settings.encoding), 1):
         if not line.strip():
@@ -29,20 +35,21 @@ def read_jsonl(path: str, settings: TableSettings) -> Table:
             raise InputError(f"{place}: not JSON ({error}); each line must hold one object") from None
         rows.append(_object(row, place))
         places.append(place)
-    return _table(path, rows, places, skipped(path, blank))
+    return Table((), rows, places, skipped(path, blank), path)
 
 
 def read_json(path: str, settings: TableSettings) -> Table:
     """A list of objects, or an object of objects whose keys become the column "id" (unless they have one)."""
     value = read_value(path, settings)
     if isinstance(value, Table):
-        return value._replace(notes=(*value.notes, f"{path}: read as jsonl, an object a line"))
+        notes = (*value.notes, f"{path}: read as jsonl, an object a line")
+        return _table(path, value.rows, value.places, notes)
     rows, notes = _rows(path, value)
     return _table(path, rows, row_places(path, len(rows)), notes)
 
 
 def read_value(path: str, settings: TableSettings) -> Any:
-    """The value that a .json file holds, [] of an empty file; or the `Table` of one that has an object a line."""
+    """The value that a .json file holds, [] of an empty file; or, of an object a line, the table of `read_objects`."""
     lines, length = [], 0
     for line in read_lines(path, settings.encoding):
         lines.append(line)
@@ -58,7 +65,7 @@ def read_value(path: str, settings: TableSettings) -> Any:
         return json.loads(text, object_pairs_hook=object_once)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" and text.lstrip().startswith("{"):  # many files of lines are called .json
-            return read_jsonl(path, settings)
+            return read_objects(path, settings)
         fault = f"{error.msg}, column {error.colno}"
         raise InputError(f"{path}:{error.lineno}: not JSON ({fault}); {way_out}") from None
     except (ValueError, RecursionError) as error:

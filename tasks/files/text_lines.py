@@ -1,4 +1,4 @@
-"""Reads the lines of a text file, and refuses files that are damaged or not text."""
+"""Reads text files, by lines or whole, and refuses files that are damaged or not text."""
 
 import pathlib
 from collections.abc import Iterator
@@ -33,3 +33,18 @@ def read_lines(path: str, encoding: str, *, ends: bool = False) -> Iterator[str]
             number, pieces, length = number + 1, [], 0
     if length:
         yield "".join(pieces)
+
+
+def whole_text(file: pathlib.Path, encoding: str) -> str:
+    """The text of a file with its line ends, and a byte order mark as its first character, for offsets count them."""
+    return decoded(file, file.read_bytes(), encoding)
+
+
+def decoded(file: pathlib.Path, content: bytes, encoding: str) -> str:
+    """The same of a file's content; ``file`` says which encoding it has, and is named in messages."""
+    name = text_files.encoding_of(file, encoding).removesuffix("-sig")
+    try:
+        return content.decode(name)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise text_files.NotInEncoding(file, name, error.start, line, content[error.start]) from None

@@ -24,11 +24,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bert import bio_tags
-from bert.corpus import text_files
 from bert.errors import InputError, listed
+from tasks.annotations.marks import fault_of
 from tasks.files.cells import TableCell, short
 from tasks.files.records import Table, cell_of
 from tasks.files.reports import Tally
+from tasks.files.text_lines import decoded
 from tasks.questions.question_rows import (
     NO_DOCUMENT,
     Annotation,
@@ -158,13 +159,7 @@ def _right_spans(values: list[Any], context: str, place: str, tally: Tally) -> l
         if not isinstance(span, list) or len(span) != 2 or any(type(bound) is not int for bound in span):
             raise TableCell(f"{place}: span", span).error("must be [start, end], two whole numbers; leave out the rest")
         start, end = span
-        faults = {
-            "spans that end before they start, dropped": end < start,
-            "spans outside of the passage, dropped": start < 0 or end > len(context),
-            "empty spans, dropped": start == end,
-            "spans of blanks alone, dropped": not context[start:end].strip(),
-        }
-        fault = next((name for name, holds in faults.items() if holds), None)
+        fault = fault_of(start, end, context)
         if fault:
             tally.add(fault, place)
         else:
@@ -206,13 +201,7 @@ def _documents(settings: QuestionSettings, wanted: set[str], tally: Tally) -> di
     for place, data in _contents(pathlib.Path(settings.documents), wanted):
         if place.stem in texts:
             raise InputError(f"{place}: there is also {places[place.stem]}; name the folder with the right one")
-        # "-sig" would take off a byte order mark, and with it move all offsets.
-        encoding = text_files.encoding_of(place, settings.encoding).removesuffix("-sig")
-        try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            raise text_files.NotInEncoding(place, encoding, error.start, line, data[error.start]) from None
+        text = decoded(place, data, settings.encoding)
         if text.startswith("\ufeff"):
             tally.add("documents with a byte order mark, which counts as their first character", str(place))
         texts[place.stem], places[place.stem] = text, place

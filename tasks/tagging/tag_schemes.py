@@ -11,11 +11,13 @@ from typing import NamedTuple
 from bert import bio_tags
 from bert.bio_tags import is_tag
 from bert.errors import InputError, check_choice
+from tasks.annotations.annotated_texts import AnnotationSettings, Source
+from tasks.annotations.tools import TOOLS
 from tasks.files.cells import TableCell, check_characters
 from tasks.files.records import TableSettings
 from tasks.files.reports import ReadRows
 
-FORMATS = ("auto", "columns", "lines", "workers")
+FORMATS = ("auto", "columns", "lines", "workers", *TOOLS)
 SCHEMES = ("auto", "iob1", "iob2", "plain")
 FORMS = "O, B, I, B-TYPE and I-TYPE"
 
@@ -31,7 +33,9 @@ class TaggedSentence(NamedTuple):
       scheme is plain.
     place: "FILE:LINE" of its first word, or "FILE: row N".
     document: what must not be cut apart by a split: a -DOCSTART- or a file by number or name; else the sentence.
-    id: of json lines that have one.
+    id: of json lines and annotation tools, where they have one.
+    text, places: of a sentence that is a text cut into words: the text, and [start, end) of each word in it.
+    source: of a text from an annotation tool.
     """
 
     words: tuple[str, ...]
@@ -39,6 +43,9 @@ class TaggedSentence(NamedTuple):
     place: str
     document: str
     id: str = ""
+    text: str | None = None
+    places: tuple[tuple[int, int], ...] = ()
+    source: Source | None = None
 
     @classmethod
     def of(
@@ -61,11 +68,11 @@ class TagFile(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class TagSettings:
+class TagSettings(AnnotationSettings):
     """How a file of tagged sentences is read."""
 
-    # columns (a word a line, a blank line between sentences), lines (json lines), workers (a folder a worker); auto: by
-    # the name.
+    # columns (a word a line, a blank line between sentences), lines (json lines), workers (a folder a worker); doccano,
+    # label_studio, prodigy, brat (exports of these tools); auto: by the name and the content.
     format: str = "auto"
     words: str = "0"  # column with the word, from 0, or from -1 at the end; of json lines the key (else "tokens")
     # Column with the tag; 1- or 1-5 for columns of one worker each; of json lines the key (else "tags" or
@@ -74,10 +81,10 @@ class TagSettings:
     scheme: str = "auto"  # iob1, iob2; plain: any tags, unchanged; auto: iob1 or iob2, by the tags
     annotators: str = ""  # names to keep (anna,ben), or names to leave out (-cleo); columns have numbers; empty: all
     empty: str = "?"  # a cell without a tag of its worker; '' for none
-    encoding: str = "utf-8"  # a name, or GLOB=NAME parts as for a corpus (bert/corpus/text_files.py)
     delimiter: str = ""  # between columns; '' for a run of blanks or tabs; else as of a table
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("format", self.format, FORMATS)
         check_choice("scheme", self.scheme, SCHEMES)
         TableSettings(delimiter=self.delimiter)  # refuses what is no delimiter

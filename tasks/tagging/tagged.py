@@ -1,9 +1,11 @@
-"""Reads tagged sentences in any format: columns (CoNLL, one or many annotators), json lines, folders of workers.
+"""Reads tagged sentences in any format: columns (CoNLL, one or many annotators), json lines, folders of workers,
+exports of annotation tools.
 
 Which sentences are kept: for training and scoring, sentences with a word and a tag; for prediction, all sentences in
 their order. Dropped sentences are counted by reason.
 
-Not here: tags and types (tag_schemes.py); the formats (conll_columns.py, tag_lines.py, worker_folders.py).
+Not here: tags and types (tag_schemes.py); the formats (conll_columns.py, tag_lines.py, worker_folders.py,
+tagged_texts.py).
 """
 
 from collections.abc import Hashable, Sequence
@@ -11,6 +13,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from bert.errors import InputError, listed
+from tasks.annotations.tools import TOOLS, tool_of
 from tasks.files import annotators
 from tasks.files.cells import short
 from tasks.files.equal_texts import first_of_equal, key_of
@@ -20,10 +23,13 @@ from tasks.files.tables import check_path, ending_to_read, unreadable
 from tasks.tagging.conll_columns import read_columns
 from tasks.tagging.tag_lines import read_tag_lines
 from tasks.tagging.tag_schemes import TaggedRows, TaggedSentence, TagSettings, check_types, detect_scheme, to_iob2
+from tasks.tagging.tagged_texts import read_tagged_texts
 from tasks.tagging.worker_folders import read_workers
 
 _NOT_READ = dict.fromkeys((".parquet", ".arrow"), "write it as jsonl first")
-READERS = {"columns": read_columns, "lines": read_tag_lines, "workers": read_workers}
+READERS = {"columns": read_columns, "lines": read_tag_lines, "workers": read_workers} | dict.fromkeys(
+    TOOLS, read_tagged_texts
+)
 
 
 def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str) -> TaggedRows:
@@ -112,6 +118,10 @@ def _first_of_equal(documents: Sequence[str], rows: Sequence[TaggedSentence]) ->
 
 def _format(path: str, settings: TagSettings) -> str:
     file = check_path(path)
+    if settings.format in TOOLS:
+        return settings.format
+    if settings.format == "auto" and settings.words == "0" and (tool := tool_of(path, settings.encoding)):
+        return tool
     if file.is_dir() or settings.format == "workers":
         if not file.is_dir() or settings.format not in ("auto", "workers"):
             kind = "a folder" if file.is_dir() else "no folder"

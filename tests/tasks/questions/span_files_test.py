@@ -49,7 +49,7 @@ def test_faulty_spans_are_dropped_never_clipped_and_counted_by_reason(write):
     assert [row.annotations for row in questions.rows] == [(("a", ((0, 3),)), ("c", ((0, 21),)))]
     assert notes_of(questions) == {
         "spans that end before they start, dropped": 2,
-        "spans outside of the passage, dropped": 4,
+        "spans outside of the text, dropped": 4,
         "empty spans, dropped": 1,
         "spans of blanks alone, dropped": 1,
         "annotators without a right span, left out": 2,

@@ -1,0 +1,120 @@
+"""doccano: an object a line with a text and its spans; of several annotators a file each, in a folder.
+
+  {"id": 1, "text": "Anna sat.", "label": [[0, 4, "PER"]]}
+  {"id": 1, "text": "Anna sat.", "entities": [{"id": 7, "label": "PER", "start_offset": 0, "end_offset": 4}],
+   "relations": [...]}
+
+Older versions call the spans labels, or annotations, which name a user each. Relations are not read.
+
+Its page counts UTF-16 units, and the server stores what the page sends; versions of 2019 to 2021 counted code points.
+Source: doccano/doccano, backend/data_export and data_import; pull request 108, issues 2290 and 2484.
+"""
+
+import collections
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tasks.annotations.annotated_texts import SINGLE, AnnotationSettings
+from tasks.annotations.marks import Mark, MarkedText
+from tasks.annotations.rows import first_rows, is_json, read_rows
+from tasks.files.cells import TableCell
+from tasks.files.records import Table, cell_of, value_of
+from tasks.files.reports import Tally
+
+UNITS = ("utf16", "code_points")
+_KEYS = ("label", "labels", "entities", "spans", "annotations")
+_BOUNDS = (("start_offset", "end_offset"), ("start", "end"))
+
+
+def is_row(row: Mapping[str, Any]) -> bool:
+    """A text; where its words stand beside it, they are what is tagged."""
+    tokens = row.get("tokens")
+    has_words = isinstance(tokens, list) and any(isinstance(token, str) for token in tokens)
+    return isinstance(row.get("text"), str) and not has_words
+
+
+def is_folder(folder: pathlib.Path) -> bool:
+    return any(map(is_row, (row for file in files_of(folder) for row in first_rows(str(file), "utf-8")[:1])))
+
+
+def files_of(folder: pathlib.Path) -> list[pathlib.Path]:
+    """The annotators' files in a folder."""
+    return sorted(path for path in folder.iterdir() if path.is_file() and is_json(path) and path.name[0] != ".")
+
+
+def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedText]:
+    """The texts of a file, or of a folder with a file for each annotator, who are named after their files."""
+    folder = pathlib.Path(path)
+    if not folder.is_dir():
+        return _read_file(read_rows(path, settings.encoding), settings, settings.no_spans != "unlabelled", tally)
+    merged: dict[tuple[str, str, int], MarkedText] = {}
+    for file in files_of(folder):
+        rows = _read_file(read_rows(str(file), settings.encoding), settings, settings.no_spans == "nothing", tally)
+        seen: collections.Counter[tuple[str, str]] = collections.Counter()
+        for row in rows:
+            key = (row.id, row.text)
+            seen[key] += 1
+            first = merged.setdefault((*key, seen[key]), row._replace(marks=()))
+            name = file.name.partition(".")[0]
+            marks = [(name if who == SINGLE else who, marks) for who, marks in row.marks]
+            merged[*key, seen[key]] = first._replace(marks=(*first.marks, *marks))
+    return list(merged.values())
+
+
+def _read_file(table: Table, settings: AnnotationSettings, nothing: bool, tally: Tally) -> list[MarkedText]:
+    """``nothing``: whether an empty list says that there is nothing in the text."""
+    rows = []
+    key = _key(table.rows)
+    for row, place in zip(table.rows, table.places, strict=True):
+        cell = cell_of(row, place, settings.text or "text")
+        if not isinstance(cell.value, str):
+            raise cell.error("is no text; write one, or set text to the field that has it")
+        if row.get("relations"):
+            tally.add("relations, which are not read", place, len(row["relations"]))
+        marks: Sequence[tuple[str, Sequence[Mark]]] = ()
+        if row.get(key) is not None:
+            marks = _marks(TableCell(f"{place}: {key}", row[key]))
+            if not row[key]:
+                what = "nothing in them" if nothing else "not annotated"
+                tally.add(f"texts without a span, read as {what} (no_spans)", place)
+                marks = marks if nothing else ()
+        identity = value_of(row, "id")
+        identity = "" if identity is None else str(identity)
+        rows.append(MarkedText(identity, cell.value, marks, place, place, row))
+    return rows
+
+
+def _key(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The field with the spans: the one in which most rows have some, of equal ones the first that is there."""
+    counts = {key: sum(_has_spans(row.get(key)) for row in rows) for key in _KEYS}
+    there = [key for key in _KEYS if any(key in row for row in rows)] or list(_KEYS)
+    return max(there, key=counts.__getitem__)
+
+
+def _has_spans(value: Any) -> bool:
+    return isinstance(value, list) and any(_is_span(item) for item in value)
+
+
+def _is_span(item: Any) -> bool:
+    if isinstance(item, Mapping):
+        return any(start in item and end in item for start, end in _BOUNDS)
+    return isinstance(item, list) and len(item) >= 3
+
+
+def _marks(cell: TableCell) -> list[tuple[str, list[Mark]]]:
+    if not isinstance(cell.value, list):
+        raise cell.error("is no list; write the spans as [[start, end, label], ...]")
+    by_user: dict[str, list[Mark]] = {} if cell.value else {SINGLE: []}
+    for item in cell.value:
+        if not _is_span(item):
+            raise cell.part(item).error("is no span; write [start, end, label]")
+        if isinstance(item, list):
+            by_user.setdefault(SINGLE, []).append(Mark(*item[:3]))
+            continue
+        start, end = next((item[start], item[end]) for start, end in _BOUNDS if start in item and end in item)
+        said = item.get("text")
+        user = str(item.get("user") or SINGLE)
+        mark = Mark(start, end, item.get("label"), said if isinstance(said, str) else None)
+        by_user.setdefault(user, []).append(mark)
+    return list(by_user.items())

@@ -1,0 +1,159 @@
+"""Label Studio: tasks with the annotations of their texts; JSON (a list, or a task a line) and JSON-MIN.
+
+  {"id": 1, "data": {"text": "Anna sat."}, "annotations": [{"completed_by": 3, "was_cancelled": false, "result": [
+    {"type": "labels", "from_name": "label", "to_name": "text",
+     "value": {"start": 0, "end": 4, "text": "Anna", "labels": ["PER"]}}]}]}
+  {"id": 1, "text": "Anna sat.", "label": [{"start": 0, ..., "labels": ["PER"]}], "annotator": 3, "annotation_id": 5}
+
+JSON-MIN has a row for each annotation. Before version 1.0, annotations are called completions. Annotations that were
+skipped are none; predictions and drafts are none either. Of several annotations by one annotator the last counts. Where
+a task has a ground truth, it alone counts. Spans with several labels are one for each. Regions of other kinds
+(hypertext, paragraphs, choices) are not read.
+
+Offsets are code points since version 1.4, UTF-16 units before, and in part of the versions of 2023 and 2024.
+Source: labelstud.io/guide/task_format; HumanSignal/label-studio, pull requests 1559 and 6135, issues 1347, 3078, 4988.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bert.errors import InputError, listed
+from tasks.annotations.annotated_texts import AnnotationSettings
+from tasks.annotations.marks import Mark, MarkedText
+from tasks.annotations.rows import read_rows
+from tasks.files.cells import TableCell
+from tasks.files.records import Table, value_of
+from tasks.files.reports import Tally
+
+UNITS = ("code_points", "utf16")
+_MIN = ("annotation_id", "annotator")  # fields of every row of JSON-MIN
+_OF_ANNOTATION = ("id", *_MIN, "created_at", "updated_at", "lead_time", "agreement")  # and what else it has beside data
+
+
+def is_row(row: Mapping[str, Any]) -> bool:
+    return isinstance(row.get("data"), Mapping) or all(name in row for name in _MIN)
+
+
+def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedText]:
+    """The tasks of a file, each with its annotators."""
+    table = read_rows(path, settings.encoding)
+    tasks = _tasks(table)
+    field = settings.text or _text_field(path, tasks)
+    rows = []
+    for task, place in tasks:
+        text = value_of(task["data"], field)
+        if not isinstance(text, str):
+            raise TableCell(f"{place}: data: {field}", text).error("is no text; set text to the field that has it")
+        identity = task.get("id", task["data"].get("id"))
+        marks = _by_annotator(task, place, tally)
+        rows.append(MarkedText("" if identity is None else str(identity), text, marks, place, place, task))
+    return rows
+
+
+def _tasks(table: Table) -> list[tuple[dict[str, Any], str]]:
+    """The tasks with their places; those of JSON-MIN are put together from their rows."""
+    tasks: dict[Any, tuple[dict[str, Any], str]] = {}
+    for row, place in zip(table.rows, table.places, strict=True):
+        if isinstance(row.get("data"), Mapping):
+            tasks[place] = row, place
+            continue
+        key = place if row.get("id") is None else str(row["id"])
+        others = {name: value for name, value in row.items() if name not in _OF_ANNOTATION}
+        results = {name: value for name, value in others.items() if _is_results(value)}
+        data = {name: value for name, value in others.items() if name not in results}
+        task, _ = tasks.setdefault(key, ({"id": row.get("id"), "data": data, "annotations": []}, place))
+        if row["annotation_id"] is not None:
+            regions = [
+                {"type": "labels", "from_name": name, "value": value} for name in results for value in results[name]
+            ]
+            task["annotations"].append({"completed_by": row["annotator"], "result": regions})
+    return list(tasks.values())
+
+
+def _is_results(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, Mapping) and "labels" in item for item in value)
+
+
+def _text_field(path: str, tasks: Sequence[tuple[Mapping[str, Any], str]]) -> str:
+    """The field of the data that has the text: the only one with text, or the one in which the spans are."""
+    fields = list(dict.fromkeys(name for task, _ in tasks for name, _ in _texts(task["data"])))
+    if len(fields) == 1:
+        return fields[0]
+    fitting = dict.fromkeys(fields, 0)
+    names: dict[str, None] = {}  # that regions give the text
+    for task, _ in tasks:
+        for annotation in _annotations(task):
+            for region in _regions(annotation):
+                names[str(region.get("to_name"))] = None
+                value = region["value"]
+                said, start, end = value.get("text"), value.get("start"), value.get("end")
+                if isinstance(said, str) and type(start) is type(end) is int:
+                    for name, text in _texts(task["data"]):
+                        fitting[name] += text[start:end] == said
+    best = max(fields, key=fitting.__getitem__, default="")
+    if best and fitting[best]:
+        return best
+    named = [name for name in (*names, "text") if name in fields]
+    if not named:
+        has = f"the fields {listed(fields, 10)}" if fields else "no field with text"
+        raise InputError(f"{path}: its data have {has}; set text to the one that is annotated")
+    return named[0]
+
+
+def _texts(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """(dotted name, text) of the fields with text, also in objects."""
+    for name, value in data.items():
+        if isinstance(value, str):
+            yield prefix + name, value
+        elif isinstance(value, Mapping):
+            yield from _texts(value, f"{prefix}{name}.")
+
+
+def _annotations(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    found = task.get("annotations") or task.get("completions") or []
+    return [annotation for annotation in found if isinstance(annotation, Mapping)]
+
+
+def _regions(annotation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The labelled spans of an annotation."""
+    return [region for region in annotation.get("result") or () if _is_span(region)]
+
+
+def _is_span(region: Any) -> bool:
+    is_labels = isinstance(region, Mapping) and region.get("type") == "labels"
+    return is_labels and isinstance(region.get("value"), Mapping)
+
+
+def _by_annotator(task: Mapping[str, Any], place: str, tally: Tally) -> tuple[tuple[str, list[Mark]], ...]:
+    found = _annotations(task)
+    kept = [one for one in found if not (one.get("was_cancelled") or one.get("skipped"))]
+    if len(kept) < len(found):
+        tally.add("annotations that were skipped, left out", place, len(found) - len(kept))
+    truth = [one for one in kept if one.get("ground_truth")]
+    if truth and len(truth) < len(kept):
+        tally.add("annotations beside a ground truth, left out", place, len(kept) - len(truth))
+    marks: dict[str, list[Mark]] = {}
+    for number, annotation in enumerate(truth or kept, 1):
+        annotator = _annotator(annotation) or str(number)
+        if annotator in marks:
+            tally.add("annotations of a text that their annotator annotated again, left out", place)
+        others = [region for region in annotation.get("result") or () if not _is_span(region)]
+        for region in others:
+            kind = region.get("type") if isinstance(region, Mapping) else None
+            tally.add(f"regions of type {kind}, which are not read", place)
+        marks[annotator] = [mark for region in _regions(annotation) for mark in _marks(region["value"])]
+    return tuple(marks.items())
+
+
+def _annotator(annotation: Mapping[str, Any]) -> str:
+    who = annotation.get("completed_by")
+    if isinstance(who, Mapping):
+        who = who.get("email") or who.get("id")
+    return "" if who is None else str(who)
+
+
+def _marks(value: Mapping[str, Any]) -> Iterator[Mark]:
+    """A mark for each label of a region."""
+    labels, said = value.get("labels"), value.get("text")
+    for label in labels if isinstance(labels, list) and labels else [None]:
+        yield Mark(value.get("start"), value.get("end"), label, said if isinstance(said, str) else None)

@@ -1,0 +1,155 @@
+"""Turns the spans that a tool wrote into labelled spans: finds the unit of the offsets, and drops what is no span.
+
+The unit is that of the whole file: the one in which most spans have the text that the tool wrote with them, or, where
+it wrote none, begin and end with words. Of equal ones, it is the tool's usual one. A span whose own text is not at its
+offsets in that unit, but in another (a tool was updated between two annotations), is read in the other. A span that
+fits in none is dropped; so are spans outside of the text, empty and blank ones, and those without a label. All are
+counted.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from bert import surrogates, words
+from tasks.annotations.annotated_texts import AnnotatedText, LabelledSpan, Source
+from tasks.annotations.offsets import NAMES, Offsets, differ, offsets_of
+from tasks.files.reports import Tally
+
+OUTSIDE = "spans outside of the text, dropped"
+_GAPS = re.compile(r"\s+|\\n")  # Label Studio writes line ends as \n in a span's text, and blanks as one
+
+
+class Mark(NamedTuple):
+    """A span as a tool wrote it.
+
+    start, end: in the file's unit; of any type, for nothing was checked.
+    label: None or blank where there is none. said: the text that the tool wrote with it; None: it wrote none.
+    parts: of how many pieces it consists, start and end being those of the whole.
+    """
+
+    start: Any
+    end: Any
+    label: Any
+    said: str | None = None
+    parts: int = 1
+
+
+class MarkedText(NamedTuple):
+    """An `AnnotatedText` with the marks of its annotators in place of spans, and the row that the tool wrote."""
+
+    id: str
+    text: str
+    marks: Sequence[tuple[str, Sequence[Mark]]]
+    place: str
+    document: str
+    row: Mapping[str, Any]
+
+
+def annotated(
+    marked: Sequence[MarkedText], tool: str, units: Sequence[str], setting: str, path: str, tally: Tally
+) -> tuple[list[AnnotatedText], list[str]]:
+    """(the texts with their spans in code points, a note on the unit where it matters).
+
+    Args:
+      units: of the tool's versions, the usual one first.
+      setting: a unit, or "auto".
+    """
+    clean = []
+    for row in marked:
+        if surrogates.contains(row.text):
+            tally.add("texts with unpaired surrogates, which are now U+FFFD", row.place)
+        clean.append(row._replace(text=surrogates.replace(row.text)))
+    unit, notes = (setting, []) if setting != "auto" else _unit_of(clean, units, path)
+    order = list(dict.fromkeys((unit, *(units if setting == "auto" else ()))))
+    return [_with_spans(row, order, Source(tool, unit, row.row), tally) for row in clean], notes
+
+
+def fault_of(start: int, end: int, text: str) -> str | None:
+    """Why a span of a text cannot be used, as reports count it; None where it can."""
+    faults = {
+        "spans that end before they start, dropped": end < start,
+        OUTSIDE: start < 0 or end > len(text),
+        "empty spans, dropped": start == end,
+        "spans of blanks alone, dropped": not text[start:end].strip(),
+    }
+    return next((name for name, holds in faults.items() if holds), None)
+
+
+def _unit_of(marked: Sequence[MarkedText], units: Sequence[str], path: str) -> tuple[str, list[str]]:
+    """The unit in which most spans fit, and a note where it matters."""
+    fitting, places = dict.fromkeys(units, 0), []
+    for row in marked:
+        if not any(differ(row.text, unit) for unit in units):
+            continue
+        places.append(row.place)
+        borders = _borders(row.text)
+        for unit in units:
+            offsets = offsets_of(row.text, unit)
+            fitting[unit] += sum(_fits(mark, row.text, offsets, borders) for _, marks in row.marks for mark in marks)
+    unit = max(units, key=fitting.__getitem__)
+    if not places:
+        return unit, []
+    counts = ", ".join(f"{fitting[name]:,} as {NAMES[name]}" for name in units)
+    note = f"{path}: offsets count {NAMES[unit]} (spans that fit, where it matters: {counts}; first text {places[0]})"
+    if list(fitting.values()).count(fitting[unit]) > 1 and len(units) > 1:
+        note += "; set offsets if that is wrong"
+    return unit, [note]
+
+
+def _fits(mark: Mark, text: str, offsets: Offsets, borders: tuple[set[int], set[int]]) -> bool:
+    span = _span(mark, offsets)
+    if span is None:
+        return False
+    if mark.said is not None:
+        return _is_said(mark, text, span)
+    return span[0] in borders[0] and span[1] in borders[1]
+
+
+def _borders(text: str) -> tuple[set[int], set[int]]:
+    places = words.places_of_words(text)
+    return {start for start, _ in places}, {end for _, end in places}
+
+
+def _span(mark: Mark, offsets: Offsets) -> tuple[int, int] | None:
+    return offsets.span(mark.start, mark.end) if type(mark.start) is type(mark.end) is int else None
+
+
+def _is_said(mark: Mark, text: str, span: tuple[int, int]) -> bool:
+    return mark.said is None or _GAPS.sub("", text[slice(*span)]) == _GAPS.sub("", surrogates.replace(mark.said))
+
+
+def _with_spans(row: MarkedText, units: Sequence[str], source: Source, tally: Tally) -> AnnotatedText:
+    offsets = [offsets_of(row.text, unit) for unit in units] if row.marks else []
+    annotations = []
+    for annotator, marks in row.marks:
+        place = f"{row.place}: annotator {annotator}" if len(row.marks) > 1 else row.place
+        spans = tuple(span for mark in marks for span in _spans_of(mark, row.text, offsets, place, tally))
+        if spans or not marks:
+            annotations.append((annotator, spans))
+        else:
+            tally.add("annotations of which no span can be used, left out", place)
+    return AnnotatedText(row.id, row.text, tuple(annotations), row.place, row.document, source)
+
+
+def _spans_of(mark: Mark, text: str, offsets: Sequence[Offsets], place: str, tally: Tally) -> Iterator[LabelledSpan]:
+    """The span of a mark; none, counted, where it is none."""
+    label = "" if mark.label is None else surrogates.replace(str(mark.label)).strip()
+    if not label:
+        tally.add("spans without a label, dropped", place)
+        return
+    if type(mark.start) is not int or type(mark.end) is not int:
+        tally.add("spans whose offsets are no whole numbers, dropped", place)
+        return
+    tried = offsets if mark.said is not None else offsets[:1]
+    spans = [span for span in (_span(mark, unit) for unit in tried) if span is not None]
+    right = next((span for span in spans if _is_said(mark, text, span)), None)
+    if right is None and spans:
+        what = "discontinuous spans" if mark.parts > 1 else "spans whose text is not that at their offsets"
+        tally.add(f"{what}, dropped", place)
+        return
+    fault = OUTSIDE if right is None else fault_of(*right, text)
+    if right is None or fault:
+        tally.add(fault or OUTSIDE, place)
+        return
+    yield LabelledSpan(*right, label)

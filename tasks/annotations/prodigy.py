@@ -1,0 +1,76 @@
+"""Prodigy: an object a line with a text, the spans and the answer, one for each text and annotator.
+
+  {"text": "Anna sat.", "_input_hash": 1, "spans": [{"start": 0, "end": 4, "label": "PER", "token_start": 0,
+   "token_end": 0}], "tokens": [...], "answer": "accept", "_annotator_id": "ner-anna"}
+
+Lines with the same _input_hash are annotations of one text; of those of one annotator the last counts. Only accepted
+lines are annotations. Answers to questions on a single span (the views ner and spans) say nothing about the other
+words, and those of views without spans (classification) nothing about any: both are left out, and counted. A line
+without an answer is accepted, as Prodigy's db-in takes it, if it has spans. Offsets are code points.
+
+Source: prodi.gy/docs/api-interfaces, "ner_manual"; its forum, "Difference between input hash and task hash".
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.annotations.annotated_texts import SINGLE, AnnotationSettings
+from tasks.annotations.marks import Mark, MarkedText
+from tasks.annotations.rows import read_rows
+from tasks.files.records import cell_of
+from tasks.files.reports import Tally
+
+UNITS = ("code_points",)
+_MARKS = ("answer", "_input_hash", "_task_hash", "_view_id", "_session_id", "_annotator_id")
+_ONE_SPAN = ("ner", "spans")
+_OF_SPANS = ("", "ner_manual", "spans_manual", "relations", "review", "blocks", "llm_io", *_ONE_SPAN)
+
+
+def is_row(row: Mapping[str, Any]) -> bool:
+    return isinstance(row.get("text"), str) and any(name in row for name in _MARKS)
+
+
+def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedText]:
+    """The texts of a file, each with its annotators."""
+    table = read_rows(path, settings.encoding)
+    rows: dict[Any, MarkedText] = {}
+    for row, place in zip(table.rows, table.places, strict=True):
+        cell = cell_of(row, place, settings.text or "text")
+        if not isinstance(cell.value, str):
+            raise cell.error("is no text; write one, or set text to the field that has it")
+        key = (row["_input_hash"], cell.value) if row.get("_input_hash") is not None else place
+        identity = "" if row.get("_input_hash") is None else str(row["_input_hash"])
+        first = rows.setdefault(key, MarkedText(identity, cell.value, (), place, place, row))
+        if not _is_annotation(row, place, tally):
+            continue
+        marks = dict(first.marks)
+        annotator = str(row.get("_annotator_id") or row.get("_session_id") or SINGLE)
+        if annotator in marks:
+            tally.add("annotations of a text that their annotator annotated again, left out", place)
+        spans = cell_of(row, place, "spans")
+        if not isinstance(spans.value or [], list) or not all(isinstance(span, Mapping) for span in spans.value or ()):
+            raise spans.error('is no list of spans; write objects like {"start": 0, "end": 4, "label": "PER"}')
+        marks[annotator] = [_mark(span) for span in spans.value or ()]
+        rows[key] = first._replace(marks=tuple(marks.items()))
+    return list(rows.values())
+
+
+def _mark(span: Mapping[str, Any]) -> Mark:
+    said = span.get("text")
+    return Mark(span.get("start"), span.get("end"), span.get("label"), said if isinstance(said, str) else None)
+
+
+def _is_annotation(row: Mapping[str, Any], place: str, tally: Tally) -> bool:
+    """Whether a line says which spans its text has; else it is counted."""
+    answer, view = row.get("answer"), row.get("_view_id") or ""
+    if answer is None:
+        return bool(row.get("spans"))
+    if answer != "accept":
+        tally.add(f"answers {answer}, left out", place)
+    elif view not in _OF_SPANS:
+        tally.add(f"answers of the view {view}, which has no spans, left out", place)
+    elif row.get("_is_binary", view in _ONE_SPAN):
+        tally.add("answers on a single span, which say nothing about the other words, left out", place)
+    else:
+        return True
+    return False

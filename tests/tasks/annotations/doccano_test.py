@@ -1,0 +1,110 @@
+"""doccano's files of all versions, by one annotator and by several, and what their offsets count."""
+
+import gzip
+
+import pytest
+
+from tests.tasks.annotations.read_texts import HARD, SPANS, lines, read, refused, said, spans, utf16
+from tests.tasks.one_line import says
+
+ANNA = "Anna sat."
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"id": 1, "label": [[0, 4, "PER"]], "Comments": []},
+        {"id": 1, "labels": [[0, 4, "PER"]], "meta": {}, "annotation_approver": None},
+        {"id": 1, "entities": [[0, 4, "PER"]], "username": "x", "metadata": {}},
+        {"id": 1, "entities": [{"id": 9, "label": "PER", "start_offset": 0, "end_offset": 4}], "relations": []},
+        {"id": 1, "spans": [{"start": 0, "end": 4, "label": "PER"}], "label": ["about people"]},
+        {"id": 1, "annotations": [{"label": "PER", "start_offset": 0, "end_offset": 4}], "meta": {}},
+    ],
+)
+def test_the_spans_of_every_version(write, fields):
+    row = {"text": ANNA, **fields}
+    for path in (
+        write("a.jsonl", b"\xef\xbb\xbf" + lines(row).encode()),
+        write("a.json.gz", gzip.compress(lines(row).encode())),
+    ):
+        file = read(path)
+        assert (file.tool, file.annotators) == ("doccano", ())
+        assert spans(file) == [{"1": [(0, 4, "PER")]}]
+        (text,) = file.texts
+        assert (text.id, text.text, text.source.row) == ("1", ANNA, row)
+        assert text.place in (f"{path}:1", f"{path}: row 1")
+
+
+def test_no_spans_no_list_and_no_field_are_not_the_same(write):
+    path = write("a.jsonl", lines({"text": "a", "label": []}, {"text": "b", "label": None}, {"text": "c"}))
+    assert spans(read(path)) == [{"1": []}, {}, {}]
+    assert says(said(read(path)), "texts without a span, read as nothing in them ... : 1 (first ... a.jsonl:1)")
+    assert spans(read(path, no_spans="unlabelled")) == [{}, {}, {}]
+
+
+def test_a_file_for_each_annotator(write, tmp_path):
+    """The same texts by id; nothing in a text of one of several files is not annotated, unless it is said to be."""
+    for name, labels in {"anna": [[0, 4, "PER"]], "ben": [[0, 4, "ORG"]], "cleo": []}.items():
+        write(
+            f"all/{name}.jsonl", lines({"id": 3, "text": ANNA, "label": labels}, {"id": 4, "text": ANNA, "label": []})
+        )
+    write("all/.hidden", "x")
+    file = read(str(tmp_path / "all"))
+    assert (file.tool, file.annotators) == ("doccano", ("anna", "ben"))
+    assert spans(file) == [{"anna": [(0, 4, "PER")], "ben": [(0, 4, "ORG")]}, {}]
+    assert [text.id for text in file.texts] == ["3", "4"]
+    assert "not annotated (no_spans): 4" in said(file)
+    file = read(str(tmp_path / "all"), no_spans="nothing")
+    assert spans(file)[0]["cleo"] == []
+    assert len(spans(file)[1]) == 3
+
+
+def test_users_in_one_file_are_annotators(write):
+    marks = [{"label": 2, "start_offset": 0, "end_offset": 4, "user": user} for user in (1, 5)]
+    file = read(write("a.jsonl", lines({"id": 1, "text": ANNA, "annotations": marks})))
+    assert spans(file) == [{"1": [(0, 4, "2")], "5": [(0, 4, "2")]}]
+
+
+def test_offsets_count_what_makes_words_of_the_spans(write):
+    """UTF-16 units as the page of today counts, code points as that of 2019; told where it matters, and a setting."""
+    points = lines({"text": HARD, "label": [list(span) for span in SPANS]})
+    units = lines({"text": HARD, "label": [[utf16(a), utf16(b), label] for a, b, label in SPANS]})
+    for content, name in ((points, "code points"), (units, "UTF-16 units")):
+        file = read(write("a.jsonl", content))
+        assert spans(file) == [{"1": SPANS}]
+        assert says(said(file), f"offsets count {name} ... 4 as {name}")
+    forced = read(write("a.jsonl", points), offsets="utf16")
+    assert forced.texts[0].annotations != ((("1"), tuple(SPANS)),)
+    assert "offsets" not in said(read(write("b.jsonl", lines({"text": ANNA, "label": [[0, 4, "PER"]]}))))
+    undecided = read(write("c.jsonl", lines({"text": "😀"})))
+    assert says(said(undecided), "offsets count UTF-16 units ... set offsets")
+    assert undecided.texts[0].source.offsets == "utf16"
+
+
+def test_spans_that_are_none_are_dropped_and_counted(write):
+    labels = [
+        [0, 4, "PER"],
+        [5, 99, "A"],
+        [-1, 2, "A"],
+        [3, 3, "A"],
+        [4, 5, "A"],
+        [6, 2, "A"],
+        [0, 4, " "],
+        [0, 4, None],
+    ]
+    file = read(write("a.jsonl", lines({"text": ANNA, "label": labels}, {"text": ANNA, "label": labels[1:3]})))
+    assert spans(file) == [{"1": [(0, 4, "PER")]}, {}]  # nothing right is not "nothing there"
+    for what, count in {
+        "outside of the text": 4, "empty spans": 1, "blanks alone": 1, "end before": 1, "without a label": 2,
+        "no span can be used": 1,
+    }.items():  # fmt: skip
+        assert says(said(file), f"{what} ... : {count} (first")
+
+
+def test_what_is_no_export_is_refused_by_its_place(write):
+    good = {"text": ANNA, "label": [[0, 4, "PER"]]}
+    assert says(refused(write("a.jsonl", lines(good, {"text": ANNA, "label": ["PER"]}))), "a.jsonl:2: label ... 'PER'")
+    assert says(refused(write("a.jsonl", lines(good, {"text": ANNA, "label": "PER"}))), "a.jsonl:2: label ... list")
+    assert says(refused(write("a.jsonl", lines(good, {"text": None}))), "a.jsonl:2: text ... None ... set text")
+    assert says(refused(write("a.json", "[1, 2]")), "a.json ... list of objects")
+    assert says(refused(write("a.jsonl", lines(good)), format="doccanno"), "format is 'doccanno' ... doccano")
