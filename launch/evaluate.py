@@ -1,6 +1,6 @@
 """Scores a fine-tuned model on labelled examples: all metrics of its task, and the rows with the worst predictions.
 
-python -m launch.evaluate --model=runs/mrpc --data=FILE [--out=scores.json] [--text=... --label=... --split=...]
+python -m launch.evaluate --model=runs/mrpc --data=FILE [--out=scores.json] [--metrics=f1,n] [--text=... --label=...]
 """
 
 import json
@@ -14,6 +14,7 @@ OPTIONS = {
     "data": "file of the form that the model was trained on; of a GLUE task its folder",
     "out": "JSON file to write: scores, which rows were read and left out, and the hundred worst",
     "split": "of a GLUE folder: validation (where not given), validation_mismatched, test",
+    "metrics": "names of config.metrics with commas: these scores only, in this order (all where not given)",
     "batch_size": "rows computed at a time (32 where not given)",
 }
 
@@ -22,7 +23,9 @@ def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS | file_options.OPTIONS, ("model", "data"))
     evaluator = file_options.evaluator_of(options, "data", "out")
     examples = evaluator.read(options.data, split=options.split or "validation", labelled="needed")
-    evaluation = evaluator.evaluate(examples)
+    metrics = tuple(dict.fromkeys(name.strip() for name in (options.metrics or "").split(",") if name.strip()))
+    evaluator.check_metrics(metrics, examples)
+    evaluation = evaluator.evaluate(examples, metrics)
     print(evaluation.text, file=console.beside(options.out))
     if options.out:
         from tasks.evaluation import write_whole  # JAX is slow to import, and --help needs none

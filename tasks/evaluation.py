@@ -53,8 +53,12 @@ class Evaluator(abc.ABC):
         those that can be scored; "no": all."""
 
     @abc.abstractmethod
-    def evaluate(self, examples: Any) -> "Evaluation":
-        """Scores of the model on labelled examples."""
+    def check_metrics(self, names: Sequence[str], examples: Any) -> None:
+        """Raises InputError for a metric that the examples do not have; the message lists those that they have."""
+
+    @abc.abstractmethod
+    def evaluate(self, examples: Any, metrics: Sequence[str] = ()) -> "Evaluation":
+        """Scores of the model on labelled examples; ``metrics``: those to report, in this order; empty: all."""
 
     @abc.abstractmethod
     def predictions(self, examples: Any, *, details: bool, measure: str) -> list[dict[str, Any]]:
@@ -132,13 +136,20 @@ class Evaluation:
         unit: str,
         intervals: Mapping[str, Interval] | None = None,
         positive: str | None = None,
+        metrics: Sequence[str] = (),
     ) -> None:
+        """Adds the ``metrics``, or all where it is empty."""
+        scores = {name: scores[name] for name in metrics or scores}
         self.add(report_table(scores, intervals, positive, unit), scores=as_json(scores, intervals, positive))
 
     def add_worst(self, heading: str, rows: Sequence[dict[str, Any]], line_of: Callable[[dict[str, Any]], str]) -> None:
-        """Adds the worst rows, the worst first; ``line_of``: a row as a line of the report."""
+        """Adds the worst rows, the worst first, each with its "place" and its "id", if it has one.
+
+        ``line_of``: a row as a line of the report, with its place and id as "place".
+        """
         self.values["worst"] = rows[:WRITTEN_WORST]
-        self._worst = ["", heading, *map(line_of, rows[:SHOWN_WORST])]
+        shown = [row | {"place": _place_and_id(row)} for row in rows[:SHOWN_WORST]]
+        self._worst = ["", heading, *map(line_of, shown)]
 
     def add_constant(self, note: Metrics, unit: str) -> None:
         """Adds whether the model gives one answer to everything; ``note``: of `constant_predictions.noted`."""
@@ -205,6 +216,10 @@ def check_other_file(option: str, output: str | pathlib.Path, source: str) -> No
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
     """An object a line; NaN and infinity, which JSON does not have, become null."""
     return "".join(json.dumps(_finite(row), ensure_ascii=False, default=str, allow_nan=False) + "\n" for row in rows)
+
+
+def _place_and_id(row: Mapping[str, Any]) -> str:
+    return f"{row['place']} (id {cut(str(row['id']))})" if "id" in row else str(row["place"])
 
 
 def _finite(value: Any) -> Any:

@@ -19,7 +19,7 @@ import bert
 from bert import prediction
 from bert.data import encoded_examples
 from bert.data.encoded_examples import TrainingBatches
-from bert.errors import InputError
+from bert.errors import InputError, check_choice
 from bert.model import losses
 from bert.model.heads import Model, SequenceHead
 from bert.tokenizer import sequences
@@ -138,10 +138,14 @@ class WordCountEvaluator(evaluation.Evaluator):
     def read(self, data, *, split, labelled):
         return read_lines(data)
 
-    def evaluate(self, lines):
+    def check_metrics(self, names, examples):
+        for name in names:
+            check_choice("--metrics", name, ("mse", "n"))
+
+    def evaluate(self, lines, metrics=()):
         counts_NC = np.array([[row["words"]] for row in predict_rows(self.scorer, [text for text, _ in lines.rows])])
         result = evaluation.Evaluation(lines.report)
-        result.add_scores(scores_of(counts_NC, lines.rows), self.unit)
+        result.add_scores(scores_of(counts_NC, lines.rows), self.unit, metrics=metrics)
         return result
 
     def predictions(self, lines, *, details, measure):
@@ -213,7 +217,7 @@ def test_a_task_in_one_file_trains_predicts_and_is_evaluated(registered, tmp_pat
     written = [json.loads(line)["words"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert written == pytest.approx(counts, abs=1e-5)
     files = (f"--model={tmp_path / 'run'}", f"--data={tmp_path / 'held.txt'}", f"--out={tmp_path / 'scores.json'}")
-    evaluate.run(["evaluate", *files])
+    evaluate.run(["evaluate", *files, "--metrics=mse"])
     scores = json.loads((tmp_path / "scores.json").read_text())["scores"]
     assert scores["mse"]["value"] == pytest.approx(mse, abs=1e-4)
     logged = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]

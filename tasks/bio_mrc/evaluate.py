@@ -2,11 +2,12 @@
 
 import json
 import pathlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from bert.errors import printable
+from bert.errors import check_choice, printable
 from bert.prediction import bio_mrc, questions
 from bert.prediction.bio_mrc import BioMrcOptions
 from tasks import evaluation, votes
@@ -32,7 +33,11 @@ class BioMrcEvaluator(QuestionsEvaluator):
     def options(self) -> BioMrcOptions:
         return bio_mrc.options_of(self.model.extra, self.model.config)
 
-    def evaluate(self, examples: Questions) -> Evaluation:
+    def check_metrics(self, names: Sequence[str], examples: Questions) -> None:
+        for name in names:
+            check_choice("--metrics", name, bio_scores.NAMES)
+
+    def evaluate(self, examples: Questions, metrics: Sequence[str] = ()) -> Evaluation:
         """Every annotator counts the same."""
         rows, options = examples.rows, self.options
         fitted = questions.fitted(options, self.scorer.tokenizer)
@@ -50,7 +55,7 @@ class BioMrcEvaluator(QuestionsEvaluator):
         predicted_N = bio_mrc.spans(p_KC, starts, options)
         result = Evaluation(examples.report, *([marked.report] if marked.report else []))
         result.values["rows"]["spans"] = marked.report
-        result.add_scores(scores, self.unit)
+        result.add_scores(scores, self.unit, metrics=metrics)
         result.add_annotators(bio_scores.beside_annotators(marked, predicted_N, pieces_N), "passages")
         result.add_worst("worst (nats):", worst, _line)
         result.add_constant(bio_scores.constant(predicted_N, scores), self.unit)

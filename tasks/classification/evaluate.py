@@ -20,7 +20,7 @@ from tasks import evaluation
 from tasks.classification import glue, sources
 from tasks.evaluation import OBSERVED, Evaluation
 from tasks.files.examples import TextExamples
-from tasks.files.records import comma_names
+from tasks.files.records import comma_names, id_column
 from tasks.metrics import class_table, classification_metrics, constant_predictions, weighted_metrics
 
 _CHOSEN = ("label", "labels", "value")  # what an answer may have of `classification.answers`
@@ -64,18 +64,22 @@ class ClassificationEvaluator(evaluation.Evaluator):
             settings, data, options.kind, labels, split=split, labelled=labelled, without_text=True
         )
 
-    def evaluate(self, examples: TextExamples, *, resamples: int = 1000) -> Evaluation:
+    def check_metrics(self, names: Sequence[str], examples: TextExamples) -> None:
+        positive = self._positive(examples)
+        classification_metrics.check_names(names, self.options.kind, examples.labels, positive)
+
+    def evaluate(self, examples: TextExamples, metrics: Sequence[str] = (), *, resamples: int = 1000) -> Evaluation:
         """Raises InputError where there are no labels."""
         targets, options = examples.targets, self.options
         if targets is None:
             raise InputError(f"{examples.report.source}: has no labels to compare with; use predict")
         kind, threshold = options.kind, options.threshold
         predicted_NC = self._probabilities(examples)
-        scored = self.model.extra.get("scored") or {}
-        names = tuple(scored.get("metrics") or ())
-        names += tuple(n for n in classification_metrics.default_metrics(kind, examples.labels) if n not in names)
+        logged = (self.model.extra.get("scored") or {}).get("metrics") or ()
+        usual = (*logged, *classification_metrics.default_metrics(kind, examples.labels))
+        names = tuple(dict.fromkeys(metrics or usual))
         arguments = (targets, predicted_NC, kind, examples.labels)
-        positive = scored.get("positive") or classification_metrics.rarer_label(targets, examples.labels)
+        positive = self._positive(examples)
         scores = classification_metrics.score(names, *arguments, positive=positive, threshold=threshold)
         intervals = classification_metrics.bootstrap(
             names, *arguments, positive=positive, threshold=threshold, resamples=resamples
@@ -83,8 +87,8 @@ class ClassificationEvaluator(evaluation.Evaluator):
         losses_N = weighted_metrics.row_losses(targets, predicted_NC, kind)
         answers = classification.answers(predicted_NC, self.model.labels, options)
         worst = [
-            {"place": examples.places[i], "loss": float(losses_N[i]), "truth": _truth(examples, i)}
-            | {"predicted": answers[i], "text": list(examples.texts[i])}
+            {"place": examples.places[i], **self._id(examples.rows[i]), "loss": float(losses_N[i])}
+            | {"truth": _truth(examples, i), "predicted": answers[i], "text": list(examples.texts[i])}
             for i in map(int, classification_metrics.worst_rows(targets, predicted_NC, kind))
         ]
         result = Evaluation(examples.report)
@@ -141,6 +145,19 @@ class ClassificationEvaluator(evaluation.Evaluator):
             predicted = (row | {"predicted": answer} for row, answer in zip(rows, predictions, strict=True))
             return {path: evaluation.json_lines(predicted)}
         return {path: _delimited(rows, predictions, "," if format == "csv" else "\t", self.settings["separator"])}
+
+    def _positive(self, examples: TextExamples) -> str | None:
+        """The class that f1 is of."""
+        stored = (self.model.extra.get("scored") or {}).get("positive")
+        if stored or examples.targets is None:
+            return stored
+        return classification_metrics.rarer_label(examples.targets, examples.labels)
+
+    def _id(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The id of a row as "id"; nothing where it has none."""
+        read = (*comma_names(self.settings["text"]), *comma_names(self.settings["label"]))
+        column = id_column(name for name in row if name not in read)
+        return {} if column is None or row[column] in (None, "") else {"id": row[column]}
 
     def _probabilities(self, examples: TextExamples) -> np.ndarray:
         encoded = classification.encode(examples.texts, self.scorer.tokenizer, self.options.max_length)

@@ -93,6 +93,12 @@ def cell_of(row: Mapping[str, Any], place: str, column: str) -> TableCell:
     return TableCell(f"{place}: {column}", value_of(row, column))
 
 
+def id_column(columns: Iterable[str]) -> str | None:
+    """The column with the ids of rows, by its usual names in any letter case; None where there is none."""
+    by_name = {name.lower(): name for name in columns}
+    return next((by_name[name] for name in ("id", "guid", "idx", "index") if name in by_name), None)
+
+
 def has_column(table: Table, name: str) -> bool:
     return name in table.columns or any(value_of(row, name) is not None for row in table.rows)
 

@@ -3,10 +3,11 @@
 import dataclasses
 import json
 import pathlib
+from collections.abc import Sequence
 from typing import Any
 
 from bert import files
-from bert.errors import printable
+from bert.errors import check_choice, printable
 from bert.prediction import squad
 from bert.prediction.squad import SquadOptions
 from tasks import evaluation
@@ -34,7 +35,11 @@ class SquadEvaluator(QuestionsEvaluator):
     def options(self) -> SquadOptions:
         return squad.options_of(self.model.extra, self.model.config)
 
-    def evaluate(self, examples: Questions) -> Evaluation:
+    def check_metrics(self, names: Sequence[str], examples: Questions) -> None:
+        for name in names:
+            check_choice("--metrics", name, squad_scores.known_metrics(examples.rows, self.options))
+
+    def evaluate(self, examples: Questions, metrics: Sequence[str] = ()) -> Evaluation:
         """The official scores, in percent, at the threshold that was chosen in training."""
         rows, options = examples.rows, self.options
         predictions = squad.read(self.scorer, rows, options)
@@ -43,10 +48,11 @@ class SquadEvaluator(QuestionsEvaluator):
         version = squad_scores.version_of(answers.values(), options)
         characters = span_metrics.by_characters({row.id: row.context for row in rows})
         official = span_metrics.squad_scores(answers, texts, version=version, characters=characters)
+        known = squad_scores.known_metrics(rows, options)
         scores = {
             name: Score(value, None if value is not None else "no such question")
             for name, value in official.items()
-            if not name.startswith("best_") and (version == "2.0" or not name.startswith(("HasAns", "NoAns")))
+            if name in known
         }
         if options.no_answer:
             scores["threshold"] = Score(options.threshold)
@@ -63,7 +69,7 @@ class SquadEvaluator(QuestionsEvaluator):
         worst.sort(key=lambda row: (row["f1"], -(row["predicted"]["probability"])))  # surest of the wrong first
         notes = (*examples.report.notes, *squad_scores.several_spans(rows))
         result = Evaluation(dataclasses.replace(examples.report, notes=notes))
-        result.add_scores(scores, self.unit)
+        result.add_scores(scores, self.unit, metrics=metrics)
         result.add_worst("worst, the surest first:", worst, _line)
         threshold = options.threshold if options.no_answer else None
         result.add_constant(squad_scores.constant(rows, predictions, threshold), self.unit)

@@ -34,6 +34,13 @@ def score(
     return {name: value for name, value in official.items() if not name.startswith("best_")} | {"threshold": threshold}
 
 
+def known_metrics(rows: Sequence[Question], options: SquadOptions) -> tuple[str, ...]:
+    """Names of the scores of `launch.evaluate` on these questions."""
+    parts = ("", "HasAns_", "NoAns_") if version_of(map(golds, rows), options) == "2.0" else ("",)
+    names = tuple(part + name for part in parts for name in ("exact", "f1", "total"))
+    return (*names, "threshold") if options.no_answer else names
+
+
 def constant(rows: Sequence[Question], predictions: Sequence[Mapping[str, Any]], threshold: float | None) -> Metrics:
     """The note on a reader that answers no question though some have an answer (constant_predictions.py).
 

@@ -3,19 +3,20 @@
 import dataclasses
 import pathlib
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from bert import bio_tags
 from bert.data import encoded_examples
-from bert.errors import InputError, printable
+from bert.errors import InputError, check_choice, printable
 from bert.prediction import tagging
 from tasks import evaluation, votes
 from tasks.evaluation import WRITTEN_WORST, Evaluation
 from tasks.tagging import tag_scores, tagged
 from tasks.tagging.job import check_labels
-from tasks.tagging.tag_schemes import TaggedRows, TagSettings
+from tasks.tagging.tag_schemes import TaggedRows, TaggedSentence, TagSettings
 from tasks.votes import VoteSettings
 
 _GAP = re.compile(r"[ \t\r\n]")  # what ends a column or a line where columns are read
@@ -41,7 +42,11 @@ class TaggingEvaluator(evaluation.Evaluator):
             check_labels(examples.rows, self.model.labels)
         return examples
 
-    def evaluate(self, examples: TaggedRows) -> Evaluation:
+    def check_metrics(self, names: Sequence[str], examples: TaggedRows) -> None:
+        for name in names:
+            check_choice("--metrics", name, tag_scores.known_metrics(self.model.labels))
+
+    def evaluate(self, examples: TaggedRows, metrics: Sequence[str] = ()) -> Evaluation:
         """Every annotator counts the same."""
         rows, labels = examples.rows, self.model.labels
         options = tagging.options_of(self.model.extra, self.model.config)
@@ -55,13 +60,13 @@ class TaggingEvaluator(evaluation.Evaluator):
             sum(a not in (b, None) for a, b in zip(*both, strict=True)) for both in zip(gold, predicted, strict=True)
         ])  # fmt: skip
         worst = [
-            {"place": rows[i].place, "wrong": int(wrong_N[i]), "words": rows[i].words, "tags": gold[i]}
-            | {"predicted": predicted[i]}
+            {"place": rows[i].place, **_id(rows[i]), "wrong": int(wrong_N[i]), "words": rows[i].words}
+            | {"tags": gold[i], "predicted": predicted[i]}
             for i in np.argsort(-wrong_N, kind="stable")[:WRITTEN_WORST]
             if wrong_N[i]
         ]
         result = Evaluation(examples.report)
-        result.add_scores(scores, self.unit)
+        result.add_scores(scores, self.unit, metrics=metrics)
         result.add_worst("worst (wrong words, as word/tag/predicted):", worst, _line)
         result.add_constant(tag_scores.constant(predicted, scores), self.unit)
         is_bio = bio_tags.are_bio(labels)
@@ -94,10 +99,15 @@ class TaggingEvaluator(evaluation.Evaluator):
     ) -> dict[pathlib.Path, str]:
         del details  # predictions have them
         if format == "jsonl":
-            ids = [{"id": row.id} if row.id else {} for row in examples.rows]
-            return {path: evaluation.json_lines(id | row for id, row in zip(ids, predictions, strict=True))}
-        pairs = (zip(row["tokens"], row["tags"], strict=True) for row in predictions)
-        return {path: "\n".join("".join(f"{word} {tag}\n" for word, tag in sentence) for sentence in pairs)}
+            pairs = zip(map(_id, examples.rows), predictions, strict=True)
+            return {path: evaluation.json_lines(id | prediction for id, prediction in pairs)}
+        sentences = (zip(row["tokens"], row["tags"], strict=True) for row in predictions)
+        return {path: "\n".join("".join(f"{word} {tag}\n" for word, tag in sentence) for sentence in sentences)}
+
+
+def _id(row: TaggedSentence) -> dict[str, str]:
+    """The id of a sentence as "id"; nothing where it has none."""
+    return {"id": row.id} if row.id else {}
 
 
 def _check_columns(examples: TaggedRows) -> None:

@@ -46,9 +46,13 @@ class Commands:
         """The examples of a file."""
         return self.evaluator(model, **changes).read(path, split="test", labelled=labelled)
 
-    def evaluate(self, model, path: str, batch_size: int = 32, **changes):
+    def evaluate(self, model, path: str, batch_size: int = 32, metrics=(), **changes):
         evaluator = self.evaluator(model, batch_size, **changes)
-        return evaluator.evaluate(evaluator.read(path, split="test", labelled="needed"))
+        return evaluator.evaluate(evaluator.read(path, split="test", labelled="needed"), metrics)
+
+    def check_metrics(self, model, path: str, *names: str) -> None:
+        evaluator = self.evaluator(model)
+        evaluator.check_metrics(names, evaluator.read(path, split="test", labelled="needed"))
 
     def predict(self, model, path: str, output: str, format: str, *, batch_size: int = 32, **how):
         """name -> text of each file that was written; ``how``: of `Evaluator.write_predictions`."""

@@ -67,6 +67,12 @@ def test_scores_and_the_passages_read_worst(run, model, path):
     assert values["nats_per_example"] == pytest.approx(sum(losses.values()) / 3, rel=1e-5)
     assert values["cross_entropy"] == pytest.approx(sum(losses.values()) / sum(tokens.values()), rel=1e-5)
     assert [row["id"] for row in found.values["worst"]] == ["long", "half", "right"]
+    assert f"{path}:2 (id half)" in found.text
+    some = run.evaluate(model, path, metrics=("kl", "f1"))
+    assert list(some.values["scores"]) == ["kl", "f1"]
+    run.check_metrics(model, path, *values)
+    with pytest.raises(InputError, match=r"--metrics is 'bleu'; .*cross_entropy.*f1"):
+        run.check_metrics(model, path, "bleu")
     assert found.values["worst"][1]["loss"] == pytest.approx(losses["half"], rel=1e-5)
     assert found.values["worst"][1]["marked"] == {"anna": ["paris"], "ben": []}
     assert "marked paris, predicted paris | france" in found.text

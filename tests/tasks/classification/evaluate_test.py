@@ -64,6 +64,36 @@ def test_numbers_of_the_worst_rows_are_short(commands):
     assert "truth 5.49, predicted 0.1:" in text
 
 
+def test_only_the_metrics_asked_for_are_reported_and_unknown_ones_are_told_the_known(commands):
+    """Also one that is not among the usual ones, and in this order; the same values as among all."""
+    run = commands("classification")
+    model = classifier("class", ("no", "yes"), [0.0, 1.0])
+    path = run.write("a.csv", "text,label\nfilm,yes\nbook,no\nmat,yes\n")
+    found = run.evaluate(model, path, metrics=("recall:yes", "accuracy"))
+    assert {name: score["value"] for name, score in found.values["scores"].items()} == {
+        "recall:yes": 1.0, "accuracy": pytest.approx(2 / 3)
+    }  # fmt: skip
+    assert list(found.values["scores"]) == ["recall:yes", "accuracy"]
+    assert "macro_f1" not in found.text
+    assert run.evaluate(model, path).values["scores"]["accuracy"] == found.values["scores"]["accuracy"]
+    run.check_metrics(model, path, "f1", "n")
+    with pytest.raises(InputError, match=r"'bleu' .*accuracy.*f1:LABEL"):
+        run.check_metrics(model, path, "f1", "bleu")
+
+
+@pytest.mark.parametrize(("column", "said"), [("id", 'a"1'), ("GUID", "7"), ("place", None)])
+def test_the_worst_rows_have_the_id_of_the_file(commands, column, said):
+    """In the report and as JSON; a column that is read as text or label is none."""
+    run = commands("classification")
+    model = classifier("class", ("no", "yes"), [0.0, 1.0])
+    cell = '"a""1"' if column == "id" else "7"
+    path = run.write("a.csv", f"{column},text,label\n{cell},book,no\n,film,yes\n")
+    first, second = (found := run.evaluate(model, path)).values["worst"]
+    assert (first.get("id"), second.get("id")) == (said, None)
+    assert (f"{path}:2 (id {said})  truth no" in found.text) == (said is not None)
+    assert "id" not in run.evaluate(model, path, text=column).values["worst"][0] or column == "place"
+
+
 def test_a_part_of_glue_without_labels_has_nothing_to_score(tmp_path):
     (tmp_path / "test.tsv").write_text("index\tsentence\n0\tthe cat sat\n")
     settings = {"glue": "sst2"}

@@ -58,6 +58,14 @@ def test_official_scores_at_the_threshold_of_training(run, model):
     assert [row["id"] for row in found.values["worst"]] == ["silent", "wrong", "late"]  # none that is right
     assert found.values["worst"][2]["predicted"]["answer"] == "city"
     lines = found.text.splitlines()
+    assert "(id late)" in lines[-1]
+    some = run.evaluate(model, path, metrics=("NoAns_f1", "threshold"))
+    assert {name: score["value"] for name, score in some.values["scores"].items()} == {
+        "NoAns_f1": 50.0, "threshold": 1.0
+    }  # fmt: skip
+    run.check_metrics(model, path, *values)
+    with pytest.raises(InputError, match=r"--metrics is 'best_f1'; .*exact, f1.*NoAns_exact.*threshold"):
+        run.check_metrics(model, path, "best_f1")
     assert lines[0].startswith(f"{path}: 5 rows read, 5 kept")
     assert "answers none, predicted paris" in lines[-2]
     assert "answers city of mary, predicted city" in lines[-1]

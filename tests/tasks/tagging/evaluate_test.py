@@ -39,8 +39,20 @@ def test_scores_and_the_sentences_tagged_worst(run, model):
     lines = found.text.splitlines()
     assert lines[0].startswith(f"{path}: 4 rows read, 4 kept")
     assert lines[-1].split() == ["1", f"{path}:1", "paris/B-PER/B-LOC"]
+    some = run.evaluate(model, path, tags="1-", metrics=("f1:LOC", "n"))
+    assert list(some.values["scores"]) == ["f1:LOC", "n"]
+    run.check_metrics(model, path, *values)
+    with pytest.raises(InputError, match=r"--metrics is 'bleu'; .*f1.*accuracy"):
+        run.check_metrics(model, path, "bleu")
     assert any(line.startswith("f1 ") and "lenient rule" in line for line in lines)
     assert run.evaluate(model, path, batch_size=1, tags="1-").values == found.values
+
+
+def test_the_worst_sentences_have_the_id_of_the_file(run, model):
+    rows = [{"id": "s1", "tokens": ["cat", "paris"], "tags": ["B-LOC", "O"]}, {"tokens": ["mat"], "tags": ["B-PER"]}]
+    found = run.evaluate(model, run.write("held.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
+    assert [row.get("id") for row in found.values["worst"]] == ["s1", None]
+    assert "held.jsonl:1 (id s1)  cat/B-LOC/O" in found.text
 
 
 def test_each_type_of_entity_has_a_line_and_a_tagger_that_says_o_only_is_told(run, model):
