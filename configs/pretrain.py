@@ -31,6 +31,7 @@ def get_config(size: str = "base") -> ConfigDict:
 
     config.optimizer.learning_rate = 1e-4  # the peak; BERT appendix A.2: 1e-4
     config.optimizer.warmup_steps = 10_000  # steps from rate 0 up to the peak; BERT appendix A.2: 10,000 (1 %)
+    config.warmup_share = config_dict.placeholder(float)  # of all steps, instead of optimizer.warmup_steps
 
     config_fields.add(config, LoopSettings, "evaluate_every", "save_every")
     config.probes = ()  # texts with [MASK] whose answers are printed before and after training

@@ -3,7 +3,7 @@
 With a few thousand rows or fewer, up to 20 epochs and several seeds help (Mosbach et al. 2021; Zhang et al. 2021).
 """
 
-from ml_collections import ConfigDict
+from ml_collections import ConfigDict, config_dict
 
 from bert import config_fields
 from bert.training.optim import OptimizerSettings
@@ -14,7 +14,9 @@ def add_to(config: ConfigDict) -> None:
     every_run.add_to(config)
     config.seeds = 1  # runs with seed, seed + 1, ...; their mean, standard deviation and best are printed
     config.epochs = 3.0  # passes over the training rows; BERT appendix A.3: 2 to 4
+    config.steps = config_dict.placeholder(int)  # optimizer steps in all, instead of epochs
     config.batch_size = 32  # examples over all devices; BERT appendix A.3: 16 or 32
+    config.label_smoothing = 0.0  # e: targets t of the trained loss become (1 - e) t + e / classes; scores do not
     config.packed = True  # several short examples in a row: the same results, less work
 
     # adamw has bias correction, which small data need (Zhang et al. 2021); google_adamw (without), lamb.

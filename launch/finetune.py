@@ -39,6 +39,7 @@ def run(argv: list[str]) -> None:
         raise InputError(f"config.task belongs to the file of settings; choose another by --config=, such as {others}")
     module = tasks.module_of(config.get("task", ""), "job")
     flags.check_fields(config, module.CONFIG)
+    flags.keep_one(argv, config, "steps", "epochs")
     check_settings(config)
     # Read before anything is set up or shown: what is wrong with the data is then the one line that is seen.
     first = workdir if config.seeds == 1 else workdir / f"seed-{config.seed}"
@@ -62,8 +63,12 @@ def check_settings(config: ConfigDict) -> None:
     """Refuses numbers that no other part of the program checks, before anything is read."""
     check_range("config.seeds", config.seeds, at_least=1)
     check_range("config.seed", config.seed, at_least=0, at_most=2**32 - config.seeds)
-    check_range("config.epochs", config.epochs, above=0, below=math.inf)
+    if config.steps is None:
+        check_range("config.epochs", config.epochs, above=0, below=math.inf)
+    else:
+        check_range("config.steps", config.steps, at_least=1)
     check_range("config.warmup_share", config.warmup_share, at_least=0, at_most=1)
+    check_range("config.label_smoothing", config.label_smoothing, at_least=0, below=1)
     for name, least in (("evaluations_per_epoch", 1), ("patience", 0), ("micro_batches", 1)):
         check_range(f"config.{name}", config[name], at_least=least)
     check_range("config.max_length", config.max_length, at_least=3, hint=", for [CLS], a token and [SEP]")

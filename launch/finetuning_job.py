@@ -7,6 +7,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
+import tasks
 from bert import architectures, config_fields
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
@@ -31,6 +32,7 @@ class FinetuningJob(TrainingJob):
 
     def __init__(self, config: ConfigDict, examples: ExamplesJob, seed: int):
         self.config, self.examples, self.choice, self.seed = config, examples, examples.choice, seed
+        self.config_file = tasks.module_of(config.task, "job").CONFIG
 
     def start(self, workdir: pathlib.Path) -> Start:
         start = starting_point.for_finetuning(self.config, self.examples, workdir, seed=self.seed)
@@ -51,7 +53,7 @@ class FinetuningJob(TrainingJob):
         unit = mesh.shape["data"] * config.micro_batches
         settings = ExampleSettings(config.batch_size, config.max_length, config.packed, self.seed, unit)
         batches = self.examples.batches(start.tokenizer, settings)
-        total = math.ceil(config.epochs * batches.steps_per_epoch)
+        total = config.steps or math.ceil(config.epochs * batches.steps_per_epoch)
         steps = {"total_steps": total, "warmup_steps": round(config.warmup_share * total)}
         optimizer = config_fields.build(optim.OptimizerSettings, config.optimizer, **steps)
         if optimizer.frozen_layers > encoder.num_layers:

@@ -105,8 +105,7 @@ def check_fields(config: ConfigDict, like: str) -> None:
     Then its file is of another command, or a copy of an older one, or misspells a name. The settings of a model that
     names its ``model_type`` are not compared.
     """
-    settings = config_files.settings_of(["", f"--config={pathlib.Path(__file__).parents[1] / like}"], None)
-    known, names = list(config_fields.flatten(settings)), list(config_fields.flatten(config))
+    known, names = list(defaults(like)), list(config_fields.flatten(config))
     if "model.model_type" in names:
         known, names = ([name for name in part if not name.startswith("model.")] for part in (known, names))
     for name in names:
@@ -117,6 +116,12 @@ def check_fields(config: ConfigDict, like: str) -> None:
         raise InputError(
             f"the config file lacks config.{lacking[0]}, which {like} has; add it, or start from that file"
         )
+
+
+def defaults(config_file: str) -> dict[str, Any]:
+    """Dotted name -> value of every setting of a config file (path in the checkout)."""
+    path = pathlib.Path(__file__).parents[1] / config_file
+    return config_fields.flatten(config_files.settings_of(["", f"--config={path}"], None))
 
 
 def whole_number(options: Options, name: str, default: int) -> int:
@@ -164,6 +169,19 @@ def _check_settings(argv: Sequence[str], config: ConfigDict) -> None:
 def overridden(argv: Sequence[str]) -> set[str]:
     """Names of the settings that a command line sets itself, such as "optimizer.name"."""
     return {name for name, _ in _overrides(_joined(argv))}
+
+
+def keep_one(argv: Sequence[str], config: ConfigDict, name: str, usual: str) -> None:
+    """Of two settings that decide the same thing, takes the value of one away: a setting of the command line counts
+    before one of the file, and ``name``, where it is set, before ``usual``. Raises InputError where the command line
+    sets both."""
+    given = {name, usual} & overridden(argv)
+    if len(given) == 2:
+        raise InputError(
+            f"config.{name} and config.{usual} are both given, and decide the same thing; give one of them"
+        )
+    section, _, field = (name if usual in given or config[name] is None else usual).rpartition(".")
+    (config[section] if section else config)[field] = None
 
 
 def _overrides(argv: Sequence[str]) -> list[tuple[str, str | None]]:

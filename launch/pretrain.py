@@ -17,7 +17,8 @@ from launch.runs import run_job
 
 def run(argv: list[str]) -> None:
     config, options = flags.parse(argv, __doc__, runtime.OPTIONS, ("workdir",), config_file=None)
-    flags.check_fields(config, "configs/pretrain.py")
+    flags.check_fields(config, PretrainingJob.config_file)
+    flags.keep_one(argv, config, "warmup_share", "optimizer.warmup_steps")
     workdir = pathlib.Path(options.workdir)
     runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
     run_job(PretrainingJob(config), workdir, lambda: flags.show(config, options))

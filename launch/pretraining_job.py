@@ -13,7 +13,7 @@ from bert import architectures, config_fields, inference
 from bert.data import masking
 from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
-from bert.errors import InputError, printable
+from bert.errors import InputError, check_range, printable
 from bert.store.manifest import check_checksums_beside
 from bert.store.reader import Store
 from bert.training import arithmetic, evaluate, optim, run_directory, sharding, train
@@ -28,6 +28,7 @@ from launch.runs import Start, TrainingJob
 class PretrainingJob(TrainingJob):
     """Masked words, and next sentence where the settings ask for it. Raises InputError for data and probes."""
 
+    config_file = "configs/pretrain.py"
     may_change = (  # total_steps moves the schedule
         "data", "total_steps", "log_every", "evaluate_every", "save_every", "keep_checkpoints", "stop_after_skips",
         "probes", "allocator", "mesh.", "model.layer_loop", "model.remat", "model.attention",
@@ -58,14 +59,19 @@ class PretrainingJob(TrainingJob):
         sharding.check_batch_size(config.batch_size, mesh, config.micro_batches)
         of_all = {name: config[name] for name in ("batch_size", "max_length", "seed")}
         settings = config_fields.build(BatchSettings, config.examples, **of_all)
-        optimizer = config_fields.build(optim.OptimizerSettings, config.optimizer, total_steps=config.total_steps)
+        steps = {"total_steps": config.total_steps}
+        if config.warmup_share is not None:
+            check_range("config.warmup_share", config.warmup_share, at_least=0, at_most=1)
+            steps["warmup_steps"] = round(config.warmup_share * config.total_steps)
+        optimizer = config_fields.build(optim.OptimizerSettings, config.optimizer, **steps)
         timing = config_fields.build(train.LoopSettings, config)
         if settings.whole_words and masking.share_of_split_words(self.store) == 0:
             why = "no word has two pieces, so whole words are single tokens"
             runtime.say(f"notice: {why}; prepare the text with word_boundaries")
         batches, rows = Batches(self.store, settings), sharding.host_rows(config.batch_size)
         self.held_batches = EvaluationBatches(self.held_out, settings) if self.held_out.num_documents else None
-        runtime.say(f"training: {batches.report}; {batches.steps_per_epoch:,.0f} steps an epoch")
+        warmup = f"warm-up {optimizer.warmup_steps:,} of {optimizer.total_steps:,} steps"
+        runtime.say(f"training: {batches.report}; {batches.steps_per_epoch:,.0f} steps an epoch; {warmup}")
         if self.held_batches:
             runtime.say(f"held out: {self.held_batches.report}")
         for name, part in (("training", batches), ("held out", self.held_batches)):

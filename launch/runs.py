@@ -18,7 +18,7 @@ from bert.training import run_directory, sharding, train
 from bert.training.best import Best, Choice
 from bert.training.evaluate import Metrics
 from bert.types import Params
-from launch import best_model, runtime
+from launch import best_model, flags, runtime
 
 
 class Start(NamedTuple):
@@ -34,6 +34,7 @@ class TrainingJob(abc.ABC):
     """What a command trains: its data, its settings, and what it prints and writes beside the model."""
 
     config: ConfigDict
+    config_file: str  # in the checkout, with the defaults of the settings
     may_change: tuple[str, ...]  # settings, or sections with a dot behind them, that do not change what is trained
     seed: int
     fingerprint: str  # checksum of the data
@@ -78,7 +79,8 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
             **job.recorded(),
         }
         run_directory.agree(settings)
-        run_directory.check(workdir, settings, may_change=job.may_change)
+        defaults = flags.defaults(job.config_file)
+        run_directory.check(workdir, settings, may_change=job.may_change, defaults=defaults)
         if jax.process_index() == 0:
             report()
 

@@ -31,11 +31,13 @@ class TokenLabels(Task):
     Attributes:
       per: what the trained loss is a mean over: "token", or "example" (the mean of L).
       rate: dropout before the scores; None: as between the blocks.
+      smoothing: of the targets, see `losses.smoothed`.
     """
 
     classes: int
     per: str = "token"
     rate: float | None = None
+    smoothing: float = 0.0
 
     def __post_init__(self) -> None:
         check_choice("config.loss_per", self.per, PER)
@@ -47,7 +49,7 @@ class TokenLabels(Task):
         return {"loss": self._measures(batch)[self.per]}
 
     def sums(self, outputs: dict[str, Array], batch: Mapping[str, Any]) -> dict[str, Array]:
-        loss_BT = losses.soft_cross_entropy(outputs["token_logits"], batch["targets"])
+        loss_BT = losses.soft_cross_entropy(outputs["token_logits"], losses.smoothed(batch["targets"], self.smoothing))
         measures = {f"labelled_{name}s": count for name, count in self._measures(batch).items()}
         return {"loss": losses.weighted_sum(loss_BT, batch["target_weights"])} | measures
 

@@ -40,15 +40,28 @@ def soft_cross_entropy(logits_C: Array, target_C: Array) -> Array:
     return -(target_C * jnp.where(target_C != 0, log_C, 0.0)).sum(-1)
 
 
-def position_cross_entropy(logits_BT: Array, own_BET: Array, position_BE: Array) -> Array:
+def smoothed(target_C: Array, share: float) -> Array:
+    """Label distributions, float [..., C], mixed with a share of the uniform one: ``(1 - share) t + share / C``.
+
+    Source: Szegedy et al. 2016, section 7; as in optax.smooth_labels and torch.nn.CrossEntropyLoss.
+    """
+    return (1 - share) * target_C + share / target_C.shape[-1] if share else target_C
+
+
+def position_cross_entropy(logits_BT: Array, own_BET: Array, position_BE: Array, smoothing: float = 0.0) -> Array:
     """Cross-entropy in nats of choosing one position among an example's own, float32 [B, E].
 
     ``own_BET``, bool, are the positions of each example; ``position_BE``, int, is the right one among them.
+    ``smoothing``: the share of `smoothed`; the classes are the example's own positions.
     """
     logits_B1T = logits_BT.astype(jnp.float32)[:, None]
     hit_BET = position_BE[..., None] == jnp.arange(logits_BT.shape[-1])
     total_BE = jax.nn.logsumexp(logits_B1T, axis=-1, where=own_BET)
-    return total_BE - jnp.where(hit_BET, logits_B1T, 0.0).sum(-1)
+    right_BE = jnp.where(hit_BET, logits_B1T, 0.0).sum(-1)
+    if not smoothing:
+        return total_BE - right_BE
+    mean_BE = ratio(jnp.where(own_BET, logits_B1T, 0.0).sum(-1), own_BET.sum(-1))
+    return total_BE - (1 - smoothing) * right_BE - smoothing * mean_BE
 
 
 def sigmoid_cross_entropy(logits_C: Array, target_C: Array) -> Array:

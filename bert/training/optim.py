@@ -20,6 +20,7 @@ from jax import Array
 
 from bert.errors import check_choice, check_range
 from bert.training import learning_rate
+from bert.training.learning_rate import Shape
 from bert.types import Params
 
 Path = tuple[str, ...]  # names of a parameter, from the root of the tree
@@ -34,9 +35,12 @@ class OptimizerSettings:
     total_steps: int  # optimizer steps; the schedule ends there
     learning_rate: float  # the peak
     name: str = "adamw"  # adamw, google_adamw (no bias correction), lamb
-    schedule: str = "linear"  # linear, polynomial, google (decay counted from step 0), constant
+    # linear, polynomial, cosine: to 0 at the end; google: polynomial, counted from step 0; inverse_sqrt: peak *
+    # sqrt(warm-up / step); wsd: the peak until the last decay_share of the steps, then linear to 0; constant.
+    schedule: str = "linear"
     warmup_steps: int = 0  # optimizer steps from rate 0 up to the peak
-    power: float = 1.0  # of the polynomial decay; 1 is linear
+    power: float = 1.0  # of the schedules polynomial and google; 1 is linear
+    decay_share: float = 0.1  # of wsd: share of all steps in which the rate falls; Haegele et al. 2024: 0.1 to 0.2
     weight_decay: float = 0.01  # on kernels and embeddings only; BERT appendix A.2
     b1: float = 0.9  # decay of Adam's mean of the gradient; BERT appendix A.2
     b2: float = 0.999  # decay of Adam's mean of the squared gradient; BERT appendix A.2
@@ -49,8 +53,10 @@ class OptimizerSettings:
         check_choice("optimizer.name", self.name, OPTIMIZERS)
         check_choice("optimizer.schedule", self.schedule, learning_rate.SCHEDULES)
         check_range("total_steps", self.total_steps, at_least=1)
-        hint = ", which is total_steps"
-        check_range("optimizer.warmup_steps", self.warmup_steps, at_least=0, at_most=self.total_steps, hint=hint)
+        check_range("optimizer.decay_share", self.decay_share, at_least=0, at_most=1)
+        decay, of_decay = (self._shape.decay_steps, " less the decay") if self.schedule == "wsd" else (0, "")
+        most, hint = self.total_steps - decay, f", which is total_steps{of_decay}"
+        check_range("optimizer.warmup_steps", self.warmup_steps, at_least=0, at_most=most, hint=hint)
         for name in ("learning_rate", "power", "eps"):
             check_range(f"optimizer.{name}", getattr(self, name), above=0)
         for name in ("weight_decay", "clip_norm"):
@@ -62,8 +68,12 @@ class OptimizerSettings:
 
     def rate(self) -> Callable[[Any], Array]:
         """Step number -> learning rate, see learning_rate.py."""
-        steps = {"warmup_steps": self.warmup_steps, "total_steps": self.total_steps}
-        return learning_rate.schedule(self.schedule, peak=self.learning_rate, power=self.power, **steps)
+        return learning_rate.schedule(self.schedule, peak=self.learning_rate, shape=self._shape)
+
+    @property
+    def _shape(self) -> Shape:
+        decay_steps = round(self.decay_share * self.total_steps)
+        return Shape(self.warmup_steps, self.total_steps, self.power, decay_steps)
 
 
 def transformation(settings: OptimizerSettings, depth_of: DepthOf) -> optax.GradientTransformationExtraArgs:

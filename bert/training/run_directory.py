@@ -81,12 +81,19 @@ def newest_step(workdir: pathlib.Path) -> int:
     return max((step for step in steps(folder) if (folder / str(step) / "meta").is_dir()), default=0)
 
 
-def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tuple[str, ...]) -> bool:
+def check(
+    workdir: pathlib.Path,
+    settings: Mapping[str, Any],
+    *,
+    may_change: tuple[str, ...],
+    defaults: Mapping[str, Any] | None = None,
+) -> bool:
     """Whether a run there resumes with these settings (True), or a new one can start (False); writes nothing.
 
     Args:
       settings: dotted name -> value that survives JSON; all of the run's settings and its data's checksum.
       may_change: settings, or sections with a dot behind them, that do not change what is trained.
+      defaults: values of settings; one that is newer than the run had its default.
 
     Raises InputError where settings differ, naming each with both values, or the folder holds something else.
     """
@@ -99,6 +106,9 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
         return False
     before, now = read(workdir), _as_read(settings)
     before.pop(_TOKENIZER, None)
+    if before.get("task") == now.get("task"):
+        before = {name: value for name, value in _as_read(defaults or {}).items() if name in now} | before
+    now = {name: _without_newer(value, before.get(name)) for name, value in now.items()}
     differing = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
     free = {name for name in differing if name in may_change or f"{name.split('.')[0]}." in may_change}
 
@@ -117,6 +127,13 @@ def check(workdir: pathlib.Path, settings: Mapping[str, Any], *, may_change: tup
     if free:
         logging.info("changed since the run was started: %s", listed(free))
     return True
+
+
+def _without_newer(now: Any, before: Any) -> Any:
+    """A derived object without the names that are newer than the run; the settings behind them are compared."""
+    if not isinstance(now, dict) or not isinstance(before, dict):
+        return now
+    return {name: _without_newer(value, before[name]) for name, value in now.items() if name in before}
 
 
 def write(workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokenizer) -> None:

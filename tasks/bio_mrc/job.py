@@ -83,7 +83,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     """The job that the settings of configs/bio_mrc.py describe; ``equal_apart``: see `tasks.job.as_begun`."""
     options = settings_of(BioMrcOptions, config)
     voting = votes.settings_of(config)
-    loss = TokenLabels(len(TAGS), config.loss_per, dropout_rate(config))
+    loss = TokenLabels(len(TAGS), config.loss_per, dropout_rate(config), config.label_smoothing)
     names = metric_names(config.metrics, bio_scores.USUAL, bio_scores.NAMES)
     files = settings_of(QuestionSettings, config)
     train, validation = question_parts(config, files, equal_apart)

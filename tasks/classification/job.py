@@ -51,6 +51,7 @@ class Classification(Task):
     kind: Kind
     classes: int
     rate: float | None = None  # dropout before the scores; None: as between the blocks
+    smoothing: float = 0.0  # of the targets of "class", see `losses.smoothed`
 
     def model(self, config: ModelConfig) -> Model:
         return Model(config, SequenceHead(config, self.classes, self.rate))
@@ -59,7 +60,8 @@ class Classification(Task):
         return {"loss": batch["target_weights"].sum()}
 
     def sums(self, outputs: dict[str, Array], batch: Mapping[str, Any]) -> dict[str, Array]:
-        values_BE = _LOSSES[self.kind](outputs["sequence_logits"], batch["targets"])
+        targets_BEC = losses.smoothed(batch["targets"], self.smoothing)
+        values_BE = _LOSSES[self.kind](outputs["sequence_logits"], targets_BEC)
         return {"loss": losses.weighted_sum(values_BE, batch["target_weights"])}
 
     def metrics(self, totals: dict[str, float]) -> Metrics:
@@ -77,6 +79,7 @@ class Job(ExamplesJob):
     names: tuple[str, ...]  # of the metrics
     weights: Mapping[str, float] = dataclasses.field(default_factory=dict)  # of the classes, 1 where not named
     rate: float | None = None  # dropout before the scores
+    smoothing: float = 0.0  # of the targets, in training
     with_baseline: bool = False
     positive: str | None = None
     choice: Choice | None = None
@@ -107,7 +110,7 @@ class Job(ExamplesJob):
         return dataclasses.replace(self, train=ordered(self.train), validation=validation)
 
     def task(self, config: ModelConfig) -> Classification:
-        return Classification(self.options.kind, len(self.labels), self.rate)
+        return Classification(self.options.kind, len(self.labels), self.rate, self.smoothing)
 
     def extra(self, scores: Metrics) -> dict[str, Any]:
         return super().extra(scores) | {"scored": {"metrics": list(self.names), "positive": self.positive}}
@@ -186,9 +189,11 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     larger = classification_metrics.better(choosing, 1.0, 0.0)
     choice = Choice(choosing, larger, config.patience, LOSS[kind]) if validation is not None else None
     check_range("config.threshold", config.threshold, above=0, below=1)
-    weights = class_weights(config.class_weights, train)
+    weights, smoothing = class_weights(config.class_weights, train), config.label_smoothing
+    if smoothing and kind != "class":
+        raise InputError(f"config.label_smoothing is {smoothing}, but it is for one class a row, not {kind!r}; set 0")
     files = {name: config[name] for name in sources.FILE_SETTINGS}
-    return Job(train, validation, options, files, names, weights, rate, config.baseline, positive, choice)
+    return Job(train, validation, options, files, names, weights, rate, smoothing, config.baseline, positive, choice)
 
 
 def class_weights(setting: str, train: TextExamples) -> dict[str, float]:

@@ -49,6 +49,8 @@ class StartAndEnd(Task):
     """Head and loss, for the training loop: the mean of two cross-entropies over a window's own positions; a window
     without an answer has its start and end at [CLS]."""
 
+    smoothing: float = 0.0  # of the targets, see `losses.position_cross_entropy`
+
     def model(self, config: ModelConfig) -> Model:
         return Model(config, SpanHead(config))
 
@@ -58,9 +60,12 @@ class StartAndEnd(Task):
     def sums(self, outputs: dict[str, Array], batch: Mapping[str, Any]) -> dict[str, Array]:
         slots = batch["cls_positions"].shape[1]
         own_BET = batch["example_ids"][:, None, :] == jnp.arange(1, slots + 1)[:, None]
-        first_BE = batch["cls_positions"]
-        start_BE = losses.position_cross_entropy(outputs["start_logits"], own_BET, first_BE + batch["start"])
-        end_BE = losses.position_cross_entropy(outputs["end_logits"], own_BET, first_BE + batch["end"])
+        start_BE, end_BE = (
+            losses.position_cross_entropy(
+                outputs[f"{name}_logits"], own_BET, batch["cls_positions"] + batch[name], self.smoothing
+            )
+            for name in ("start", "end")
+        )
         return {"loss": losses.weighted_sum((start_BE + end_BE) / 2, batch["target_weights"])}
 
     def metrics(self, totals: dict[str, float]) -> Metrics:
@@ -77,10 +82,11 @@ class Job(QuestionsJob):
     files: QuestionSettings
     without: str  # what becomes of windows without the answer
     choice: Choice | None = None
+    smoothing: float = 0.0  # of the targets, in training
     fresh: tuple[str, ...] = ("span",)
 
     def task(self, config: ModelConfig) -> StartAndEnd:
-        return StartAndEnd()
+        return StartAndEnd(self.smoothing)
 
     def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
         cut, pieces_N = self.encode(self.train, tokenizer)
@@ -184,4 +190,4 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     no_answer = unanswered if config.no_answer == "auto" else config.no_answer == "yes"
     options = dataclasses.replace(options, no_answer=no_answer)
     choice = choice_of(config, METRICS, (LOSS,), validation, LOSS)
-    return Job(train, validation, options, files, config.windows_without_answer, choice)
+    return Job(train, validation, options, files, config.windows_without_answer, choice, config.label_smoothing)

@@ -139,5 +139,5 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     usual, known = tag_scores.default_metrics(labels, several), tag_scores.known_metrics(labels)
     names = metric_names(config.metrics, usual, known)
     choice = choice_of(config, names, tag_scores.LOWER_IS_BETTER, validation, tag_scores.LOSS)
-    loss = TokenLabels(len(labels), config.loss_per, rate)
+    loss = TokenLabels(len(labels), config.loss_per, rate, config.label_smoothing)
     return Job(train, validation, options, files, voting, names, loss, config.labelled_pieces, labels, choice)

@@ -132,7 +132,14 @@ def test_the_same_command_again_is_finished_and_says_the_same(trained, folder, t
     words = (f"--config.validation={folder / 'held.csv'}", f"--workdir={folder / 'run'}", "--config.epochs=8",
              "--config.packed=True")  # fmt: skip
     before = (trained / "model" / "model.safetensors").read_bytes()
+    settings = json.loads((trained / "config.json").read_text())
+    newer = ("steps", "label_smoothing", "optimizer.decay_share")  # than a run that was begun before there were such
+    old = {name: value for name, value in settings.items() if name not in newer}
+    (trained / "config.json").write_text(json.dumps(old))
+    with pytest.raises(InputError, match=r"label_smoothing was 0\.0, is 0\.1"):
+        run(*QUICK, *table, *words, "--config.label_smoothing=0.1")
     run(*QUICK, *table, *words, "--config.init_from=gone")
+    assert json.loads((trained / "config.json").read_text()) == settings | {"init_from": "gone"}
     assert "accuracy" in capsys.readouterr().out
     assert (trained / "model" / "model.safetensors").read_bytes() == before
     with pytest.raises(InputError, match="batch_size was 16, is 8"):
@@ -280,10 +287,11 @@ def test_f1_is_about_the_same_label_whatever_order_the_start_has(folder, table, 
     )
     bert.save(start, tmp_path / "start")
     run(*QUICK, *table, f"--config.validation={folder / 'held.csv'}", f"--workdir={tmp_path / 'run'}",
-        f"--config.init_from={tmp_path / 'start'}", "--config.epochs=0.1",
+        f"--config.init_from={tmp_path / 'start'}", "--config.steps=1",
         "--config.optimizer.learning_rate=1e-30")  # fmt: skip
     assert bert.load(tmp_path / "run").labels == ("yes", "no")
     last = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["step"] == 1
     assert last["f1"] == 0.0, "it says no to every row"
 
 

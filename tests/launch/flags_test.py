@@ -58,6 +58,20 @@ def test_settings_may_stand_before_the_file_and_the_last_one_wins(parse):
     assert (config.steps, config.data.batch_size) == (4, 64)
 
 
+def test_of_two_settings_that_decide_the_same_one_is_kept(parse):
+    """One on the command line counts before one in the file, the first before the second; never both in silence."""
+    for words, kept in ((["--config.steps=3"], (3, None)), (["--config.rate=0.1"], (None, 0.1)), ([], (1, None))):
+        config, _ = parse(*words)
+        flags.keep_one(["prog", *words], config, "steps", "rate")
+        assert (config.steps, config.rate) == kept
+    config.update({"steps": None, "rate": 0.5})
+    flags.keep_one(["prog"], config, "steps", "rate")
+    assert (config.steps, config.rate) == (None, 0.5)
+    words = ["--config.rate=0.1", "--config.steps=3"]
+    with pytest.raises(InputError, match=r"config\.steps and config\.rate are both given"):
+        flags.keep_one(["prog", *words], parse(*words)[0], "steps", "rate")
+
+
 @pytest.mark.parametrize(
     ("words", "cased"),
     [(["--config.cased=true"], True), (["--config.cased", "False"], False), (["--noconfig.cased"], False), ([], None)],

@@ -59,6 +59,7 @@ def test_a_run_that_stops_within_its_second_epoch_ends_as_one_that_does_not(prep
     """
     words = (*TINY, f"--config.data={prepared}", "--config.total_steps=10", "--config.micro_batches=2")
     words = (*words, "--config.mesh.mode=dp", "--config.batch_size=16", "--config.optimizer.schedule=linear")
+    words = (*(word for word in words if "warmup_steps" not in word), "--config.warmup_share=0.4")
     run(*words, f"--workdir={tmp_path / 'whole'}")
     real = Batches.__call__
 
@@ -73,6 +74,8 @@ def test_a_run_that_stops_within_its_second_epoch_ends_as_one_that_does_not(prep
         with pytest.raises(ConnectionAbortedError):
             run(*words, f"--workdir={tmp_path / 'parts'}")
     run(*words, f"--workdir={tmp_path / 'parts'}")
+    second = json.loads((tmp_path / "parts" / "metrics.jsonl").read_text().splitlines()[0])
+    assert (second["step"], second["learning_rate"]) == (2, pytest.approx(1e-4 / 4))  # the warm-up has four steps
     whole, parts = (load_file(tmp_path / name / "model" / "model.safetensors") for name in ("whole", "parts"))
     for name, tensor in whole.items():
         np.testing.assert_array_equal(tensor, parts[name], err_msg=name)
@@ -139,6 +142,7 @@ def test_other_objectives_train(prepared, tmp_path, capsys, objective):
         (("--config.model.size=tinny",), "size is 'tinny'; .*mean 'tiny'"),
         (("--config.examples.mask_share=0.9", "--config.examples.random_share=0.3"), "0.9.*0.3"),
         (("--config.optimizer.name=adam",), "optimizer.name is 'adam'"),
+        (("--config.warmup_share=0.1",), "config.warmup_share and config.optimizer.warmup_steps are both given"),
         (("--config.totl_steps=3",), "config.totl_steps; .*config.total_steps"),
         (("--config.data=",), "config.data is missing"),
         (("--config.allocator=jemalloc",), "config.allocator is 'jemalloc'"),

@@ -4,8 +4,10 @@ import json
 from collections.abc import Callable
 
 import numpy as np
+import optax
 import pytest
 
+from bert.errors import InputError
 from bert.training.optim import OptimizerSettings
 from tests.bert.training import tiny
 
@@ -37,3 +39,34 @@ def test_other_schedules():
     assert float(rate_of(schedule="polynomial", power=0.5)(55)) == pytest.approx(1e-4 * 0.5**0.5)
     assert float(rate_of(schedule="constant")(100)) == pytest.approx(1e-4)
     assert float(rate_of(warmup_steps=0)(0)) == pytest.approx(1e-4)
+
+
+def test_cosine_and_wsd_equal_those_of_optax():
+    """At every step, and behind the end; wsd decays in the last fifth."""
+    peak, warm = 1e-4, optax.linear_schedule(0.0, 1e-4, 10)
+    parts = [warm, optax.constant_schedule(peak), optax.linear_schedule(peak, 0.0, 20)]
+    wanted = {
+        "cosine": optax.schedules.warmup_cosine_decay_schedule(0.0, peak, warmup_steps=10, decay_steps=100),
+        "wsd": optax.schedules.join_schedules(parts, [10, 80]),
+    }
+    for kind, theirs in wanted.items():
+        ours = rate_of(schedule=kind, decay_share=0.2)
+        np.testing.assert_allclose([ours(s) for s in range(120)], [theirs(s) for s in range(120)], atol=1e-10)
+
+
+def test_the_inverse_square_root_is_that_of_the_transformer():
+    """rate = width^-0.5 min(step^-0.5, step warmup^-1.5): width 512, 4,000 steps (Vaswani et al. 2017, section 5.3)."""
+    rate = rate_of(schedule="inverse_sqrt", learning_rate=(512 * 4000) ** -0.5, warmup_steps=4000, total_steps=100_000)
+    steps = (1, 100, 4_000, 16_000, 100_000)
+    wanted = [512**-0.5 * min(step**-0.5, step * 4000**-1.5) for step in steps]
+    np.testing.assert_allclose([rate(step) for step in steps], wanted, rtol=1e-5)
+    assert wanted[2] == pytest.approx(6.987712e-4)
+    without = rate_of(schedule="inverse_sqrt", warmup_steps=0)  # as if 10,000 steps had passed
+    np.testing.assert_allclose([without(0), without(30_000)], [1e-4, 0.5e-4], rtol=1e-5)
+
+
+def test_warm_up_and_decay_of_wsd_must_fit_into_the_run():
+    assert float(rate_of(schedule="wsd", warmup_steps=80, decay_share=0.2)(80)) == pytest.approx(1e-4)
+    with pytest.raises(InputError, match=r"warmup_steps is 81; .*at most 80.*decay"):
+        rate_of(schedule="wsd", warmup_steps=81, decay_share=0.2)
+    rate_of(warmup_steps=100, decay_share=0.2)  # other schedules have no decay of their own

@@ -76,9 +76,10 @@ def test_adam_corrects_its_bias_and_googles_does_not():
     ("name", "value", "rule"),
     [
         ("name", "adam", "google_adamw"),
-        ("schedule", "cosine", "linear"),
+        ("schedule", "cosin", "cosine"),
         ("total_steps", 0, "at least 1"),
         ("warmup_steps", 101, "total_steps"),
+        ("decay_share", 1.5, "at most 1"),
         ("learning_rate", 0.0, "above 0"),
         ("weight_decay", -0.1, "at least 0"),
         ("b2", 1.0, "below 1"),

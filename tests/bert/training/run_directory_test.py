@@ -1,5 +1,6 @@
 """The run directory: the same settings go on, others are refused by name, foreign folders are left alone."""
 
+import functools
 import json
 
 import pytest
@@ -59,6 +60,20 @@ def test_other_settings_are_refused_with_both_values(tmp_path, tokenizer):
         open_run(tmp_path / "run", tokenizer, seed=1, task="squad")
     assert open_run(tmp_path / "run", tokenizer, total_steps=20, **{"mesh.mode": "fsdp"})
     assert run_directory.read(tmp_path / "run")["total_steps"] == 20
+
+
+def test_a_setting_that_is_newer_than_the_run_had_its_default(tmp_path, tokenizer):
+    """Also inside of what is derived from settings; another value is refused, and so is what a task does not have."""
+    open_run(tmp_path / "run", tokenizer, extra={"files": {"format": "auto"}})
+    newer = {"smoothing": 0.0, "extra": {"files": {"format": "auto", "offsets": "auto"}}}
+    check = functools.partial(run_directory.check, tmp_path / "run", may_change=(), defaults={"smoothing": 0.0})
+    assert check(SETTINGS | newer)
+    with pytest.raises(InputError, match=r"settings: smoothing was 0.0, is 0.1; give"):
+        check(SETTINGS | newer | {"smoothing": 0.1})
+    with pytest.raises(InputError, match="extra was"):
+        check(SETTINGS | newer | {"extra": {"files": {"format": "lines", "offsets": "auto"}}})
+    with pytest.raises(InputError, match="task was None"):
+        check(SETTINGS | newer | {"task": "squad"}, defaults={"smoothing": 0.0, "task": "squad"})
 
 
 def test_a_folder_with_other_files_is_not_taken_for_a_run(tmp_path, tokenizer):
