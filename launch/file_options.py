@@ -20,6 +20,7 @@ OPTIONS = {
     "tags": "of tags: column with the tag, 1- for a column a worker",
     "scheme": "of tags: iob1, iob2 or plain",
     "offsets": "of annotation tools: what offsets count, code_points, utf16 or bytes",
+    "controls": "of label_studio: names of the tags with the labels and the text, label,text where no input tells",
     "no_spans": "of doccano and brat: nothing or unlabelled, for texts without spans",
     "question": "of questions: the question where the file has none",
     "delimiter": "of tables and tags: between the columns",

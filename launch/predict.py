@@ -2,11 +2,12 @@
 
 python -m launch.predict --model=runs/mrpc --input=FILE --output=FILE [--format=jsonl|...] [--text=...]
 python -m launch.predict --model=runs/mrpc --input=FILE --output=FILE --rank=entropy --top=100    what to annotate next
+python -m launch.predict --model=runs/tagger --input=FILE --output=FILE --format=label_studio     for annotators to mend
 """
 
 import pathlib
 
-from bert.errors import InputError, check_choice, printable
+from bert.errors import InputError, check_choice, listed, printable
 from bert.prediction.uncertainty import MEASURES
 from launch import console, file_options, flags
 
@@ -14,7 +15,8 @@ OPTIONS = {
     "model": "model directory or run directory",
     "input": "file of the form that the model was trained on; of a GLUE task its folder",
     "output": "file to write: the input's rows in the input's order, and the predictions",
-    "format": "csv, tsv, jsonl, glue (a submission file), json (official files), conll; by the ending where not given",
+    "format": "csv, tsv, jsonl, glue (a submission file), json (official files), conll, or what an annotation tool "
+    "imports: doccano, label_studio, prodigy, brat (a folder); by the ending where not given",
     "split": "of a GLUE folder: test (where not given), validation, test_mismatched, ...",
     "details": "yes: also the probabilities of each token, or the other candidates (jsonl)",
     "rank": "entropy, margin or disagreement: the rows of which the model is least sure come first, with this value",
@@ -46,7 +48,7 @@ def run(argv: list[str]) -> None:
     written = evaluator.write_predictions(
         output, examples, format, details=details, rank=options.rank or "", top=top or None
     )
-    print(printable(f"wrote {', '.join(map(str, written))}"), file=console.beside(options.output))
+    print(printable(f"wrote {listed(map(str, written), 10)}"), file=console.beside(options.output))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bert.errors import check_choice
+from bert.errors import InputError, check_choice
+from tasks.files.records import comma_names
 
 SINGLE = "1"  # the annotator of a text that names none
 OFFSETS = ("auto", "code_points", "utf16", "bytes")
@@ -75,17 +76,23 @@ class AnnotationSettings:
     # A text without spans in doccano and brat, which write it the same whether somebody read it or not. nothing: there
     # is nothing in it; unlabelled: nobody annotated it. auto: nothing, but unlabelled where each annotator has a file.
     no_spans: str = "auto"
+    # label_studio, where predictions are written and the input does not tell: the names of the tags <Labels> and <Text>
+    # in the labelling interface.
+    controls: str = "label,text"
     encoding: str = "utf-8"  # a name, or GLOB=NAME parts as for a corpus (bert/corpus/text_files.py)
 
     def __post_init__(self) -> None:
         check_choice("offsets", self.offsets, OFFSETS)
         check_choice("no_spans", self.no_spans, NO_SPANS)
+        if len(comma_names(self.controls)) != 2:
+            raise InputError(f"controls is {self.controls!r}; it must be two names, such as label,text")
 
 
 class PredictedText(NamedTuple):
     """A text with the spans that a model found, for a tool to show.
 
-    words: [start, end) of each word. scores: a probability for each span.
+    words: [start, end) of each word.
+    scores: of each span. score: of the text. Both are geometric means of the probabilities of the words' tags.
     source: as of `AnnotatedText`; None of a text that came from no tool.
     """
 
@@ -94,4 +101,9 @@ class PredictedText(NamedTuple):
     words: Sequence[tuple[int, int]]
     spans: Sequence[LabelledSpan]
     scores: Sequence[float]
+    score: float
     source: Source | None
+
+    def row_of(self, tool: str) -> dict[str, Any]:
+        """A copy of the row that the tool wrote; empty where the text is not from that tool."""
+        return dict(self.source.row) if self.source and self.source.tool == tool else {}

@@ -12,16 +12,21 @@ Source: brat.nlplab.org/standoff.html; nlplab/brat, server/src/annotation.py.
 import collections
 import pathlib
 import re
+from collections.abc import Sequence
 
 from bert.errors import InputError
-from tasks.annotations.annotated_texts import SINGLE, AnnotationSettings
+from tasks.annotations.annotated_texts import SINGLE, AnnotationSettings, LabelledSpan, PredictedText
 from tasks.annotations.marks import Mark, MarkedText
+from tasks.annotations.writing import Writing
 from tasks.files.cells import TableCell
 from tasks.files.reports import Tally
 from tasks.files.text_lines import whole_text
 
 UNITS = ("code_points", "line_ends_as_one", "utf16", "bytes")
 _SPAN = re.compile(r"T[^\t]*\t(\S+) ([0-9]+ [0-9]+(?:;[0-9]+ [0-9]+)*)[ ]*(?:\t(.*))?")
+_LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")  # a span on several lines is written in parts
+_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
+_NO_TYPE = re.compile(r"[^\w-]")
 
 
 def is_folder(folder: pathlib.Path) -> bool:
@@ -93,3 +98,24 @@ def _marks(file: pathlib.Path, settings: AnnotationSettings, tally: Tally) -> li
         said = "" if parts > 1 and match[3] is None else match[3]  # without a text, parts cannot be told to be one
         marks.append(Mark(bounds[0], bounds[-1], match[1], said, parts))
     return marks
+
+
+def write(texts: Sequence[PredictedText], output: pathlib.Path, how: Writing) -> dict[pathlib.Path, str]:
+    """DOCUMENT.txt and DOCUMENT.ann in the folder ``output``; documents without a name that fits have numbers.
+
+    Where a label has other characters than brat's types, "_" stands for them.
+    """
+    written: dict[pathlib.Path, str] = {}
+    for number, text in enumerate(texts, 1):
+        name = text.id if _NAME.fullmatch(text.id) else f"{number:06}"
+        name = f"{number:06}" if output / f"{name}.txt" in written else name
+        lines = []
+        for i, span in enumerate(text.spans, 1):
+            parts = [match.span() for match in _LINE.finditer(text.text, span.start, span.end)]
+            shown = " ".join(text.text[start:end] for start, end in parts)
+            places = [how.bounds(text, LabelledSpan(start, end, "")) for start, end in parts]
+            bounds = ";".join(f"{start} {end}" for start, end in places)
+            lines.append(f"T{i}\t{_NO_TYPE.sub('_', span.label)} {bounds}\t{shown}\n")
+        written[output / f"{name}.txt"] = text.text
+        written[output / f"{name}.ann"] = "".join(lines)
+    return written

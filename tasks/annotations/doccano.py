@@ -7,6 +7,7 @@
 Older versions call the spans labels, or annotations, which name a user each. Relations are not read.
 
 Its page counts UTF-16 units, and the server stores what the page sends; versions of 2019 to 2021 counted code points.
+Projects that count grapheme clusters are read right only where these are single characters.
 Source: doccano/doccano, backend/data_export and data_import; pull request 108, issues 2290 and 2484.
 """
 
@@ -15,9 +16,11 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.annotations.annotated_texts import SINGLE, AnnotationSettings
+from bert.files import json_text
+from tasks.annotations.annotated_texts import SINGLE, AnnotationSettings, PredictedText
 from tasks.annotations.marks import Mark, MarkedText
 from tasks.annotations.rows import first_rows, is_json, read_rows
+from tasks.annotations.writing import Writing
 from tasks.files.cells import TableCell
 from tasks.files.records import Table, cell_of, value_of
 from tasks.files.reports import Tally
@@ -65,7 +68,7 @@ def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedTe
 def _read_file(table: Table, settings: AnnotationSettings, nothing: bool, tally: Tally) -> list[MarkedText]:
     """``nothing``: whether an empty list says that there is nothing in the text."""
     rows = []
-    key = _key(table.rows)
+    key, has_spans = _key(table.rows)
     for row, place in zip(table.rows, table.places, strict=True):
         cell = cell_of(row, place, settings.text or "text")
         if not isinstance(cell.value, str):
@@ -73,7 +76,9 @@ def _read_file(table: Table, settings: AnnotationSettings, nothing: bool, tally:
         if row.get("relations"):
             tally.add("relations, which are not read", place, len(row["relations"]))
         marks: Sequence[tuple[str, Sequence[Mark]]] = ()
-        if row.get(key) is not None:
+        if row.get(key) and not has_spans:
+            tally.add(f"texts with a {key} that is no list of spans, read as not annotated", place)
+        elif row.get(key) is not None:
             marks = _marks(TableCell(f"{place}: {key}", row[key]))
             if not row[key]:
                 what = "nothing in them" if nothing else "not annotated"
@@ -85,11 +90,13 @@ def _read_file(table: Table, settings: AnnotationSettings, nothing: bool, tally:
     return rows
 
 
-def _key(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The field with the spans: the one in which most rows have some, of equal ones the first that is there."""
+def _key(rows: Sequence[Mapping[str, Any]]) -> tuple[str, bool]:
+    """(the field with the spans: the one in which most rows have some, of equal ones the first that is there; whether
+    any has)."""
     counts = {key: sum(_has_spans(row.get(key)) for row in rows) for key in _KEYS}
     there = [key for key in _KEYS if any(key in row for row in rows)] or list(_KEYS)
-    return max(there, key=counts.__getitem__)
+    key = max(there, key=counts.__getitem__)
+    return key, counts[key] > 0
 
 
 def _has_spans(value: Any) -> bool:
@@ -118,3 +125,14 @@ def _marks(cell: TableCell) -> list[tuple[str, list[Mark]]]:
         mark = Mark(start, end, item.get("label"), said if isinstance(said, str) else None)
         by_user.setdefault(user, []).append(mark)
     return list(by_user.items())
+
+
+def write(texts: Sequence[PredictedText], output: pathlib.Path, how: Writing) -> dict[pathlib.Path, str]:
+    """What is imported as JSONL with the columns text and label. Other fields of the input stay."""
+    rows = []
+    for text in texts:
+        row = text.row_of("doccano")
+        kept = {name: value for name, value in row.items() if name not in (*_KEYS, "relations")}
+        label = [[*how.bounds(text, span), span.label] for span in text.spans]
+        rows.append(({"id": text.id} if text.id else {}) | kept | {"text": text.text, "label": label})
+    return {output: "".join(map(json_text, rows))}

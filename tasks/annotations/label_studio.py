@@ -14,13 +14,16 @@ Offsets are code points since version 1.4, UTF-16 units before, and in part of t
 Source: labelstud.io/guide/task_format; HumanSignal/label-studio, pull requests 1559 and 6135, issues 1347, 3078, 4988.
 """
 
+import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bert.errors import InputError, listed
-from tasks.annotations.annotated_texts import AnnotationSettings
+from bert.files import json_text
+from tasks.annotations.annotated_texts import AnnotationSettings, PredictedText
 from tasks.annotations.marks import Mark, MarkedText
 from tasks.annotations.rows import read_rows
+from tasks.annotations.writing import Writing
 from tasks.files.cells import TableCell
 from tasks.files.records import Table, value_of
 from tasks.files.reports import Tally
@@ -157,3 +160,31 @@ def _marks(value: Mapping[str, Any]) -> Iterator[Mark]:
     labels, said = value.get("labels"), value.get("text")
     for label in labels if isinstance(labels, list) and labels else [None]:
         yield Mark(value.get("start"), value.get("end"), label, said if isinstance(said, str) else None)
+
+
+def write(texts: Sequence[PredictedText], output: pathlib.Path, how: Writing) -> dict[pathlib.Path, str]:
+    """Tasks with predictions. Data, id and meta are those of the input; so are the names of the tags, if it has any."""
+    rows = [text.row_of("label_studio") for text in texts]
+    from_name, to_name = next((names for row in rows if (names := _controls(row))), how.controls)
+    tasks = []
+    for number, (text, row) in enumerate(zip(texts, rows, strict=True), 1):
+        kept = {name: row[name] for name in ("id", "data", "meta") if row.get(name) is not None}
+        data = {"data": {"text": text.text} | ({"id": text.id} if text.id else {})}
+        regions = []
+        for i, (span, score) in enumerate(zip(text.spans, text.scores, strict=True), 1):
+            start, end = how.bounds(text, span)
+            value = {"start": start, "end": end, "text": text.text[span.start : span.end], "labels": [span.label]}
+            region = {"from_name": from_name, "to_name": to_name, "type": "labels", "value": value, "score": score}
+            regions.append({"id": f"{number}-{i}", **region})
+        predictions = [{"model_version": how.model, "score": text.score, "result": regions}]
+        tasks.append({**data, **kept, "predictions": predictions})
+    return {output: json_text(tasks)}
+
+
+def _controls(task: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The names of the tags with the labels and with the text; None where no region names both."""
+    for annotation in (*_annotations(task), *(task.get("predictions") or ())):
+        for region in _regions(annotation) if isinstance(annotation, Mapping) else ():
+            if region.get("from_name") and region.get("to_name"):
+                return str(region["from_name"]), str(region["to_name"])
+    return None

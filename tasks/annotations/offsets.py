@@ -3,6 +3,7 @@
 JavaScript counts UTF-16 units, of which an emoji has two. Some programs count bytes, or a line end CR LF as one.
 """
 
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -27,6 +28,7 @@ class Offsets(NamedTuple):
         return None if first is None or last is None else (first, last)
 
 
+@functools.lru_cache(maxsize=8)  # a text is asked for each of its spans
 def offsets_of(text: str, unit: str) -> Offsets:
     """The offsets of a text in a unit of `NAMES`."""
     of_place = [0, *itertools.accumulate(_widths(text, unit))]

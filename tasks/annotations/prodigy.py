@@ -11,23 +11,29 @@ without an answer is accepted, as Prodigy's db-in takes it, if it has spans. Off
 Source: prodi.gy/docs/api-interfaces, "ner_manual"; its forum, "Difference between input hash and task hash".
 """
 
-from collections.abc import Mapping
+import pathlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.annotations.annotated_texts import SINGLE, AnnotationSettings
+from bert.files import json_text
+from tasks.annotations.annotated_texts import SINGLE, AnnotationSettings, LabelledSpan, PredictedText
 from tasks.annotations.marks import Mark, MarkedText
 from tasks.annotations.rows import read_rows
-from tasks.files.records import cell_of
+from tasks.annotations.writing import Writing
+from tasks.files.records import cell_of, value_of
 from tasks.files.reports import Tally
 
 UNITS = ("code_points",)
 _MARKS = ("answer", "_input_hash", "_task_hash", "_view_id", "_session_id", "_annotator_id")
+_ANSWERED = ("answer", "_task_hash", "_view_id", "_session_id", "_annotator_id", "_timestamp", "_is_binary", "versions")
 _ONE_SPAN = ("ner", "spans")
 _OF_SPANS = ("", "ner_manual", "spans_manual", "relations", "review", "blocks", "llm_io", *_ONE_SPAN)
 
 
 def is_row(row: Mapping[str, Any]) -> bool:
-    return isinstance(row.get("text"), str) and any(name in row for name in _MARKS)
+    tokens = row.get("tokens")
+    has_tokens = isinstance(tokens, list) and any(isinstance(token, Mapping) for token in tokens)
+    return isinstance(row.get("text"), str) and (has_tokens or any(name in row for name in _MARKS))
 
 
 def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedText]:
@@ -39,7 +45,8 @@ def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedTe
         if not isinstance(cell.value, str):
             raise cell.error("is no text; write one, or set text to the field that has it")
         key = (row["_input_hash"], cell.value) if row.get("_input_hash") is not None else place
-        identity = "" if row.get("_input_hash") is None else str(row["_input_hash"])
+        identity = next((str(row[name]) for name in ("id", "_input_hash") if row.get(name) is not None), "")
+        identity = str(value_of(row, "meta.id") or identity)
         first = rows.setdefault(key, MarkedText(identity, cell.value, (), place, place, row))
         if not _is_annotation(row, place, tally):
             continue
@@ -74,3 +81,41 @@ def _is_annotation(row: Mapping[str, Any], place: str, tally: Tally) -> bool:
     else:
         return True
     return False
+
+
+def write(texts: Sequence[PredictedText], output: pathlib.Path, how: Writing) -> dict[pathlib.Path, str]:
+    """Tasks without an answer, with the tokens that ner.manual shows; other fields of the input stay."""
+    rows = []
+    for text in texts:
+        row = text.row_of("prodigy")
+        kept = {name: value for name, value in row.items() if name not in _ANSWERED}
+        if not row and text.id:
+            kept["meta"] = {"id": text.id}
+        given: Any = row.get("tokens")
+        tokens: Sequence[Any] = given if _has_borders(given, text.spans) else _tokens(text)
+        first, last = ({token[side]: token["id"] for token in tokens} for side in ("start", "end"))
+        spans = [
+            {"start": span.start, "end": span.end, "label": span.label, "score": score}
+            | {"token_start": first[span.start], "token_end": last[span.end]}
+            for span, score in zip(text.spans, text.scores, strict=True)
+        ]
+        rows.append({**kept, "text": text.text, "tokens": tokens, "spans": spans})
+    return {output: "".join(map(json_text, rows))}
+
+
+def _tokens(text: PredictedText) -> list[dict[str, Any]]:
+    tokens = []
+    for number, (start, end) in enumerate(text.words):
+        word, after = text.text[start:end], text.text[end : end + 1]
+        tokens.append({"text": word, "start": start, "end": end, "id": number, "ws": after.isspace()})
+    return tokens
+
+
+def _has_borders(tokens: Any, spans: Sequence[LabelledSpan]) -> bool:
+    """Whether tokens of an input can be used: all spans begin and end with one."""
+    if not isinstance(tokens, list) or not all(isinstance(token, Mapping) for token in tokens):
+        return False
+    if not all(type(token.get(name)) is int for token in tokens for name in ("start", "end", "id")):
+        return False
+    starts, ends = ({token[side] for token in tokens} for side in ("start", "end"))
+    return all(span.start in starts and span.end in ends for span in spans)

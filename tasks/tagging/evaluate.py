@@ -1,18 +1,22 @@
 """Evaluates taggers on files: scores against one or several annotators, the worst sentences; writes tags."""
 
 import dataclasses
+import itertools
 import pathlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from bert import bio_tags
+from bert import bio_tags, config_fields
 from bert.data import encoded_examples
 from bert.errors import InputError, check_choice, printable
 from bert.prediction import tagging
 from tasks import evaluation, votes
+from tasks.annotations import tools
+from tasks.annotations.annotated_texts import AnnotationSettings, LabelledSpan, PredictedText
+from tasks.annotations.tools import TOOLS
 from tasks.evaluation import WRITTEN_WORST, Evaluation
 from tasks.tagging import tag_scores, tagged
 from tasks.tagging.job import check_labels
@@ -27,10 +31,10 @@ class TaggingEvaluator(evaluation.Evaluator):
 
     Formats. conll: ``word tag`` a line, a blank line between sentences, nothing else. jsonl: ``{"tokens", "tags",
     "probabilities", "entities"}`` and the row's "id" where it has one, with ``details`` also "shares", the probability
-    of each tag of each word.
+    of each tag of each word. doccano, label_studio, prodigy, brat: what these tools import, each entity a span.
     """
 
-    formats = ("conll", "jsonl")
+    formats = ("conll", "jsonl", *TOOLS)
     file_defaults = dataclasses.asdict(TagSettings())
     unit = "words"
 
@@ -76,14 +80,17 @@ class TaggingEvaluator(evaluation.Evaluator):
         return result
 
     def predictions(self, examples: TaggedRows, *, details: bool, measure: str) -> list[dict[str, Any]]:
-        words = [list(row.words) for row in examples.rows]
-        return tagging.predict(self.scorer, words, details=details, measure=measure)
+        rows = [list(row.words) if row.text is None else row.text for row in examples.rows]
+        return tagging.predict(self.scorer, rows, details=details, measure=measure)
 
     def check_writable(self, examples: TaggedRows, format: str, rank: str) -> None:
         """Refuses a word that columns cannot hold, and a sentence without words."""
         super().check_writable(examples, format, rank)
         if format == "conll":
             _check_columns(examples)
+            _check_tags(self.model.labels)
+        elif format in TOOLS and not bio_tags.are_bio(self.model.labels):
+            raise InputError(f"the model's tags are no B, I and O, so {format} has no spans to show; use format jsonl")
 
     def vote_shares(self, examples: TaggedRows) -> tuple[np.ndarray, np.ndarray] | None:
         rows, labels = examples.rows, self.model.labels
@@ -98,6 +105,10 @@ class TaggingEvaluator(evaluation.Evaluator):
         self, path: pathlib.Path, examples: TaggedRows, predictions: list[dict[str, Any]], format: str, details: bool
     ) -> dict[pathlib.Path, str]:
         del details  # predictions have them
+        if format in TOOLS:
+            texts = [_predicted_text(*pair) for pair in zip(examples.rows, predictions, strict=True)]
+            settings = config_fields.build(AnnotationSettings, self.settings)
+            return tools.written(format, texts, path, settings, pathlib.Path(self.model.source).name)
         if format == "jsonl":
             pairs = zip(map(_id, examples.rows), predictions, strict=True)
             return {path: evaluation.json_lines(id | prediction for id, prediction in pairs)}
@@ -117,6 +128,31 @@ def _check_columns(examples: TaggedRows) -> None:
         cut = next((word for word in row.words if _GAP.search(word)), None)
         if cut is not None:
             raise InputError(f"{row.place}: the word {cut!r} has a blank in it, which ends a column; use format jsonl")
+
+
+def _check_tags(labels: Sequence[str]) -> None:
+    cut = next((label for label in labels if _GAP.search(label)), None)
+    if cut is not None:
+        raise InputError(f"the tag {cut!r} has a blank in it, which ends a column; use format jsonl")
+
+
+def _predicted_text(row: TaggedSentence, prediction: Mapping[str, Any]) -> PredictedText:
+    """The text of a sentence (of words alone: joined by blanks), and its entities."""
+    text, places, is_text = row.text, row.places, row.text is not None
+    if text is None:
+        starts = [0, *itertools.accumulate(len(word) + 1 for word in row.words)]
+        text, places = " ".join(row.words), tuple((a, b - 1) for a, b in itertools.pairwise(starts))
+    first_of, last_of = ({place[side]: i for i, place in enumerate(places)} for side in (0, 1))
+    log_p_T = np.log(np.maximum(prediction["probabilities"], np.finfo(float).tiny))
+    spans, scores = [], []
+    for entity in prediction["entities"]:
+        first, stop = entity["start"], entity["end"]  # in words, or in characters of a text
+        if is_text:
+            first, stop = first_of[first], last_of[stop] + 1
+        spans.append(LabelledSpan(places[first][0], places[stop - 1][1], entity["type"] or "entity"))
+        scores.append(float(np.exp(log_p_T[first:stop].mean())))
+    score = float(np.exp(log_p_T.mean())) if row.words else 1.0
+    return PredictedText(row.id, text, places, spans, scores, score, row.source)
 
 
 def _line(row: dict[str, Any]) -> str:

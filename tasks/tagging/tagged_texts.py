@@ -5,12 +5,11 @@ or ends inside of a word is widened to the word. Of spans of one annotator that 
 equal ones the first. The report counts both.
 """
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
-from bert import words
+from bert import config_fields, words
 from tasks.annotations.annotated_texts import AnnotationSettings, LabelledSpan
 from tasks.annotations.tools import read_annotated
 from tasks.files.reports import Tally
@@ -19,8 +18,7 @@ from tasks.tagging.tag_schemes import TagFile, TaggedSentence, TagSettings
 
 def read_tagged_texts(path: str, settings: TagSettings, labelled: str) -> TagFile:
     """The texts of an export, each as one sentence."""
-    names = [field.name for field in dataclasses.fields(AnnotationSettings)]
-    file = read_annotated(path, AnnotationSettings(**{name: getattr(settings, name) for name in names}))
+    file = read_annotated(path, config_fields.build(AnnotationSettings, vars(settings)))
     rows, tally = [], Tally()
     for text in file.texts:
         places = words.places_of_words(text.text)

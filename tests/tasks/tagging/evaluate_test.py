@@ -7,6 +7,8 @@ import pytest
 import bert
 from bert.errors import InputError
 from bert.prediction.tagging import TaggingOptions
+from tasks.annotations.annotated_texts import AnnotationSettings
+from tasks.annotations.tools import read_annotated
 from tests.bert.prediction.table_model import GOLDEN, tagger
 
 LABELS = ("O", "B-LOC", "I-LOC", "B-PER")
@@ -145,3 +147,55 @@ def test_a_model_that_others_trained_is_scored_and_predicts(run):
     assert found.values["scores"]["n"]["value"] == 4
     rows = run.predict(tiny, path, "out.conll", "conll", batch_size=2)["out.conll"].split("\n")
     assert [row.split(" ")[0] for row in rows] == ["the", "cat", "sat", "", "mary", ""]
+
+
+# ---- for annotation tools ----
+
+TEXT = "😀 john\r\nin New  York, paris\u0301 東京"  # tokens: john, new york, paris
+ENTITIES = [(2, 6, "PER"), (11, 20, "LOC"), (22, 28, "LOC")]
+
+
+@pytest.mark.parametrize("tool", ["doccano", "label_studio", "prodigy", "brat"])
+@pytest.mark.parametrize("source", ["doccano", "label_studio", "brat", "columns"])
+def test_entities_become_spans_of_tools(run, model, tool, source):
+    """Whatever the input was, text, ids and spans are those of the text; of words, of the words joined by blanks."""
+    text, wanted = TEXT, ENTITIES
+    if source == "columns":
+        text, wanted = "😀 john New York 東京", [(2, 6, "PER"), (7, 15, "LOC")]
+        path = run.write("in.conll", "".join(f"{word} O\n" for word in text.split()))
+    elif source == "brat":
+        (run.folder / "in").mkdir()
+        run.write("in/d7.txt", text)
+        run.write("in/d7.ann", "")
+        path = str(run.folder / "in")
+    else:
+        row = {"id": "d7", "text": text} if source == "doccano" else {"id": "d7", "data": {"text": text}}
+        path = run.write("in.jsonl", json.dumps(row) + "\n")
+    evaluator = run.evaluator(model)
+    target = run.folder / "out" / {"label_studio": "a.json", "brat": "a"}.get(tool, "a.jsonl")
+    evaluator.write_predictions(target, evaluator.read(path, split="", labelled="no"), tool)
+    if tool == "label_studio":
+        target.write_text(target.read_text().replace('"predictions"', '"annotations"'))
+    (found,) = read_annotated(str(target), AnnotationSettings()).texts
+    assert (found.text, [tuple(span) for _, spans in found.annotations for span in spans]) == (text, wanted)
+    assert found.id == {"columns": "000001" if tool == "brat" else ""}.get(source, "d7")
+
+
+def test_scores_of_spans_are_the_probabilities_of_their_words(run, model):
+    path = run.write("in.jsonl", json.dumps({"data": {"text": "in New York"}}) + "\n")
+    evaluator = run.evaluator(model)
+    evaluator.write_predictions(run.folder / "a.json", evaluator.read(path, split="", labelled="no"), "label_studio")
+    (task,) = json.loads((run.folder / "a.json").read_text())
+    (prediction,) = task["predictions"]
+    assert (prediction["model_version"], prediction["score"]) == ("tables", pytest.approx(0.9))
+    assert [region["score"] for region in prediction["result"]] == pytest.approx([0.9])
+
+
+def test_what_tools_and_columns_cannot_show_is_refused(run, model):
+    plain = tagger(("DT", "NN"), {"the": "DT"}, "NN", extra=READING.to_json() | {"files": {"scheme": "plain"}})
+    path = run.write("in.conll", "the DT\n")
+    with pytest.raises(InputError, match=r"no B, I and O.* prodigy .*jsonl"):
+        run.predict(plain, path, "out.jsonl", "prodigy")
+    blank = tagger(("O", "B-a place", "I-a place"), {}, extra=READING.to_json())
+    with pytest.raises(InputError, match=r"'B-a place' has a blank .*jsonl"):
+        run.predict(blank, path, "out.conll", "conll")
