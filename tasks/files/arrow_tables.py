@@ -1,4 +1,4 @@
-"""Reads parquet files and folders saved by `datasets`. Imported on demand, because both packages are large."""
+"""Reads parquet and Arrow files, and folders saved by `datasets`. Imported on demand: both packages are large."""
 
 import collections
 import json
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow
+import pyarrow.ipc
 
 from bert.corpus.arrow_files import FAULTS, check, damaged, load_saved, open_parquet
 from bert.errors import InputError
@@ -20,6 +21,19 @@ def read_parquet(path: str) -> Table:
     def load() -> pyarrow.Table:
         with open_parquet(path) as file:
             return file.read(use_threads=False)
+
+    return _read(path, load)
+
+
+def read_arrow(path: str) -> Table:
+    """The rows of an Arrow file (Feather) or of a stream, as `datasets` has them in its cache."""
+
+    def load() -> pyarrow.Table:
+        with pyarrow.OSFile(path) as file:
+            is_file = file.read(6) == b"ARROW1"
+            file.seek(0)
+            with (pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream)(file) as reader:
+                return reader.read_all()
 
     return _read(path, load)
 
@@ -49,12 +63,13 @@ def _table(path: str, data: pyarrow.Table) -> Table:
     for name, labels in _label_names(data.schema).items():
         if name not in columns:
             continue
-        if pyarrow.types.is_integer(data.schema.field(name).type):
+        kind = data.schema.field(name).type
+        if pyarrow.types.is_integer(getattr(kind, "value_type", kind)):
             cells = (TableCell(f"{path}: row {i}: {name}", value) for i, value in enumerate(values[name], 1))
-            values[name] = [_label(cell, labels) for cell in cells]
+            values[name] = [_labels(cell, labels) for cell in cells]
             names[name] = labels
         else:
-            notes.append(f"{name}: holds {data.schema.field(name).type}, not the numbers of its ClassLabel names")
+            notes.append(f"{name}: holds {kind}, not the numbers of its ClassLabel names")
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*values.values(), strict=True)]
     return Table(tuple(columns), rows, row_places(path, len(rows)), tuple(notes), path, names)
 
@@ -86,9 +101,10 @@ def _label_names(schema: pyarrow.Schema) -> dict[str, tuple[str, ...]]:
     """Column -> names of its classes, as `datasets` writes them into the schema of its files."""
     try:
         features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
+        of_values = {name: _of_values(feature) for name, feature in features.items()}
         return {
             name: tuple(map(str, feature["names"]))
-            for name, feature in features.items()
+            for name, feature in of_values.items()
             if isinstance(feature, dict)
             and feature.get("_type") == "ClassLabel"
             and isinstance(feature.get("names"), list)
@@ -97,8 +113,24 @@ def _label_names(schema: pyarrow.Schema) -> dict[str, tuple[str, ...]]:
         return {}
 
 
+def _of_values(feature: Any) -> Any:
+    """The feature of a column's values, or of the values in its lists (of several versions of `datasets`)."""
+    if isinstance(feature, list) and len(feature) == 1:
+        return feature[0]
+    return feature.get("feature", feature) if isinstance(feature, dict) else feature
+
+
+def _labels(cell: TableCell, labels: tuple[str, ...]) -> str | list[str | None] | None:
+    """The name of the number in a cell, or those of a list of numbers."""
+    return (
+        [_label(cell.part(part), labels) for part in cell.value]
+        if isinstance(cell.value, list)
+        else _label(cell, labels)
+    )
+
+
 def _label(cell: TableCell, labels: tuple[str, ...]) -> str | None:
-    if cell.value is None or cell.value == -1:  # -1: no label, as in the tests of GLUE
+    if cell.value in (None, -1, -100):  # no label, as in the tests of GLUE, and in what PyTorch's losses leave out
         return None
     if not 0 <= cell.value < len(labels):
         raise cell.error(f"is no number of its {len(labels)} names ({', '.join(labels[:20])}); write it again")

@@ -1,4 +1,4 @@
-"""Opens tables: csv, tsv, txt, jsonl, json (each also .gz), parquet, and data sets saved by `datasets`.
+"""Opens tables: csv, tsv, txt, jsonl, json (each also .gz), parquet, Arrow, and data sets saved by `datasets`.
 
 A new format is a reader and a line in `READERS`. Readers of questions and of tagged sentences also use `check_path` and
 `ending_to_read`, so all of them refuse a path with the same message.
@@ -22,7 +22,6 @@ OTHER_FORMATS = {
     **ARCHIVES,
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "save it as csv first"),
     **dict.fromkeys((".xml", ".html", ".pdf", ".pkl", ".npz"), "write it as csv, jsonl or parquet first"),
-    ".arrow": "name the folder of the saved data set",
 }
 _BYTES_LITERAL = re.compile(r"""b(['"]).*\1""", re.DOTALL)
 
@@ -31,6 +30,12 @@ def _read_parquet(path: str, settings: TableSettings) -> Table:
     from tasks.files.arrow_tables import read_parquet  # pyarrow is large
 
     return read_parquet(path)
+
+
+def _read_arrow(path: str, settings: TableSettings) -> Table:
+    from tasks.files.arrow_tables import read_arrow
+
+    return read_arrow(path)
 
 
 def _read_saved(path: str) -> Table:
@@ -44,6 +49,7 @@ READERS: dict[str, Callable[[str, TableSettings], Table]] = {
     **dict.fromkeys((".jsonl", ".ndjson"), json_tables.read_jsonl),
     ".json": json_tables.read_json,
     ".parquet": _read_parquet,
+    ".arrow": _read_arrow,
 }
 
 
@@ -92,8 +98,8 @@ def ending_to_read(file: pathlib.Path, purpose: str = "", refused: Mapping[str, 
     way_out = {**OTHER_FORMATS, **(refused or {})}.get(ending)
     if way_out:
         raise InputError(f"{file}: {ending} files are not read{purpose}; {way_out}")
-    if ending == ".parquet" and packed:
-        raise InputError(f"{file}: parquet packs its own columns; unpack the .gz first")
+    if ending in (".parquet", ".arrow") and packed:
+        raise InputError(f"{file}: {ending[1:]} is not read from .gz; unpack it first")
     return ending
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from bert.corpus.corpus_files import saved_data_set
 from bert.errors import InputError, listed
 from tasks.files import annotators
 from tasks.files.cells import TableCell, short
@@ -28,7 +29,7 @@ from tasks.files.json_tables import read_jsonl, read_value
 from tasks.files.records import Table, TableSettings, row_places
 from tasks.files.reports import ReadReport, Tally, check_labelled, none_left
 from tasks.files.splits import check_share
-from tasks.files.tables import check_path, ending_to_read, unreadable
+from tasks.files.tables import check_path, ending_to_read, read_table, unreadable
 from tasks.metrics import span_metrics
 from tasks.questions.question_rows import (
     NO_DOCUMENT,
@@ -48,7 +49,7 @@ READERS: dict[str, Callable[[Table, QuestionFields], Iterator[Question]]] = {
     "pico": read_pico,
     "lines": read_span_lines,
 }
-_NOT_READ = dict.fromkeys((".csv", ".tsv", ".parquet"), "write it as json lines: id, question, context, annotations")
+_NOT_READ = dict.fromkeys((".csv", ".tsv"), "write it as json lines: id, question, context, annotations")
 
 
 def read_questions(path: str, settings: QuestionSettings, *, labelled: str) -> Questions:
@@ -170,12 +171,16 @@ def passage_keys(questions: Questions) -> list[Hashable]:
 
 
 def _read_rows(path: str, settings: QuestionSettings) -> Table:
-    """The rows of a JSON file: a list of objects, that in the object's list `data`, or an object a line."""
+    """The rows of a table, or of a JSON file: a list of objects, that in its list `data`, or an object a line."""
     file = check_path(path)
+    if saved_data_set(file):
+        return read_table(path)
     if file.is_dir():
         inner = listed(sorted(entry.name for entry in file.iterdir()), 10)
-        raise InputError(f"{path}: a folder with {inner}; name a file of questions")
+        raise InputError(f"{path}: a folder with {inner}; name a file of questions, or a folder saved by datasets")
     ending = ending_to_read(file, " as questions", _NOT_READ)
+    if ending in (".parquet", ".arrow"):
+        return read_table(path)
     lines = TableSettings(encoding=settings.encoding)
     value = read_jsonl(path, lines) if ending in (".jsonl", ".ndjson") else read_value(path, lines)
     if isinstance(value, Table):

@@ -4,6 +4,7 @@ import gzip
 import json
 from collections import Counter
 
+import datasets
 import pytest
 
 from tasks.questions.question_rows import Annotation, Gold
@@ -156,3 +157,45 @@ def test_xquad(shared, language):
     given = json.loads(gzip.decompress(path.read_bytes()))["data"]
     asked = [question for article in given for paragraph in article["paragraphs"] for question in paragraph["qas"]]
     assert [texts(row) for row in questions.rows] == [[(question["answers"][0]["text"],)] for question in asked]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """SQuAD as `datasets` has it, saved in each way."""
+    folder, text = tmp_path_factory.mktemp("saved"), datasets.Value("string")
+    names = dict.fromkeys(("id", "title", "context", "question"), text)
+    start = datasets.Value("int32")
+    asked = [[("in Paris", 7), ("big", CONTEXT.index("big"))], [], [("𝒳!", CONTEXT.index("𝒳"))]]
+    rows = [
+        {"id": f"q{i}", "title": "Cities", "context": CONTEXT, "question": "Where?",
+         "answers": {"text": [one for one, _ in given], "answer_start": [start for _, start in given]}}
+        for i, given in enumerate(asked)
+    ]  # fmt: skip
+    of_lists = {"text": datasets.List(text), "answer_start": datasets.List(start)}
+    data = datasets.Dataset.from_list(rows, datasets.Features({**names, "answers": of_lists}))
+    data.to_parquet(folder / "a.parquet")
+    data.remove_columns("answers").to_parquet(folder / "new.parquet")
+    data.save_to_disk(folder / "one")
+    datasets.DatasetDict(train=data, validation=data).save_to_disk(folder / "two")
+    listed = [row | {"answers": [answer(*pair) for pair in given]} for row, given in zip(rows, asked, strict=True)]
+    of_objects = datasets.List({"text": text, "answer_start": start})
+    of_objects = datasets.Features({**names, "answers": of_objects})
+    datasets.Dataset.from_list(listed, of_objects).to_parquet(folder / "b.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "b.parquet", "one", "two/train"])
+def test_rows_as_datasets_has_them(saved, name):
+    questions = read(saved / name)
+    assert [texts(row) for row in questions.rows] == [[("in Paris",), ("big",)], [()], [("𝒳!",)]]
+    assert [row.golds for row in questions.rows][1:] == [(Gold("1", ()),), (Gold("1", ("𝒳!",)),)]
+    assert [(row.id, row.group) for row in questions.rows] == [("q0", "Cities"), ("q1", "Cities"), ("q2", "Cities")]
+    assert questions.rows[2].place == f"{saved / name}: row 3"
+    assert not read(saved / name, "no").rows[0].annotations
+
+
+def test_saved_rows_that_are_no_answers(saved, write):
+    assert says(fault(saved / "two"), "two: holds the splits train, validation; name one")
+    assert says(fault(saved / "new.parquet"), "none of 3 questions ... no annotation: 3")
+    assert len(read(saved / "new.parquet", "no").rows) == 3
+    assert says(fault(write("a.parquet", b"PAR1")), "a.parquet: cannot be read")
