@@ -1,16 +1,24 @@
 """Tags of spans: B begins one, I continues it, O is outside; with a type (B-PER) or without (B).
 
 In IOB2, each span begins with B. In IOB1, it begins with I, or with B if it directly follows a span of the same type.
-So one rule (`repaired`) converts IOB1 to IOB2 and repairs an I that continues nothing.
+Other schemes also mark the last word of a span, and a span of one word; `in_iob2` reads all of them by one rule.
 
-Source: Ramshaw and Marcus 1995; Tjong Kim Sang and Veenstra 1999.
+begin inside end single
+B     I      E   S       BIOES, IOBES
+B     I      L   U       BILOU, BIOLU
+B     M      E   S or W  BMES, BMEWO
+
+Source: Ramshaw and Marcus 1995; Tjong Kim Sang and Veenstra 1999; Ratinov and Roth 2009.
 """
 
-import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 _TAG = re.compile(r"O|[BI](-\S.*)?")
+ROLES = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S", "W": "S"}  # letter -> as BIOES has it
+_ANY_TAG = re.compile(rf"O|[{''.join(ROLES)}](-\S.*)?")
+
+_NO_TAG = re.compile(r"X|PAD|LABEL_[0-9]+|\[\w+\]|<\w+>", re.IGNORECASE)  # of some models: [PAD], and X inside of words
 
 
 def is_tag(text: str) -> bool:
@@ -18,9 +26,21 @@ def is_tag(text: str) -> bool:
     return _TAG.fullmatch(text) is not None
 
 
+def is_tag_of_any_scheme(text: str) -> bool:
+    """Whether a text is O, or one of the letters of `ROLES` alone or with a type."""
+    return _ANY_TAG.fullmatch(text) is not None
+
+
 def are_bio(labels: Sequence[str]) -> bool:
     """Whether a model's labels are B, I and O, with or without types; O must be among them."""
     return "O" in labels and all(map(is_tag, labels))
+
+
+def are_entities(labels: Sequence[str]) -> bool:
+    """Whether a model's labels mark spans in any scheme; what others call padding and the like may be beside them."""
+    tags = [label for label in labels if not _NO_TAG.fullmatch(label)]
+    begun = any(parse(label)[0] in ("B", "I") for label in tags)
+    return all(map(is_tag_of_any_scheme, tags)) and (begun or are_bio(tags))
 
 
 def parse(tag: str) -> tuple[str, str]:
@@ -38,12 +58,50 @@ def begins(before: str | None, tag: str) -> bool:
     return before is not None and (before == "O" or parse(before)[1] != parse(tag)[1])
 
 
+def in_iob2(tags: Sequence[str | None], marked: Collection[str] = "B") -> tuple[list[str | None], int]:
+    """(the tags of any scheme in IOB2, how many words are at fault). What is no tag of a span becomes O.
+
+    A span begins at B and S, and at any other tag that continues no span of its type. It ends at E and S, and where the
+    next tag does not continue it. I and E after None stay I, for the B may be what is not there.
+
+    Args:
+      marked: which of B, E and S the scheme writes wherever it can. A span that begins or ends without is a fault.
+    """
+    mended: list[str | None] = []
+    faults = length = 0  # of the span that may go on
+    open_kind: str | None = None
+    unknown = False  # whether the word before has no tag
+    for tag in (*tags, "O"):
+        if tag is None:
+            mended.append(None)
+            open_kind, unknown = None, True
+            continue
+        prefix, kind = parse(tag)
+        role = ROLES.get(prefix, "O")
+        goes_on = role in ("I", "E") and (unknown or kind == open_kind)
+        unclosed = open_kind is not None and not goes_on and ("S" if length == 1 else "E") in marked
+        stray = role in ("I", "E") and not goes_on and "B" in marked
+        faults += unclosed or stray
+        letter = "O" if role == "O" else "I" if goes_on else "B"
+        mended.append(f"{letter}-{kind}" if kind and role != "O" else letter)
+        length = length + 1 + unknown if goes_on else 1
+        open_kind, unknown = kind if role in ("B", "I") else None, False
+    return mended[:-1], faults
+
+
+def merged_labels(labels: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
+    """(the labels in IOB2 that stand for a model's labels of any scheme, the index among them of each of its own)."""
+    parsed = [parse(label) for label in labels]
+    kinds = dict.fromkeys(kind for prefix, kind in parsed if prefix in ROLES)
+    merged = ("O", *(f"{letter}-{kind}" if kind else letter for kind in kinds for letter in "BI"))
+    letters = [ROLES.get(prefix, "O").replace("S", "B").replace("E", "I") for prefix, _ in parsed]
+    own = [f"{x}-{kind}" if kind and x != "O" else x for x, (_, kind) in zip(letters, parsed, strict=True)]
+    return merged, [merged.index(label) for label in own]
+
+
 def repaired(tags: Sequence[str | None]) -> list[str | None]:
     """The tags with each I that begins a span made a B; one after None stays, for its B may be what is not there."""
-    return [
-        "B" + tag[1:] if tag is not None and tag[0] == "I" and begins(before, tag) else tag
-        for before, tag in itertools.pairwise(["O", *tags])
-    ]
+    return in_iob2(tags)[0]
 
 
 def spans(tags: Sequence[str], *, strict: bool = False) -> list[tuple[str, int, int]]:

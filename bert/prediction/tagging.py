@@ -146,8 +146,9 @@ def answers(
 ) -> list[dict[str, Any]]:
     """For each sentence ``{"tokens", "tags", "probabilities", "entities"}``.
 
-    probabilities: of each word's tag. entities (of B/I/O tags): ``{"type", "start", "end", "text"}``, in words, or in
-    characters where the row was a text; the end is exclusive.
+    tags: as the model names them. probabilities: of each word's tag. entities (where tags mark them, in any scheme of
+    bio_tags.py): ``{"type", "start", "end", "text"}``, in words, or in characters where the row was a text; the end is
+    exclusive.
     """
     index = {label: i for i, label in enumerate(labels)}
     predictions = []
@@ -155,10 +156,16 @@ def answers(
     for row, row_tags, p_TC in zip(rows, tags_N, p_N, strict=True):
         shares = [float(p_C[index[tag]]) for p_C, tag in zip(p_TC, row_tags, strict=True)]
         prediction: dict[str, Any] = {"tokens": row.words, "tags": row_tags, "probabilities": shares}
-        if bio_tags.are_bio(labels):
-            prediction["entities"] = [_entity(row, *span) for span in bio_tags.spans(row_tags)]
+        if bio_tags.are_entities(labels):
+            prediction["entities"] = [_entity(row, *span) for span in entities(row_tags)]
         predictions.append(prediction)
     return predictions
+
+
+def entities(row_tags: Sequence[str]) -> list[tuple[str, int, int]]:
+    """(type, first, last + 1) of each entity of tags in any scheme (see bio_tags.py)."""
+    iob2, _ = bio_tags.in_iob2(row_tags)
+    return bio_tags.spans([str(tag) for tag in iob2])
 
 
 def _entity(row: WordRow, kind: str, first: int, stop: int) -> dict[str, Any]:

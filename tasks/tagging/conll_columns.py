@@ -1,37 +1,42 @@
 """Reads tagged sentences in columns: one word per line, blank lines between sentences, tags of one or more workers.
 
 A line of blanks and tabs is a blank line. Several blank lines count as one, and the last sentence needs none. Lines end
-in LF, CRLF or CR only (U+0085 and U+2028 belong to the word). -DOCSTART- begins a document. There are no comments: # is
-an ordinary word.
+in LF, CRLF or CR only (U+0085 and U+2028 belong to the word). All lines have as many columns as most of them.
+-DOCSTART-, with any columns, begins a document; so do "# newdoc" and "#begin document". Comments begin with #, which
+is also a word: see `_is_comment`.
 """
 
 import bisect
+import collections
 import itertools
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from bert.bio_tags import is_tag
+from bert.bio_tags import is_tag_of_any_scheme
 from bert.errors import InputError
 from tasks.files.cells import TableCell, short
 from tasks.files.records import TableSettings
+from tasks.files.reports import Tally
 from tasks.files.text_lines import read_lines
 from tasks.tagging.tag_schemes import TagFile, TaggedSentence, TagSettings, read_tags
 
 DOCUMENT_START = "-DOCSTART-"
 BLANKS = re.compile(r"[ \t]+")
+_METADATA = re.compile(r"\s*#\s*(newdoc|newpar|[\w.:-]+\s*=)")
+_NEW_DOCUMENT = re.compile(r"\s*#\s*(newdoc|begin document)\b")
 
 
 class _Sentence(NamedTuple):
     lines: list[int]
-    document: int  # how many -DOCSTART- stand before it
+    document: int  # how many lines that begin one stand before it; of a file without, the number of the sentence
     columns: list[tuple[str, ...]]
 
 
 def read_columns(path: str, settings: TagSettings, labelled: str) -> TagFile:
     """The sentences of a file; annotators are called by the number of their column."""
-    sentences, documents = _sentences(path, settings)
-    notes = [f"{path}: {documents:,} {DOCUMENT_START} lines, each begins a document"] if documents else []
+    notes: list[str] = []
+    sentences = _sentences(path, settings, labelled, notes)
     if not sentences:
         return TagFile([], notes, ())
     width = len(sentences[0].columns)
@@ -49,8 +54,6 @@ def read_columns(path: str, settings: TagSettings, labelled: str) -> TagFile:
     elif width > 1:
         notes.append(f"{path}: column {word} of {width} (the first is 0) is read as the words; set words for another")
     rows = [_tagged(path, sentence, word, columns, settings) for sentence in sentences]
-    if not documents:
-        rows = [row._replace(document=str(number)) for number, row in enumerate(rows, 1)]
     return TagFile(rows, notes, tuple(map(str, columns)) if len(columns) > 1 else ())
 
 
@@ -63,30 +66,68 @@ def splitter(delimiter: str) -> Callable[[str], list[str]]:
     return lambda line: pattern.split(line.strip(" \t"))
 
 
-def _sentences(path: str, settings: TagSettings) -> tuple[list[_Sentence], int]:
-    """(all sentences, the number of -DOCSTART- lines)."""
+def _sentences(path: str, settings: TagSettings, labelled: str, notes: list[str]) -> list[_Sentence]:
     split = splitter(settings.delimiter)
-    lines: list[tuple[int, list[str]]] = []  # number and fields; no fields between sentences
-    documents: list[int] = []  # the lines with -DOCSTART-
-    first = None  # number of the first line, and of its fields
-    for number, line in enumerate(read_lines(path, settings.encoding), 1):
-        fields = split(line) if line.strip(" \t") else []
-        if DOCUMENT_START in fields:
+    lines = [
+        (number, line, split(line) if line.strip(" \t") else [])
+        for number, line in enumerate(read_lines(path, settings.encoding), 1)
+    ]
+    width, example = _width(path, lines)
+    rows: list[tuple[int, list[str]]] = []  # number and fields; no fields between sentences
+    comments = Tally()
+    documents: list[int] = []  # the lines that begin one
+    marked = 0  # of these, the lines with -DOCSTART-
+    for number, line, fields in lines:
+        before = rows[-1][1] if rows else []
+        if DOCUMENT_START in line and (DOCUMENT_START in fields or line.lstrip().startswith(f"{DOCUMENT_START} ")):
             documents.append(number)
+            marked += 1
             fields = []
-        if fields and not first:
-            _check_kind(path, number, line)
-            first = (number, len(fields))
-        if fields and first and len(fields) != first[1]:
-            raise _ragged(path, number, line, len(fields), first, settings)
-        lines.append((number, fields))
-    sentences = []
-    for is_filled, group in itertools.groupby(lines, key=lambda line: bool(line[1])):
+        elif fields and fields[0].startswith("#") and _is_comment(line, fields, width, before, settings, labelled):
+            comments.add("comment lines (#) are left out", f"{path}:{number}")
+            if _NEW_DOCUMENT.match(line):
+                documents.append(number)
+            continue
+        elif fields and len(fields) != width:
+            raise _ragged(path, number, line, len(fields), (example, width), settings)
+        rows.append((number, fields))
+    notes += [f"{path}: {marked:,} {DOCUMENT_START} lines, each begins a document"] * bool(marked)
+    notes += [f"{path}: {note}" for note in comments.notes()]
+    sentences: list[_Sentence] = []
+    for is_filled, group in itertools.groupby(rows, key=lambda row: bool(row[1])):
         if is_filled:
-            numbers, rows = zip(*group, strict=True)
-            document = bisect.bisect(documents, numbers[0])
-            sentences.append(_Sentence(list(numbers), document, list(zip(*rows, strict=True))))
-    return sentences, len(documents)
+            numbers, cells = zip(*group, strict=True)
+            document = bisect.bisect(documents, numbers[0]) if documents else len(sentences) + 1
+            sentences.append(_Sentence(list(numbers), document, list(zip(*cells, strict=True))))
+    return sentences
+
+
+def _width(path: str, lines: Sequence[tuple[int, str, list[str]]]) -> tuple[int, int]:
+    """(the number of fields that most lines have, the first line that has it); (0, 0) of a file without any."""
+    filled = [line for line in lines if line[2] and DOCUMENT_START not in line[1]]
+    if filled:
+        _check_kind(path, *filled[0][:2])
+    words = [line for line in filled if not line[1].lstrip().startswith("#")] or filled
+    counts = collections.Counter(len(fields) for _, _, fields in words)
+    width = max(counts, key=counts.__getitem__, default=0)
+    return width, next((number for number, _, fields in words if len(fields) == width), 0)
+
+
+def _is_comment(
+    line: str, fields: list[str], width: int, before: list[str], settings: TagSettings, labelled: str
+) -> bool:
+    """Whether a line that begins with # is a comment, and not the word # or #word.
+
+    It is one if it has another number of fields than most lines, and # is a field of its own or a sentence begins here.
+    With as many fields, it is one only where a sentence begins, if it is like "# key = value", or has no tag.
+    """
+    if before and (fields[0] != "#" or len(fields) == width):
+        return False
+    if len(fields) != width or _METADATA.match(line):
+        return True
+    tags = fields[-1:] if settings.tags == "-1" else fields[1:]
+    any_tag = settings.scheme == "plain" or labelled == "no" or width == 1 or fields[0] != "#"
+    return not any_tag and not any(tag == settings.empty or is_tag_of_any_scheme(tag) for tag in tags)
 
 
 def _check_kind(path: str, number: int, line: str) -> None:
@@ -97,13 +138,13 @@ def _check_kind(path: str, number: int, line: str) -> None:
 def _ragged(path: str, number: int, line: str, count: int, first: tuple[int, int], settings: TagSettings) -> InputError:
     hint = ""
     if line.startswith("#"):
-        hint = "; comment lines are not read, take them out"
+        hint = ", or take it out if it is a comment"
     elif "\t" in line and not settings.delimiter:
         hint = ", or set delimiter to tab if words hold blanks"
     what = "1 field (a word or a tag is missing)" if count == 1 else f"{count} fields"
     return InputError(
-        f"{path}:{number}: {what} where {first[1]} are wanted (as in line {first[0]}): {short(line)}; mend the "
-        f"line{hint}"
+        f"{path}:{number}: {what} where {first[1]} are wanted (as in most lines, such as line {first[0]}): "
+        f"{short(line)}; mend the line{hint}"
     )
 
 
@@ -144,7 +185,9 @@ def _is_crowd(sentences: Sequence[_Sentence], settings: TagSettings) -> bool:
     for sentence in sentences:
         cells = set().union(*sentence.columns[1:])
         some_empty |= settings.empty in cells
-        if settings.scheme != "plain" and not all(cell == settings.empty or is_tag(cell) for cell in cells):
+        if settings.scheme != "plain" and not all(
+            cell == settings.empty or is_tag_of_any_scheme(cell) for cell in cells
+        ):
             return False
     return some_empty
 

@@ -29,7 +29,8 @@ _GAP = re.compile(r"[ \t\r\n]")  # what ends a column or a line where columns ar
 class TaggingEvaluator(evaluation.Evaluator):
     """See `tasks.evaluation.Evaluator`.
 
-    Formats. conll: ``word tag`` a line, a blank line between sentences, nothing else. jsonl: ``{"tokens", "tags",
+    Formats. conll: ``word tag`` a line, a blank line between sentences, nothing else; in IOB2, whatever scheme the
+    model's labels are of, unless tags are plain. jsonl: ``{"tokens", "tags",
     "probabilities", "entities"}`` and the row's "id" where it has one, with ``details`` also "shares", the probability
     of each tag of each word. doccano, label_studio, prodigy, brat: what these tools import, each entity a span.
     """
@@ -38,25 +39,40 @@ class TaggingEvaluator(evaluation.Evaluator):
     file_defaults = dataclasses.asdict(TagSettings())
     unit = "words"
 
+    @property
+    def in_iob2(self) -> bool:
+        """Whether entities are compared and written in IOB2 though the model's labels are of another scheme."""
+        labels = self.model.labels
+        return self.settings["scheme"] != "plain" and bio_tags.are_entities(labels) and not bio_tags.are_bio(labels)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The tags that are compared."""
+        labels = tuple(self.model.labels)
+        return bio_tags.merged_labels(labels)[0] if self.in_iob2 else labels
+
     def read(self, data: str, *, split: str, labelled: str) -> TaggedRows:
         """The sentences of a file; where tags are needed, they must be the model's."""
         del split
         examples = tagged.read_tagged(data, TagSettings(**self.settings), labelled=labelled)
         if labelled != "no":
-            check_labels(examples.rows, self.model.labels)
+            check_labels(examples.rows, self.labels)
         return examples
 
     def check_metrics(self, names: Sequence[str], examples: TaggedRows) -> None:
         for name in names:
-            check_choice("--metrics", name, tag_scores.known_metrics(self.model.labels))
+            check_choice("--metrics", name, tag_scores.known_metrics(self.labels))
 
     def evaluate(self, examples: TaggedRows, metrics: Sequence[str] = ()) -> Evaluation:
         """Every annotator counts the same."""
-        rows, labels = examples.rows, self.model.labels
+        rows, labels = examples.rows, self.labels
         options = tagging.options_of(self.model.extra, self.model.config)
         sentences = tagging.windows_of([row.words for row in rows], self.scorer.tokenizer, options)
         p_KC = tagging.probabilities(self.scorer, sentences, options)
-        predicted = tagging.tags(p_KC, sentences.starts, labels, options)
+        predicted = tagging.tags(p_KC, sentences.starts, self.model.labels, options)
+        if self.in_iob2:
+            predicted = [_iob2(tags) for tags in predicted]
+            p_KC = _merged(p_KC, self.model.labels)
         scores = tag_scores.score(p_KC, predicted, rows, labels, {})
         counts_KC = tag_scores.vote_counts(rows, labels, {})
         gold = tag_scores.majority_tags(counts_KC, [len(row.words) for row in rows], labels)
@@ -89,11 +105,11 @@ class TaggingEvaluator(evaluation.Evaluator):
         if format == "conll":
             _check_columns(examples)
             _check_tags(self.model.labels)
-        elif format in TOOLS and not bio_tags.are_bio(self.model.labels):
+        elif format in TOOLS and not bio_tags.are_entities(self.model.labels):
             raise InputError(f"the model's tags are no B, I and O, so {format} has no spans to show; use format jsonl")
 
     def vote_shares(self, examples: TaggedRows) -> tuple[np.ndarray, np.ndarray] | None:
-        rows, labels = examples.rows, self.model.labels
+        rows, labels = examples.rows, self.labels
         if not any(len(row.annotations) > 1 for row in rows):
             return None
         shares_KC, _ = votes.target(
@@ -112,13 +128,26 @@ class TaggingEvaluator(evaluation.Evaluator):
         if format == "jsonl":
             pairs = zip(map(_id, examples.rows), predictions, strict=True)
             return {path: evaluation.json_lines(id | prediction for id, prediction in pairs)}
-        sentences = (zip(row["tokens"], row["tags"], strict=True) for row in predictions)
+        convert = _iob2 if self.in_iob2 else list
+        sentences = (zip(row["tokens"], convert(row["tags"]), strict=True) for row in predictions)
         return {path: "\n".join("".join(f"{word} {tag}\n" for word, tag in sentence) for sentence in sentences)}
 
 
 def _id(row: TaggedSentence) -> dict[str, str]:
     """The id of a sentence as "id"; nothing where it has none."""
     return {"id": row.id} if row.id else {}
+
+
+def _iob2(tags: Sequence[str]) -> list[str]:
+    return [str(tag) for tag in bio_tags.in_iob2(tags)[0]]
+
+
+def _merged(p_KC: np.ndarray, labels: Sequence[str]) -> np.ndarray:
+    """The probabilities of the labels in IOB2; that of B, for example, is the sum of those of B and S."""
+    merged, index_C = bio_tags.merged_labels(labels)
+    merged_KC = np.zeros((len(p_KC), len(merged)), p_KC.dtype)
+    np.add.at(merged_KC.T, index_C, p_KC.T)
+    return merged_KC
 
 
 def _check_columns(examples: TaggedRows) -> None:

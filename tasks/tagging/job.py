@@ -102,9 +102,13 @@ def with_targets(
     return windows_with_targets(sentences.passages, targets, weights.astype(np.float32))
 
 
-def labels_of(rows: Sequence[TaggedSentence]) -> tuple[str, ...]:
-    """The tags of the sentences: O first, then by type, B before I; of B/I/O tags both of each type that occurs."""
+def labels_of(rows: Sequence[TaggedSentence], scheme: str = "plain") -> tuple[str, ...]:
+    """The tags of the sentences: O first, then by type, B before I; of B/I/O tags both of each type that occurs.
+
+    Unless the scheme is plain, O is among them, though in some files each word is in an entity.
+    """
     tags = {tag for row in rows for _, row_tags in row.annotations for tag in row_tags if tag is not None}
+    tags |= set() if scheme == "plain" else {"O"}
     if bio_tags.are_bio(tuple(tags)):
         kinds = {bio_tags.parse(tag)[1] for tag in tags if tag != "O"}
         tags |= {f"{prefix}-{kind}" if kind else prefix for kind in kinds for prefix in "BI"}
@@ -132,7 +136,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     train, validation = read_parts(config, "sentences", reader, split, equal_apart=equal_apart)
     rows = [*train.rows, *(validation.rows if validation else [])]
     votes.check_names(voting, sorted({name for row in rows for name, _ in row.annotations}))
-    labels = labels_of(train.rows if config.validation else rows)
+    labels = labels_of(train.rows if config.validation else rows, files.scheme)
     if validation:
         check_labels(validation.rows, labels)
     several = any(len(row.annotations) > 1 for row in train.rows)

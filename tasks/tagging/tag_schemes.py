@@ -5,21 +5,25 @@ Not here: files (tagged.py), what the tags mean (bert/bio_tags.py).
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bert import bio_tags
-from bert.bio_tags import is_tag
+from bert.bio_tags import is_tag_of_any_scheme
 from bert.errors import InputError, check_choice
 from tasks.annotations.annotated_texts import AnnotationSettings, Source
 from tasks.annotations.tools import TOOLS
 from tasks.files.cells import TableCell, check_characters
-from tasks.files.records import TableSettings
+from tasks.files.records import TableSettings, comma_names
 from tasks.files.reports import ReadRows
 
-FORMATS = ("auto", "columns", "lines", "workers", *TOOLS)
-SCHEMES = ("auto", "iob1", "iob2", "plain")
-FORMS = "O, B, I, B-TYPE and I-TYPE"
+FORMATS = ("auto", "columns", "conllu", "lines", "table", "workers", *TOOLS)
+# Scheme -> the letters that its tags begin with; what they mean: bert/bio_tags.py. plain: any tags.
+LETTERS = {"iob1": "BIO", "iob2": "BIO", "bioes": "BIOES", "bilou": "BIOLU", "bmes": "BMEOSW"}
+SCHEMES = ("auto", *LETTERS, "plain")
+FORMS = "O, B, I, B-TYPE and I-TYPE, or those of BIOES, BILOU or BMES"
+IGNORED = (-1, -100)  # numbers of words without a tag, as datasets and the losses of PyTorch have them
 
 
 Annotations = Sequence[tuple[str, tuple[str | None, ...]]]  # (annotator, a tag or None for each word)
@@ -71,14 +75,22 @@ class TagFile(NamedTuple):
 class TagSettings(AnnotationSettings):
     """How a file of tagged sentences is read."""
 
-    # columns (a word a line, a blank line between sentences), lines (json lines), workers (a folder a worker); doccano,
-    # label_studio, prodigy, brat (exports of these tools); auto: by the name and the content.
+    # columns (a word a line, a blank line between sentences), conllu (CoNLL-U), lines (json lines), table (csv,
+    # parquet, a saved data set: a sentence or a word a row), workers (a folder a worker); doccano, label_studio,
+    # prodigy, brat (exports of these tools); auto: by the name and the content.
     format: str = "auto"
-    words: str = "0"  # column with the word, from 0, or from -1 at the end; of json lines the key (else "tokens")
-    # Column with the tag; 1- or 1-5 for columns of one worker each; of json lines the key (else "tags" or
-    # "annotations"). At -1, a file with several columns of tags and cells that are `empty` is read as 1-.
+    # Column with the word, from 0, or from -1 at the end; of a table or json lines its name (else "tokens", "words",
+    # "word").
+    words: str = "0"
+    # Column with the tag; 1- or 1-5 for columns of one worker each; of a table or json lines its name (else "tags",
+    # "annotations", "ner_tags", "labels", "tag"); of CoNLL-U upos, xpos or a key of MISC (else NER). At -1, a file with
+    # several columns of tags and cells that are `empty` is read as 1-.
     tags: str = "-1"
-    scheme: str = "auto"  # iob1, iob2; plain: any tags, unchanged; auto: iob1 or iob2, by the tags
+    sentence: str = ""  # of a table with a word a row: the column that tells the sentence; empty: by its name
+    # iob1, iob2, bioes, bilou, bmes (BMEWO too): entities, converted to IOB2; plain: any tags, unchanged; auto: one of
+    # the first five, by the tags
+    scheme: str = "auto"
+    tag_names: str = ""  # of tags that are numbers: the names of 0, 1, ... in this order (O,B-PER,I-PER)
     annotators: str = ""  # names to keep (anna,ben), or names to leave out (-cleo); columns have numbers; empty: all
     empty: str = "?"  # a cell without a tag of its worker; '' for none
     delimiter: str = ""  # between columns; '' for a run of blanks or tabs; else as of a table
@@ -95,23 +107,48 @@ def read_tags(
 ) -> tuple[str | None, ...]:
     """The tags in cells, None for empty ones; arguments and errors as of `check_tags`."""
     tags = tuple(None if cell == settings.empty else cell for cell in cells)
+    if settings.tag_names:
+        tags = tuple(_named(tag, comma_names(settings.tag_names), where(i)) for i, tag in enumerate(tags))
     check_tags(tags, settings.scheme, where)
     return tags
+
+
+def _named(tag: Any, names: Sequence[str], place: str) -> str | None:
+    """The name of a tag that is a number, or a text with one; any other tag as it is."""
+    if not is_whole(tag) and not (isinstance(tag, str) and re.fullmatch(r"-?[0-9]{1,9}", tag)):
+        return tag
+    if int(tag) in IGNORED:
+        return None
+    if not 0 <= int(tag) < len(names):
+        raise TableCell(place, tag).error(f"is no number of the {len(names)} names in tag_names, which begin at 0")
+    return names[int(tag)]
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a tag is a whole number; 3.0 is one, as tables with empty cells hold them."""
+    return (type(value) is int) or (isinstance(value, float) and value.is_integer())
 
 
 def check_tags(tags: Iterable[str | None], scheme: str, where: Callable[[int], str]) -> None:
     """Refuses a tag that is none in its scheme; ``where``: index of a tag -> its place, for the message."""
     for i, tag in enumerate(tags):
-        if tag is None or (tag if scheme == "plain" else is_tag(tag)):
+        if tag is None or (tag if scheme == "plain" else is_tag_of_any_scheme(tag) and _is_of(tag, scheme)):
             if tag:
                 check_characters(tag, where(i))
             continue
         if not tag:
             raise InputError(f"{where(i)}: a tag is empty; write one, or what the setting empty says, for no tag")
+        if tag.isdecimal():
+            rule = "is a number; set tag_names to the names of 0, 1, ... in this order (O,B-PER,I-PER)"
+            raise TableCell(where(i), tag).error(f"{rule}, or scheme to plain if numbers are the names")
         raise TableCell(where(i), tag).error(
-            f"is no tag; write {FORMS}, set tags and delimiter to where these are, or set scheme to plain for tags of "
-            "any other kind"
+            f"is no tag{'' if scheme == 'auto' else f' of {scheme}'}; write {FORMS}, set tags and delimiter to where "
+            "these are, scheme to plain for tags of any other kind, or empty to what stands where there is no tag"
         )
+
+
+def _is_of(tag: str, scheme: str) -> bool:
+    return scheme == "auto" or tag[0] in LETTERS[scheme]
 
 
 def _neighbours(tags: Sequence[str | None]) -> Iterator[tuple[str | None, str]]:
@@ -121,7 +158,7 @@ def _neighbours(tags: Sequence[str | None]) -> Iterator[tuple[str | None, str]]:
 
 
 def detect_scheme(rows: Iterable[TaggedSentence]) -> str:
-    """The scheme of all tags of a file: "iob1" or "iob2".
+    """The scheme of all tags of a file with B, I and O alone: "iob1" or "iob2".
 
     A B where IOB1 would have an I settles it: IOB2, whatever else is wrong. Else an I that begins an entity means IOB1.
     A file with neither is the same in both.
@@ -137,16 +174,39 @@ def detect_scheme(rows: Iterable[TaggedSentence]) -> str:
     return "iob1" if by_i else "iob2"
 
 
-def to_iob2(tags: Sequence[str | None], scheme: str) -> tuple[tuple[str | None, ...], int]:
-    """(tags in IOB2, how many were at fault): each I that begins an entity becomes B, a fault unless it is IOB1.
+def letters_of(rows: Iterable[TaggedSentence]) -> str:
+    """The letters that the tags of a file begin with, by the alphabet.
 
-    An I after None stays, for its B may be what the annotator left out. Plain tags are given back as they are.
+    Raises InputError where two of them mean the same (E and L, for example), which no scheme has.
+    """
+    places: dict[str, str] = {}
+    for row in rows:
+        for letter in {tag[0] for _, tags in row.annotations for tag in tags if tag is not None}:
+            places.setdefault(letter, row.place)
+    by_role: dict[str, str] = {}
+    for letter in sorted(places.keys() & bio_tags.ROLES.keys()):
+        other = by_role.setdefault(bio_tags.ROLES[letter], letter)
+        if other != letter:
+            raise InputError(
+                f"{places[letter]}: a tag begins with {letter}, but one with {other} at {places[other]}; no scheme has "
+                "both; correct them, or set scheme to plain"
+            )
+    return "".join(sorted(places))
+
+
+def to_iob2(tags: Sequence[str | None], scheme: str, letters: str = "") -> tuple[tuple[str | None, ...], int]:
+    """(tags in IOB2, how many words break the scheme), see `bio_tags.in_iob2`; in IOB1 each I may begin an entity.
+
+    Plain tags are given back as they are.
+
+    Args:
+      letters: of all tags of the file. Ends, for example, are wanted only of files that write some.
     """
     if scheme == "plain":
         return tuple(tags), 0
-    mended = tuple(bio_tags.repaired(tags))
-    strays = sum(a != b for a, b in zip(tags, mended, strict=True))
-    return mended, strays if scheme == "iob2" else 0
+    marked = {"iob1": "", "iob2": "B"}.get(scheme, {bio_tags.ROLES.get(letter, "") for letter in letters})
+    mended, faults = bio_tags.in_iob2(tags, marked)
+    return tuple(mended), faults
 
 
 def check_types(rows: Iterable[TaggedSentence]) -> None:

@@ -1,35 +1,52 @@
-"""Reads tagged sentences in any format: columns (CoNLL, one or many annotators), json lines, folders of workers,
+"""Reads tagged sentences in any format: columns (CoNLL, one or many annotators), CoNLL-U, tables, folders of workers,
 exports of annotation tools.
 
 Which sentences are kept: for training and scoring, sentences with a word and a tag; for prediction, all sentences in
 their order. Dropped sentences are counted by reason.
 
-Not here: tags and types (tag_schemes.py); the formats (conll_columns.py, tag_lines.py, worker_folders.py,
+Not here: tags and types (tag_schemes.py); the formats (conll_columns.py, conllu.py, tag_tables.py, worker_folders.py,
 tagged_texts.py).
 """
 
+import collections
 from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from bert.corpus.corpus_files import saved_data_set
 from bert.errors import InputError, listed
 from tasks.annotations.tools import TOOLS, tool_of
 from tasks.files import annotators
 from tasks.files.cells import short
 from tasks.files.equal_texts import first_of_equal, key_of
-from tasks.files.reports import ReadReport, check_labelled, kept_rows, none_left
+from tasks.files.reports import ReadReport, Tally, check_labelled, kept_rows, none_left
 from tasks.files.splits import check_share
 from tasks.files.tables import check_path, ending_to_read, unreadable
 from tasks.tagging.conll_columns import read_columns
-from tasks.tagging.tag_lines import read_tag_lines
-from tasks.tagging.tag_schemes import TaggedRows, TaggedSentence, TagSettings, check_types, detect_scheme, to_iob2
+from tasks.tagging.conllu import is_conllu, read_conllu
+from tasks.tagging.tag_schemes import (
+    LETTERS,
+    TaggedRows,
+    TaggedSentence,
+    TagSettings,
+    check_types,
+    detect_scheme,
+    letters_of,
+    to_iob2,
+)
+from tasks.tagging.tag_tables import is_tag_table, read_tag_lines, read_tag_table
 from tasks.tagging.tagged_texts import read_tagged_texts
 from tasks.tagging.worker_folders import read_workers
 
-_NOT_READ = dict.fromkeys((".parquet", ".arrow"), "write it as jsonl first")
-READERS = {"columns": read_columns, "lines": read_tag_lines, "workers": read_workers} | dict.fromkeys(
-    TOOLS, read_tagged_texts
-)
+_MAY_BE_MISSING = (None, "_", "-", "?")  # what files write where there is no tag
+READERS = {
+    "columns": read_columns,
+    "conllu": read_conllu,
+    "lines": read_tag_lines,
+    "table": read_tag_table,
+    "workers": read_workers,
+    **dict.fromkeys(TOOLS, read_tagged_texts),
+}
 
 
 def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str) -> TaggedRows:
@@ -62,6 +79,7 @@ def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str
         elif settings.annotators:
             notes.append(f"{path}: its tags name no annotators; annotators {settings.annotators} is unused")
     reasons = {"no words": [not row.words for row in rows], "no tags": [not row.annotations for row in rows]}
+    notes += _missing(path, rows)
     drop = reasons if labelled == "needed" else ()
     some_tags = labelled == "if there" and not all(reasons["no tags"])
     mention = ("no words", "no tags") if some_tags else ("no words",)
@@ -118,6 +136,8 @@ def _first_of_equal(documents: Sequence[str], rows: Sequence[TaggedSentence]) ->
 
 def _format(path: str, settings: TagSettings) -> str:
     file = check_path(path)
+    if settings.format in ("auto", "table") and saved_data_set(file):
+        return "table"
     if settings.format in TOOLS:
         return settings.format
     if settings.format == "auto" and settings.words == "0" and (tool := tool_of(path, settings.encoding)):
@@ -129,8 +149,24 @@ def _format(path: str, settings: TagSettings) -> str:
         return "workers"
     if settings.format != "auto":
         return settings.format
-    ending = ending_to_read(file, " as tagged sentences", _NOT_READ)
-    return "lines" if ending in (".jsonl", ".ndjson", ".json") else "columns"
+    ending = ending_to_read(file, " as tagged sentences")
+    if ending in (".jsonl", ".ndjson", ".json"):
+        return "lines"
+    if ending in (".parquet", ".arrow") or is_tag_table(path, settings):
+        return "table"
+    return "conllu" if is_conllu(path, settings) else "columns"
+
+
+def _missing(path: str, rows: Sequence[TaggedSentence]) -> list[str]:
+    """The notes on words without a tag whose annotator gave others of the sentence one, and on plain tags like "_"."""
+    tally = Tally()
+    for row in rows:
+        counts = collections.Counter(tag for _, tags in row.annotations for tag in tags if tag in _MAY_BE_MISSING)
+        for tag, count in counts.items():
+            what = f"tags are {tag!r}; set empty to {tag!r} if that means none"
+            what = what if tag else "words have no tag, beside others of their sentence"
+            tally.add(what, row.place, count)
+    return [f"{path}: {count:,} {what} (first {first})" for what, (count, first) in tally.counts.items()]
 
 
 def _choice(path: str, setting: str, known: Sequence[str]) -> annotators.AnnotatorChoice:
@@ -142,18 +178,27 @@ def _choice(path: str, setting: str, known: Sequence[str]) -> annotators.Annotat
 
 
 def _in_iob2(path: str, rows: list[TaggedSentence], scheme: str, notes: list[str]) -> list[TaggedSentence]:
-    scheme_found = detect_scheme(rows) if scheme == "auto" else scheme
-    strays, first, mended = 0, "", []
+    letters = letters_of(rows)
+    has_ends = not set(letters) <= set(LETTERS["iob2"])
+    if scheme == "auto":
+        fitting = (name for name in ("bioes", "bilou", "bmes") if set(letters) <= set(LETTERS[name]))
+        scheme = next(fitting, "bioes") if has_ends else detect_scheme(rows)
+        if scheme == "iob1":
+            notes.append(f"{path}: the scheme is IOB1 (entities begin with I); tags are turned into IOB2")
+    if has_ends:
+        notes.append(f"{path}: tags begin with {', '.join(letters)} ({scheme.upper()}); they are turned into IOB2")
+    faults, first, mended = 0, "", []
     for row in rows:
         annotations = []
         for name, tags in row.annotations:
-            tags, count = to_iob2(tags, scheme_found)
+            tags, count = to_iob2(tags, scheme, letters)
             annotations.append((name, tags))
             first = first or row.place * bool(count)
-            strays += count
+            faults += count
         mended.append(row._replace(annotations=tuple(annotations)))
-    if scheme == "auto" and scheme_found == "iob1":
-        notes.append(f"{path}: the scheme is IOB1 (entities begin with I); tags are turned into IOB2")
-    if strays:
-        notes.append(f"{path}: {strays:,} tags I that continue no entity of their type became B (first {first})")
+    if faults and scheme == "iob2":
+        notes.append(f"{path}: {faults:,} tags I that continue no entity of their type became B (first {first})")
+    elif faults:
+        rule = "an entity begins at a tag that continues none of its type, and ends where the next does not continue it"
+        notes.append(f"{path}: {faults:,} words break the scheme {scheme.upper()} (first {first}): {rule}")
     return mended

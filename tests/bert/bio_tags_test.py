@@ -5,7 +5,17 @@ import itertools
 import numpy as np
 import pytest
 
-from bert.bio_tags import are_bio, begins, is_tag, parse, repaired, spans
+from bert.bio_tags import (
+    are_bio,
+    are_entities,
+    begins,
+    in_iob2,
+    is_tag,
+    merged_labels,
+    parse,
+    repaired,
+    spans,
+)
 
 TYPED = ("I-PER", "O", "B-LOC", "B-PER", "I-LOC")
 
@@ -72,3 +82,38 @@ def test_nothing_is_known_after_a_word_without_a_tag():
     assert begins("B-Y", "B-X")
     assert not begins("I-X", "B-X")
     assert repaired([None, "I-X", None, "I-Y", "I-X"]) == [None, "I-X", None, "I-Y", "B-X"]
+
+
+def test_the_letters_of_all_schemes_are_one_in_iob2():
+    for inside, end, single in ("IES", "ILU", "MES", "MEW"):
+        tags = ["B-X", f"{inside}-X", f"{end}-X", f"{single}-X", "O", "B-Y", f"{end}-Y"]
+        assert in_iob2(tags, "BES") == (["B-X", "I-X", "I-X", "B-X", "O", "B-Y", "I-Y"], 0)
+    assert in_iob2(["[PAD]", "X", "S"]) == (["O", "O", "B"], 0)
+
+
+@pytest.mark.parametrize(
+    ("labels", "are"),
+    [
+        (("O", "B-X", "I-X", "E-X", "S-X"), True),
+        (("[PAD]", "X", "O", "B-X", "I-X", "LABEL_4"), True),
+        (("B", "M", "E", "S"), True),  # words of Chinese
+        (("B", "I"), True),
+        (("O", "B", "L", "U"), True),
+        (("O",), True),
+        (("O", "B_X", "I_X"), False),
+        (("O", "PER", "LOC"), False),
+        (("E", "S"), False),
+        (("LABEL_0", "LABEL_1"), False),
+        ((), False),
+    ],
+)
+def test_labels_that_mark_spans(labels, are):
+    assert are_entities(labels) == are
+
+
+def test_labels_in_iob2_and_where_each_belongs():
+    labels = ("S-X", "O", "E-X", "B-X", "[PAD]", "I-a-b")
+    merged, index = merged_labels(labels)
+    assert sorted(merged) == sorted(["O", "B-X", "I-X", "B-a-b", "I-a-b"])
+    assert [merged[i] for i in index] == ["B-X", "O", "I-X", "B-X", "O", "I-a-b"]
+    assert merged_labels(("B", "E"))[0] == ("O", "B", "I")

@@ -131,7 +131,7 @@ def test_viterbi_is_the_likeliest_sequence_without_a_stray_i(labels):
 
 def test_other_tags_are_the_likeliest_of_each_word():
     """Tags that are no B, I and O, though some look like it, know no order, and no entities."""
-    for labels in (("NN", "VB", "I-N"), ("B", "I"), ("O", "B_PER", "I-PER"), ("O", "S-PER", "I-PER")):
+    for labels in (("NN", "VB", "I-N"), ("O", "B_PER", "I-PER"), ("O", "PER", "I-PER"), ("E", "S")):
         assert not bio_tags.are_bio(labels)
         p_KC = np.eye(len(labels))[[1, 0]] * 0.8 + 0.1
         (tags,) = tagging.tags(p_KC, np.array([0, 2]), labels, TaggingOptions())

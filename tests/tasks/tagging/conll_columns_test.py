@@ -21,6 +21,40 @@ def test_columns_of_conll(write):
     assert (rows.report.read, rows.report.kept) == (3, 3)
 
 
+def test_comments_are_left_out_and_counted_and_a_word_stays_one(write):
+    """By the number of fields; with as many, by the form "# key = value" or the lack of a tag."""
+    text = (
+        "# text = EU rejects # now\nEU NNP B-ORG\n# # O\n# said the editor of this file\n#rejects V O\n\n"
+        "#begin document (a); part 000\n# id domain=en\n#hash N O\nb N B-X\n\n#end document\n# newdoc id=2\n# N O\n"
+    )
+    path = write("a.txt", text)
+    rows = read(path)
+    assert sentences(rows) == ["EU/B-ORG #/O #rejects/O", "#hash/O b/B-X", "#/O"]
+    assert [row.document for row in rows.rows] == ["0", "1", "2"]
+    assert says(str(rows.report), f"comment lines (#) are left out: 6 (first {path}:1)")
+    plain = write("b.txt", "# x=1 NN\na b NN\n# # SYM\n\n# 5 CD\n")
+    assert sentences(read(plain, scheme="plain")) == ["a/NN #/SYM", "#/CD"]
+    assert [row.words for row in read(write("c.txt", "# text = a b\na\n#\n\n#\nb\n"), "no").rows] == [
+        ("a", "#"), ("#", "b"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", ["-DOCSTART-", "-DOCSTART- -X- -X- O O", "-DOCSTART- (1)", "-DOCSTART-\tO"])
+@pytest.mark.parametrize("delimiter", ["", "tab"])
+def test_a_document_begins_whatever_columns_its_line_has(write, line, delimiter):
+    rows = read(write("a.txt", f"{line}\na\tO\n{line}\n\nb\tO\nc\tO\n"), delimiter=delimiter)
+    assert sentences(rows) == ["a/O", "b/O c/O"]
+    assert [row.document for row in rows.rows] == ["1", "2"]
+
+
+def test_blanks_between_columns_as_in_conll_2002_and_ontonotes(write):
+    assert sentences(read(write("a.txt", "Melbourne NP B-LOC \n( Fpa O\n"))) == ["Melbourne/B-LOC (/O"]
+    rows = read(
+        write("b.txt", "bc/cctv/00   0   0   In   IN   O\nbc/cctv/00   0   1   June   NN   B-DATE  \n"), words="3"
+    )
+    assert sentences(rows) == ["In/O June/B-DATE"]
+
+
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_line_ends_and_odd_characters(write, ending, packed):
@@ -104,9 +138,14 @@ def test_files_without_tags(write):
 
 LINE_FAULTS = [
     ("a O\nb\nc O\n", {}, ":2: 1 field ... 2 ... line 1 ... 'b'"),
-    ("a O\n\nNew York\tO\n", {}, ":3: 3 fields ... 2 ... delimiter to tab"),
-    ("# sent 1 is\na O\n", {}, ":2: 2 fields ... 4"),
-    ("a O\n# sent 1 is\n", {}, ":2: ... comment"),
+    ("a\nb O\nc O\n", {}, ":1: 1 field ... 2 ... line 2 ... 'a'"),
+    ("a X O\nb O\n\nc O\nd O\n", {}, ":1: 3 fields ... 2 ... line 2"),
+    ("a O\n\nNew York\tO\nb O\n", {}, ":3: 3 fields ... 2 ... delimiter to tab"),
+    ("a O\n#b c O\nd O\n", {}, ":2: 3 fields ... 2 ... comment"),
+    ("a 0\nb 3\n", {}, ":1: column 1: '0' is a number ... tag_names"),
+    ("a 0\nb 3\n", {"tag_names": "O,B,I"}, ":2: column 1: '3' ... 3 names"),
+    ("a S-X\n", {"scheme": "iob2"}, ":1: column 1: 'S-X' is no tag of iob2"),
+    ("a E-X\n\nb L-X\n", {}, ":3: a tag begins with L ... E ... a.txt:1 ... plain"),
     ("a O\nb B_PER\n", {}, ":2: column 1: 'B_PER' is no tag"),
     ("a O\nb b-per\n", {}, ":2: column 1: 'b-per' is no tag"),
     ("a ? O\nb ? x\n", {"tags": "1-"}, ":2: column 2: 'x' is no tag"),

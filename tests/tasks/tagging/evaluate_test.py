@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import bert
@@ -199,3 +200,35 @@ def test_what_tools_and_columns_cannot_show_is_refused(run, model):
     blank = tagger(("O", "B-a place", "I-a place"), {}, extra=READING.to_json())
     with pytest.raises(InputError, match=r"'B-a place' has a blank .*jsonl"):
         run.predict(blank, path, "out.conll", "conll")
+
+
+OTHERS = ("O", "B-LOC", "I-LOC", "E-LOC", "S-LOC", "S-PER", "B-PER", "[PAD]")
+
+
+def test_labels_of_other_schemes_are_entities_and_are_scored_in_iob2(run):
+    """As of many models of others; what they share out among B and S, or I and E, is one probability."""
+    tags = {"new": "B-LOC", "york": "E-LOC", "paris": "S-LOC", "john": "S-PER", "mat": "[PAD]"}
+    model = tagger(OTHERS, tags, sure=0.65)
+    (told,) = model.predict(["In New York, John in Paris."])
+    assert told["tags"][1:3] == ["B-LOC", "E-LOC"]
+    assert [(one["type"], one["text"]) for one in told["entities"]] == [
+        ("LOC", "New York"), ("PER", "John"), ("LOC", "Paris"),
+    ]  # fmt: skip
+    path = run.write("held.txt", "new B-LOC\nyork I-LOC\nparis B-LOC\nmat O\n\njohn B-PER\nin O\n")
+    values = {name: one["value"] for name, one in run.evaluate(model, path).values["scores"].items()}
+    assert (values["accuracy"], values["f1"], values["strict_f1"], values["n"]) == (1, 1, 1, 6)
+    # -ln of each word's share in IOB2: B-LOC (B and S) .70, I-LOC (I and E) .70, O ([PAD], too) .70, B-PER .70
+    assert values["cross_entropy"] == pytest.approx(-np.log(0.7), abs=1e-6)
+    same = run.write("ends.txt", "new B-LOC\nyork E-LOC\nparis S-LOC\nmat O\n\njohn S-PER\nin O\n")
+    assert run.evaluate(model, same).values["scores"] == run.evaluate(model, path).values["scores"]
+    written = run.predict(model, same, "out.conll", "conll")["out.conll"]
+    assert written == "new B-LOC\nyork I-LOC\nparis B-LOC\nmat O\n\njohn B-PER\nin O\n"
+
+
+def test_plain_tags_stay_as_they_are_in_any_letters(run):
+    extra = READING.to_json() | {"files": {"scheme": "plain"}}
+    model = tagger(("O", "B-LOC", "E-LOC", "S-PER"), {"new": "B-LOC", "york": "E-LOC", "john": "S-PER"}, extra=extra)
+    text = "new B-LOC\nyork E-LOC\n\njohn S-PER\n"
+    path = run.write("held.txt", text)
+    assert run.evaluate(model, path).values["scores"]["accuracy"]["value"] == 1
+    assert run.predict(model, path, "out.conll", "conll") == {"out.conll": text}

@@ -10,6 +10,7 @@ from tasks.tagging.tag_schemes import (
     check_tags,
     check_types,
     detect_scheme,
+    letters_of,
     to_iob2,
 )
 from tests.tasks.one_line import message_of, says
@@ -35,6 +36,64 @@ def random_iob2(rng, types):
             kind = rng.choice(types)
             tags += ["B" + kind] + ["I" + kind] * rng.randint(0, 2)
     return tags
+
+
+SPELLINGS = {"bioes": "IES", "bilou": "ILU", "bmes": "MES", "bmewo": "MEW"}  # of inside, end, single
+
+
+def in_letters(tags, spelling):
+    """BIOES and its like by their definition, from IOB2."""
+    inside, end, single = spelling
+    pairs = zip(tags, [*tags[1:], "O"], strict=True)
+    last = [tag != "O" and after != "I" + tag[1:] for tag, after in pairs]
+    by_letter = {("B", True): single, ("B", False): "B", ("I", True): end, ("I", False): inside, ("O", False): "O"}
+    return [by_letter[tag[0], is_last] + tag[1:] for tag, is_last in zip(tags, last, strict=True)]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
+@pytest.mark.parametrize("types", [("",), ("-PER", "-LOC", "-a-b")])
+def test_schemes_with_ends_and_single_words_to_iob2(types, spelling):
+    rng = random.Random(0)
+    for _ in range(300):
+        tags = random_iob2(rng, types)
+        written = in_letters(tags, spelling)
+        assert to_iob2(written, "bioes", "".join(sorted({"O", "B", *spelling}))) == (tuple(tags), 0)
+
+
+@pytest.mark.parametrize(
+    ("tags", "mended", "faults"),
+    [
+        ("I-X E-X O", "B-X I-X O", 1),  # no B
+        ("O E-X E-X", "O B-X B-X", 2),
+        ("B-X I-X O", "B-X I-X O", 1),  # no E
+        ("B-X O S-X", "B-X O B-X", 1),  # one word, and no S
+        ("B-X I-X", "B-X I-X", 1),
+        ("B-X B-X E-X", "B-X B-X I-X", 1),
+        ("B-X E-Y O", "B-X B-Y O", 1),
+        ("S-X I-X E-X", "B-X B-X I-X", 1),
+        ("B-X E-X I-X", "B-X I-X B-X", 2),  # neither B nor E
+        ("? I-X E-X", "? I-X I-X", 0),  # nothing is known of the word before
+        ("B-X ? E-X", "B-X ? I-X", 0),
+        ("? I-X O", "? I-X O", 1),
+    ],
+)
+def test_words_that_break_a_scheme_are_mended_by_one_rule_and_counted(tags, mended, faults):
+    def given(text):
+        return tuple(None if tag == "?" else tag for tag in text.split())
+
+    assert to_iob2(given(tags), "bioes", "BEIOS") == (given(mended), faults)
+
+
+def test_what_a_file_never_marks_is_no_fault():
+    assert to_iob2(("B", "I", "O", "S", "B", "I"), "bioes", "BIOS") == (("B", "I", "O", "B", "B", "I"), 0)
+    assert to_iob2(("I", "E", "O", "E"), "bioes", "EIO") == (("B", "I", "O", "B"), 0)  # IOE
+    assert to_iob2(("B", "O", "B", "E"), "bioes", "BEO") == (("B", "O", "B", "I"), 0)
+
+
+def test_letters_of_a_file():
+    assert letters_of([row("O B-X E-X"), row("M-X", "U-X O")]) == "BEMOU"
+    said = message_of(letters_of, [row("O S-X"), row("I-X", "U-X", place="a.txt:7")])
+    assert says(said, "a.txt:7: ... U ... S ... a.txt:1 ... plain")
 
 
 @pytest.mark.parametrize("types", [("",), ("-PER", "-LOC", "-a-b")])
@@ -90,14 +149,12 @@ def test_a_random_file_is_known_by_its_scheme():
     assert detect_scheme([row(" ".join(in_iob1(tags))) for tags in sentences]) == "iob1"
 
 
-@pytest.mark.parametrize("tag", ["O", "B", "I", "B-PER", "I-a-b", "B-人"])
+@pytest.mark.parametrize("tag", ["O", "B", "I", "B-PER", "I-a-b", "B-人", "E", "S-PER", "L-a-b", "U", "M", "W-X"])
 def test_tags(tag):
     check_tags([None, tag], "auto", str)
 
 
-@pytest.mark.parametrize(
-    "tag", ["B_PER", "b-per", "o", "0", "S-PER", "B-", "B- X", "PER", "NNP", "OO", "O-PER", "B-X\n"]
-)
+@pytest.mark.parametrize("tag", ["B_PER", "b-per", "o", "S-PER", "B-", "B- X", "PER", "NNP", "OO", "O-PER", "B-X\n"])
 def test_other_texts_are_no_tags(tag):
     said = message_of(check_tags, ["O", tag], "iob1", lambda i: f"a.txt:{i}")
     assert says(said, "a.txt:1: ... is no tag ... plain")

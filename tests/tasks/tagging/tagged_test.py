@@ -1,12 +1,17 @@
 """Tagged sentences of any format: the split, and real data."""
 
 import collections
+import functools
+import json
 
 import numpy as np
+import pytest
 
+from tasks.metrics.entity_metrics import entity_scores
 from tasks.tagging.tagged import split
+from tests.bert.prediction.table_model import GOLDEN
 from tests.tasks.one_line import message_of, says
-from tests.tasks.tagging.read_tags import read, refused
+from tests.tasks.tagging.read_tags import read, refused, sentences
 
 
 def test_labelled_is_one_of_three(write):
@@ -56,6 +61,48 @@ def test_equal_sentences_and_equal_documents_stay_in_one_part(write):
         assert {row.document for row in apart[1].rows} == set(chosen)
     single = read(write("c.txt", "-DOCSTART- O\n\na O\n\nA O\n"))
     assert [len(part.rows) for part in split(single, 0.5, 0)] == [1, 1]  # all are equal
+
+
+def column_file(sentences):
+    """The text of a file of columns, from tags with blanks between them."""
+    return "\n\n".join("\n".join(f"w{i} {tag}" for i, tag in enumerate(tags.split())) for tags in sentences)
+
+
+@pytest.mark.parametrize("scheme", ["bioes", "bilou", "bmes", "bmewo"])
+@pytest.mark.parametrize("named", [False, True])
+def test_entities_of_other_schemes_have_the_strict_scores_of_seqeval(write, scheme, named):
+    """Values of seqeval 1.2.2 (tests/golden/README.md); BMES and BMEWO are BIOES in other letters."""
+    cases = json.loads((GOLDEN / "entity_schemes.json").read_text())
+    case = next(case for case in cases if case["scheme"] == ("bilou" if scheme == "bilou" else "bioes"))
+    letters = str.maketrans({"bmes": {"I": "M"}, "bmewo": {"I": "M", "S": "W"}}.get(scheme, {}))
+    types = {"PER": "per", "LOC": "loc"}  # in small letters, which the table leaves alone
+    parts = {}
+    for side in ("gold", "predicted"):
+        tags = [functools.reduce(lambda text, name: text.replace(name, types[name]), types, t) for t in case[side]]
+        path = write(f"{side}.txt", column_file(text.translate(letters) for text in tags))
+        rows = read(path, scheme=scheme.replace("wo", "s") if named else "auto")
+        assert says(str(rows.report), f"({scheme.replace('wo', 's').upper()}) ... IOB2")
+        assert "break" not in str(rows.report)
+        parts[side] = [row.annotations[0][1] for row in rows.rows]
+    for rule in ("strict", "lenient"):
+        scores = entity_scores(parts["gold"], parts["predicted"], rule)
+        for name in ("precision", "recall", "f1", "macro_f1"):
+            assert scores[name].value == pytest.approx(case[name], abs=1e-12)
+
+
+def test_words_that_break_a_scheme_are_in_the_report(write):
+    path = write("a.txt", column_file(["O S-X", "B-X I-X", "E-X", "B-X E-X"]))
+    rows = read(path)
+    assert sentences(rows) == ["w0/O w1/B-X", "w0/B-X w1/I-X", "w0/B-X", "w0/B-X w1/I-X"]
+    assert says(str(rows.report), f"2 words break the scheme BIOES (first {path}:4)")
+
+
+def test_missing_tags_are_counted(write):
+    path = write("a.txt", "a O\n\nb O\nc ?\nd ?\n\ne ?\n")
+    assert says(str(read(path).report), f"dropped 1: no tags (first {path}:7) ... 2 words have no tag ... {path}:3")
+    path = write("b.txt", "a NN\nb _\nc -\nd _\n")
+    assert says(str(read(path, scheme="plain").report), f"2 tags are '_' ... empty ... {path}:1 ... 1 tags are '-'")
+    assert "tags are" not in str(read(path, scheme="plain", empty="_", tags="1").report).replace("tags are '-'", "")
 
 
 def test_both_schemes_of_conll_2003_are_one_data_set(shared):

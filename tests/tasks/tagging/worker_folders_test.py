@@ -65,7 +65,7 @@ def test_folders_and_files_that_are_none_of_these(write, tmp_path):
     assert says(refused(write("a.txt", "a O\n"), format="workers"), "is no folder, but format is workers")
     assert says(refused(top, format="columns"), "is a folder, but format is columns")
     assert says(refused(write("a.tar.gz", b"")), ".tar files are not read ... unpack it first")
-    assert says(refused(write("a.parquet", b"PAR1")), "parquet ... jsonl")
+    assert says(refused(write("a.xlsx", b"PK")), ".xlsx files are not read ... csv")
     assert says(refused(write("b.txt", gzip.compress(b"a O\n"))), "is packed by gzip")
     write("ground_truth/d2.txt", "d\n")
     assert says(refused(f"{top}/crowd"), "ground_truth/d2.txt:1: ... no word")
