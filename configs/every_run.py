@@ -10,6 +10,7 @@ from bert.training.train import LoopSettings
 
 def add_to(config: ConfigDict) -> None:
     config.init_from = ""  # model, run or Google checkpoint to start from; empty: random weights, in pretraining
+    config.added_rows = "pieces"  # new tokens start as the mean of their pieces' rows; mean: of all rows
     config.seed = 0  # of random weights, dropout, data order, masks and split
     config.micro_batches = 1  # parts of a batch computed one after the other, for less memory
 

@@ -12,6 +12,7 @@ from configs import every_run
 
 def add_to(config: ConfigDict) -> None:
     every_run.add_to(config)
+    config.add_tokens = ""  # never split: [E1],[E2],<URL>, or @FILE with one a line; rows for them: added_rows
     config.seeds = 1  # runs with seed, seed + 1, ...; their mean, standard deviation and best are printed
     config.epochs = 3.0  # passes over the training rows; BERT appendix A.3: 2 to 4
     config.steps = config_dict.placeholder(int)  # optimizer steps in all, instead of epochs

@@ -12,6 +12,7 @@ from bert import architectures, config_fields
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
 from bert.prediction.scores import Devices
+from bert.tokenizer.added_words import words_of
 from bert.training import arithmetic, optim, sharding, train
 from bert.training.evaluate import Metrics
 from bert.training.step import Setup
@@ -41,7 +42,9 @@ class FinetuningJob(TrainingJob):
         return start
 
     def recorded(self) -> dict[str, Any]:
-        return {"labels": list(self.examples.labels), "extra": self.examples.extra({})}
+        added = [word.content for word in words_of(self.config.add_tokens)]  # a file of them may change
+        recorded = {"labels": list(self.examples.labels), "extra": self.examples.extra({})}
+        return recorded | ({"added_tokens": added} if added else {})
 
     def model_keys(self, step: int, scores: Metrics) -> dict[str, Any]:
         return self.examples.extra(scores) | {"finetuning": {"step": step}}

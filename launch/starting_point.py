@@ -9,9 +9,11 @@ from ml_collections import ConfigDict
 from bert import architectures, config_fields
 from bert.architectures import ModelConfig
 from bert.architectures.bert import SIZES, BertConfig
-from bert.errors import InputError
-from bert.interop import sources
+from bert.errors import InputError, listed, printable
+from bert.interop import added_rows, sources
+from bert.interop.model_directory import ModelDirectory
 from bert.store.reader import Store
+from bert.tokenizer.added_words import words_of
 from bert.tokenizer.differences import differences
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training import run_directory
@@ -63,8 +65,10 @@ def for_finetuning(config: ConfigDict, examples: ExamplesJob, workdir: pathlib.P
     if loaded.tokenizer is None:
         raise InputError(f"{config.init_from}: has no vocabulary, so it cannot read texts; put its vocab.txt there")
     check_length(config.max_length, loaded.config, config.init_from)
+    tokenizer = loaded.tokenizer.add_words(words_of(config.add_tokens))
+    loaded = _with_tokenizer(config, loaded, tokenizer)
     params = {"encoder": loaded.params["encoder"], "head": {part: loaded.params["head"][part] for part in fresh}}
-    return Start(_computed(config, loaded.config), loaded.tokenizer, params, loaded.labels)
+    return Start(_computed(config, loaded.config), tokenizer, params, loaded.labels)
 
 
 def check_length(max_length: int, encoder: ModelConfig, source: str, hint: str = "") -> None:
@@ -91,6 +95,8 @@ def _from_weights(config: ConfigDict, store: Store, needed: Sequence[str]) -> St
     # A new next-sentence head without the pooler that it reads is refused below, with the whole list to ask for.
     pooler = ["pooler"] if "next_sentence" in fresh and "pooler" not in fresh else []
     loaded = sources.read(config.init_from, fresh=[*pooler, *fresh], seed=config.seed)
+    if loaded.tokenizer and store.tokenizer.words_beyond(loaded.tokenizer):
+        loaded = _with_tokenizer(config, loaded, store.tokenizer)
     _check_tokenizer(config, loaded.tokenizer, store.tokenizer)
     drawn = set(loaded.report.fresh) - set(fresh)
     if missing := [part for part in needed if part not in loaded.parts or part in drawn]:
@@ -99,6 +105,16 @@ def _from_weights(config: ConfigDict, store: Store, needed: Sequence[str]) -> St
     runtime.say(f"weights and sizes from {config.init_from}")
     params = {"encoder": loaded.params["encoder"], "head": {part: loaded.params["head"][part] for part in needed}}
     return Start(_computed(config, loaded.config), store.tokenizer, params)
+
+
+def _with_tokenizer(config: ConfigDict, loaded: ModelDirectory, tokenizer: Tokenizer) -> ModelDirectory:
+    """The model with a tokenizer that has more tokens; a line says which of them are new."""
+    before = loaded.tokenizer.vocab_size if loaded.tokenizer else 0
+    grown = added_rows.with_tokenizer(loaded, tokenizer, config.added_rows)
+    if new := tokenizer.vocab[before:]:
+        sizes = f"{before:,} entries become {tokenizer.vocab_size:,}"
+        runtime.say(printable(f"{len(new):,} new tokens ({listed(new, 5)}): {sizes}"))
+    return grown
 
 
 def _check_tokenizer(config: ConfigDict, tokenizer: Tokenizer | None, prepared: Tokenizer) -> None:

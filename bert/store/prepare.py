@@ -25,6 +25,7 @@ from bert.store.text_hashes import SeenDigests, fraction
 from bert.store.tokenize_sections import start_tokenizing, tokenize_sections
 from bert.store.writer import StoreWriter, finish
 from bert.tokenizer import letter_case
+from bert.tokenizer.added_words import words_of
 from bert.tokenizer.backends import MAX_WORD_CHARS, load_tokenizer, open_vocabulary, train_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
 
@@ -61,10 +62,12 @@ def prepare(
     folder = pathlib.Path(os.path.realpath(out))
     corpus = Corpus(settings.corpus, settings.corpus_settings(), workers=workers)
     rules = {name: getattr(settings, name) for name in ("lower_case", "strip_accents", "max_word_chars")}
-    tokenizer = open_vocabulary(settings.vocab, **rules) if settings.vocab else None  # None: to be learnt
+    words = words_of(settings.add_tokens)
+    tokenizer = open_vocabulary(settings.vocab, **rules).add_words(words) if settings.vocab else None  # to be learnt
     longest = tokenizer.max_word_chars if tokenizer else settings.max_word_chars or MAX_WORD_CHARS
     settings = dataclasses.replace(settings, max_word_chars=longest)  # what the folder notes
-    noted = _writable(dataclasses.asdict(settings) | {"texts": corpus.signature()})
+    named = {"add_tokens": "\n".join(word.content for word in words), "texts": corpus.signature()}
+    noted = _writable(dataclasses.asdict(settings) | named)
     files.recover_interrupted_replace(folder, (MANIFEST,), clear=True)
     if is_finished(folder, noted, tokenizer, overwrite):
         return PreparedFolder(pathlib.Path(out), load_tokenizer(folder), report_of(folder), True)
@@ -167,7 +170,7 @@ class _Preparation:
                 f"removing accents drops {100 * marks:.0f} % of the characters, marks that belong to the words of this "
                 "script; set strip_accents to False to keep them"
             )
-        return tokenizer
+        return tokenizer.add_words(words_of(settings.add_tokens))
 
     def _tasks(self) -> Iterator[_Task]:
         """Sections worth tokenizing, in tasks of about TASK_BYTES.

@@ -29,6 +29,8 @@ class PrepareSettings:
     # Characters; longer words are [UNK]. Not set = as the folder in vocab has it (200 in one of Google's, which has
     # bert_config.json beside vocab.txt), else 100, as in transformers.
     max_word_chars: int | None = None
+    # Tokens that are never split, with commas ([E1],<URL>) or @FILE with one a line; they come behind the vocabulary.
+    add_tokens: str = ""
     encoding: str = ""  # '' = UTF-8; a name (latin-1); or 'GLOB=NAME,GLOB=NAME' for some of the files
     text_column: str = "text"  # column of .jsonl, .parquet and saved data sets; a text or a list of sentences
     documents: str = "auto"  # .txt: blank_lines (Google's format), file, or auto = the first if lines are sentences

@@ -1,6 +1,7 @@
 """The folder that `prepare` writes: whether it is complete, and its atomic replacement (bert/files.py)."""
 
 import contextlib
+import dataclasses
 import pathlib
 import re
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from bert import files
 from bert.errors import InputError
 from bert.store.manifest import MANIFEST, check_files, damaged, read_manifest
 from bert.store.prepare_report import PrepareReport
+from bert.store.prepare_settings import PrepareSettings
 from bert.store.reader import Store
 from bert.tokenizer import tokenizer_files
 from bert.tokenizer.backends import load_tokenizer
@@ -63,7 +65,8 @@ def learnt_tokenizer(folder: pathlib.Path, noted: dict[str, Any]) -> Tokenizer |
 
 
 def _differences(manifest: dict[str, Any], noted: dict[str, Any], tokenizer: Tokenizer | None) -> list[str]:
-    was = manifest["settings"]
+    newer = {field.name: field.default for field in dataclasses.fields(PrepareSettings)}  # than the folder: defaults
+    was = {**newer, **manifest["settings"]}
     differing = [
         "the texts have changed" if name == "texts" else f"{name} was {was.get(name)!r}, now {value!r}"
         for name, value in noted.items()

@@ -4,10 +4,12 @@ Source: the documentation of `tokenizers.AddedToken`.
 """
 
 import dataclasses
+import pathlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from bert.errors import InputError, short_repr
+from bert.json_files import read_text
 
 _RULES = ("special", "normalized", "single_word", "lstrip", "rstrip")
 
@@ -30,8 +32,24 @@ def special_word(content: str) -> AddedWord:
 
 
 def protected_word(content: str) -> AddedWord:
-    """A word of `WordPiece.add_protected`; "graft" must not be cut out of "grafting", marks may touch other text."""
+    """A word that is kept whole; "graft" must not be cut out of "grafting", marks may touch other text."""
     return AddedWord(content, single_word=content.isalnum())
+
+
+def words_of(setting: str) -> tuple[AddedWord, ...]:
+    """The words of a setting: with commas between them, or "@FILE" with one a line; rules as in the library.
+
+    By these defaults of `tokenizers.AddedToken`, a word is also found inside of others ("ab" in "abc"), and after
+    lower-casing, itself lower-cased.
+    """
+    try:
+        parts = read_text(pathlib.Path(setting[1:])).split("\n") if setting.startswith("@") else setting.split(",")
+    except FileNotFoundError:
+        raise InputError(f"add_tokens names {setting[1:]}, which is no file; give one with a token a line") from None
+    words = tuple(AddedWord(content) for content in dict.fromkeys(part.strip() for part in parts) if content)
+    if setting and not words:
+        raise InputError(f"add_tokens is {short_repr(setting)}, which holds no token; name some, or set it to empty")
+    return words
 
 
 def split_protected(

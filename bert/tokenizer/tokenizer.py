@@ -15,6 +15,7 @@ import tokenizers
 
 from bert import surrogates
 from bert.errors import InputError
+from bert.tokenizer.added_words import AddedWord
 
 _FAILS = "the tokenizer's rules fail on a text ({}); simplify the patterns of its tokenizer.json, or shorten the text"
 
@@ -77,6 +78,16 @@ class Tokenizer(abc.ABC):
     @abc.abstractmethod
     def save(self, directory: str | pathlib.Path, *, model_max_length: int | None = None) -> None:
         """Writes tokenizer.json, vocab.txt and tokenizer_config.json; AutoTokenizer reads an equal one."""
+
+    @abc.abstractmethod
+    def add_words(self, words: Iterable[AddedWord]) -> "Tokenizer":
+        """A tokenizer that keeps these words whole; those not in the vocabulary get the next ids. Words that it has
+        added before stay as they are. InputError for a special token, and for two words that are one when normalized.
+        """
+
+    @abc.abstractmethod
+    def words_beyond(self, other: "Tokenizer") -> tuple[AddedWord, ...]:
+        """The words that, added to the other tokenizer, give this one; empty where there are none."""
 
     @abc.abstractmethod
     def build(self, *, split_special: bool) -> tokenizers.Tokenizer:

@@ -130,22 +130,32 @@ class WordPiece(Tokenizer):
         for name, text in zip(tokenizer_files.WRITTEN, texts, strict=True):
             files.write(pathlib.Path(directory) / name, text)
 
-    def add_protected(self, words: Sequence[str]) -> "WordPiece":
-        """A tokenizer that keeps these words whole; those not in the vocabulary get the next ids.
-
-        The longest match wins. Letter case is treated as in all other text: with lower-casing, "Graft" is "graft".
-        Raises InputError where two words are one after lower-casing.
-        """
-        new = {word for word in words if word not in dict(self.settings.special_tokens).values()}
-        if not new:
-            return self
-        vocab = [*self.vocab, *(word for word in dict.fromkeys(words) if word in new and word not in self._ids)]
+    def add_words(self, words: Iterable[AddedWord]) -> "WordPiece":
+        known, special = self.settings.added_words(), dict(self.settings.special_tokens)
+        new = {word.content: word for word in words}
+        for content in special.values():
+            if content in new:
+                raise InputError(f"{short_repr(content)} is a special token of this vocabulary; leave it out")
+        new = {content: word for content, word in new.items() if content not in known}
+        vocab = [*self.vocab, *(content for content in new if content not in self._ids)]
         ids = {entry: index for index, entry in enumerate(vocab)}
-        protected = tuple(sorted({*self.settings.protected, *new}, key=ids.__getitem__))
-        added = tuple(word for word in self.settings.added if word.content not in new)
-        settings = dataclasses.replace(self.settings, protected=protected, added=added)
-        wordpiece_model.check_added_words(settings, "protected words")
+        by_id = sorted((known | new).values(), key=lambda word: ids[word.content])
+        protected, added = split_protected(by_id, special.values())
+        pieces = self.settings.pieces if len(vocab) == self.vocab_size else self.settings.pieces or self.vocab_size
+        settings = dataclasses.replace(self.settings, protected=protected, added=added, pieces=pieces)
+        wordpiece_model.check_added_words(settings, "added tokens")
         return WordPiece(vocab, settings, self.model_max_length)
+
+    def words_beyond(self, other: Tokenizer) -> tuple[AddedWord, ...]:
+        if not isinstance(other, WordPiece):
+            return ()
+        known = other.settings.added_words()
+        more = tuple(word for content, word in self.settings.added_words().items() if content not in known)
+        more = tuple(sorted(more, key=lambda word: self._ids[word.content]))
+        try:
+            return more if other.add_words(more).fingerprint == self.fingerprint else ()
+        except InputError:
+            return ()
 
     def build(self, *, split_special: bool) -> tokenizers.Tokenizer:
         return wordpiece_model.build(self.vocab, self.settings, split_special=split_special)

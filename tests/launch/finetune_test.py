@@ -193,17 +193,27 @@ def test_numbers_several_labels_and_votes(folder, tmp_path, capsys):
 
 
 def test_a_classifier_of_other_classes_gets_a_new_head(table, tmp_path, caplog):
-    """From three classes to two: the replaced tensors are named with their shapes, the pooler and encoder stay."""
+    """From three classes to two: the replaced tensors are named with their shapes, the pooler and encoder stay, but for
+    the rows of added tokens."""
     caplog.set_level("INFO", logger="absl")
-    three = TINY.with_name("tiny_seqcls")
-    run(*QUICK, *table, f"--workdir={tmp_path / 'run'}", f"--config.init_from={three}", "--config.epochs=0.1",
-        "--config.optimizer.learning_rate=1e-30")  # fmt: skip
+    three, tokens = TINY.with_name("tiny_seqcls"), tmp_path / "tokens.txt"
+    tokens.write_text("[E1]\ncity mat\n")
+    words = (*QUICK, *table, f"--workdir={tmp_path / 'run'}", f"--config.init_from={three}", "--config.steps=1",
+             f"--config.add_tokens=@{tokens}", "--config.optimizer.learning_rate=1e-30")  # fmt: skip
+    run(*words)
     assert "[32, 3]" in caplog.text or "[3, 32]" in caplog.text
     model, before = bert.load(tmp_path / "run"), bert.load(three)
     assert model.labels == ("no", "yes")
     np.testing.assert_array_equal(model.params["head"]["pooler"]["kernel"], before.params["head"]["pooler"]["kernel"])
-    table_VD = model.params["encoder"]["embeddings"]["token"]["embedding"]
-    np.testing.assert_array_equal(table_VD, before.params["encoder"]["embeddings"]["token"]["embedding"])
+    table_VD, old_VD = (one.params["encoder"]["embeddings"]["token"]["embedding"] for one in (model, before))
+    np.testing.assert_array_equal(table_VD[:128], old_VD)
+    ids = before.tokenizer.encode("city mat").ids
+    np.testing.assert_allclose(table_VD[129], old_VD[ids].mean(0), atol=1e-6)
+    assert (len(table_VD), model.tokenizer.encode("a City Mat").ids[1:]) == (130, [129])
+    run(*words)  # goes on: is finished
+    tokens.write_text("[E1]\n")
+    with pytest.raises(InputError, match=r"added_tokens was \['\[E1\]', 'city mat'\], is"):
+        run(*words)
 
 
 def test_predictions_that_cannot_be_meant_are_refused(trained, tmp_path):

@@ -4,6 +4,7 @@ import json
 import pathlib
 import shutil
 
+import numpy as np
 import pytest
 
 import bert
@@ -100,6 +101,22 @@ def test_the_list_of_new_parts_is_whole(shared, prepared, fresh, wanted):
     head = start(one, source, said.partition("init_fresh=")[2].split(", ")[0])[1]["head"]
     assert set(head) == {"mlm", "pooler", "next_sentence"}
     assert set(start(one, source, "mlm", pairs=False)[1]["head"]) == {"mlm"}
+
+
+def test_text_with_added_tokens_grows_the_model_it_starts_from(prepared, tmp_path, shared, capsys):
+    """Only by tokens behind the model's own: a row for each, started as the settings say; another order is refused."""
+    source = shared / "golden" / "tiny_bert"
+    settings_ = {"corpus": write_text(tmp_path), "vocab": str(source), "validation_share": 0}
+    text = prepare(tmp_path / "more", PrepareSettings(**settings_, add_tokens="[E1],keeper")).directory
+    config, params = start(text, source)
+    assert "2 new tokens ([E1], keeper): 128 entries become 130" in capsys.readouterr().out
+    assert config.vocab_size == Store.open(text).tokenizer.vocab_size == 130
+    table = bert.load(source).params["encoder"]["embeddings"]["token"]["embedding"]
+    np.testing.assert_array_equal(params["encoder"]["embeddings"]["token"]["embedding"][:128], table)
+    assert len(params["head"]["mlm"]["bias"]) == 130
+    assert 129 in Store.open(text).shards[0].tokens  # "The keeper"
+    (tmp_path / "vocab.txt").write_text((source / "vocab.txt").read_text() + "keeper\n[E1]\n")
+    assert "vocabulary (128 entries, not 130" in refused(prepared(tmp_path / "vocab.txt"), source)
 
 
 def test_an_exported_checkpoint_of_googles_prepares_text_of_its_own(google, prepared, tmp_path):

@@ -8,8 +8,10 @@ import pytest
 import transformers  # one of our development packages; it works without torch as far as ids and settings go
 
 import bert
+from bert.interop.added_rows import with_tokenizer
 from bert.interop.export import check_replaceable, save_model_directory
 from bert.interop.hugging_face import load_model_directory
+from bert.tokenizer.added_words import words_of
 from tests.bert.refusals import refused
 
 NEEDS_TORCH = "needs torch, which is no dependency: .venv/bin/uv pip install torch --torch-backend=cpu"
@@ -90,14 +92,17 @@ HEADS = [
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("added", ["", "[E1],<URL>"])
 @pytest.mark.parametrize("largest_file", [10**9, 20_000], ids=["one file", "shards"])
 @pytest.mark.parametrize(
     ("base", "kept", "class_name", "names"), HEADS, ids=[f"{h[2] or 'encoder'} {h[0]}" for h in HEADS]
 )
-def test_outputs_equal_those_of_torch(golden, tmp_path, base, kept, class_name, names, largest_file):
-    """Our export, loaded by transformers: every weight found, labels' names, the outputs within 1e-5 on 20 texts."""
+def test_outputs_equal_those_of_torch(golden, tmp_path, base, kept, class_name, names, largest_file, added):
+    """Our export, loaded by transformers: every weight found, labels' names, the outputs within 1e-5 on 20 texts; also
+    with added tokens."""
     torch = pytest.importorskip("torch", reason=NEEDS_TORCH)
     found = load_model_directory(golden / base)
+    found = with_tokenizer(found, found.tokenizer.add_words(words_of(added)), "pieces")
     params = {"encoder": found.params["encoder"], "head": {part: found.params["head"][part] for part in kept}}
     folder = save_model_directory(
         *(tmp_path / "out", found.config, params, found.tokenizer),
@@ -109,7 +114,7 @@ def test_outputs_equal_those_of_torch(golden, tmp_path, base, kept, class_name, 
     ours, tokenizer = bert.load(folder), transformers.AutoTokenizer.from_pretrained(folder)
     if ours.labels:
         assert tuple(theirs.config.id2label.values()) == ours.labels
-    padded = tokenizer(TEXTS, padding=True, return_tensors="np")
+    padded = tokenizer([*TEXTS, "[E1] ran, <url>"], padding=True, return_tensors="np")
     got = ours.outputs(padded["input_ids"], padded["token_type_ids"], padded["attention_mask"])
     with torch.no_grad():
         want = theirs.eval()(**{name: torch.tensor(value) for name, value in padded.items()})

@@ -42,6 +42,28 @@ def test_tokens_are_those_of_the_sentences(write, vocab, tmp_path):
     assert report.unknown_tokens == 0
 
 
+def test_added_tokens_come_behind_the_vocabulary_given_or_learnt(write, vocab, tmp_path):
+    """Whole in the text; a folder of before there was such a setting is finished, one with other tokens refused."""
+    corpus = write("text/a.txt", stories(5).replace("the ", "[E1] "))
+    for name in (vocab, ""):
+        out = tmp_path / f"out{len(name)}"
+        settings = PrepareSettings(str(corpus), name, 60, validation_share=0)
+        before = prepare(out, settings).tokenizer
+        manifest = json.loads((out / "manifest.json").read_text())
+        assert manifest["settings"].pop("add_tokens") == ""
+        (out / "manifest.json").write_text(json.dumps(manifest))
+        assert prepare(out, settings).was_finished
+        more = dataclasses.replace(settings, add_tokens="[E1],<URL>")
+        with pytest.raises(InputError, match=r"add_tokens was '', now '\[E1\]\\n<URL>'"):
+            prepare(out, more)
+        tokenizer = prepare(out, more, overwrite=True).tokenizer
+        if name:
+            assert tokenizer.vocab == (*before.vocab, "[E1]", "<URL>")
+        assert tokenizer.vocab[-2:] == ("[E1]", "<URL>")
+        assert (Store.open(out).shards[0].tokens == tokenizer.vocab_size - 2).sum() == corpus.read_text().count("[E1]")
+        assert prepare(out, more).was_finished
+
+
 def test_the_number_of_workers_and_a_second_run_change_no_byte(write, vocab, tmp_path, monkeypatch):
     """One worker and four give the same files, manifest included; so does the same run again."""
     monkeypatch.setattr(prepare_module, "TASK_BYTES", 2000)

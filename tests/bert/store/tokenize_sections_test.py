@@ -7,7 +7,7 @@ import pytest
 from bert.corpus.layout import SENTENCES
 from bert.store import tokenize_sections as module
 from bert.store.tokenize_sections import LostText, start_tokenizing, tokenize_sections
-from bert.tokenizer.added_words import AddedWord
+from bert.tokenizer.added_words import AddedWord, words_of
 from bert.tokenizer.wordpiece import WordPiece
 
 
@@ -42,7 +42,7 @@ def test_random_texts_too(entries):
 
 
 def test_protected_words_with_a_blank_are_kept_whole(entries):
-    tokenizer = WordPiece.from_vocab(entries, lower_case=True).add_protected(["new york", "[E1]"])
+    tokenizer = WordPiece.from_vocab(entries, lower_case=True).add_words(words_of("new york,[E1]"))
     assert_same_as_whole_sentences(tokenizer, ["hello New York world", "new [E1] york"])
 
 

@@ -1,9 +1,18 @@
+import dataclasses
 import re
 
 import pytest
+import tokenizers
 
 from bert.errors import InputError
-from bert.tokenizer.added_words import AddedWord, protected_word, read_added_word, special_word, split_protected
+from bert.tokenizer.added_words import (
+    AddedWord,
+    protected_word,
+    read_added_word,
+    special_word,
+    split_protected,
+    words_of,
+)
 
 
 def test_what_a_file_leaves_open():
@@ -27,6 +36,21 @@ def test_what_a_file_leaves_open():
 def test_what_is_no_word_is_refused(value, message):
     with pytest.raises(InputError, match=re.escape(message)):
         read_added_word(value, "file")
+
+
+def test_words_of_a_setting_and_of_a_file(tmp_path):
+    """With the rules that `tokenizers.AddedToken` has by default; a file may have commas and blanks in its tokens."""
+    assert words_of("") == ()
+    assert words_of("[E1], <URL>,[E1]") == (AddedWord("[E1]"), AddedWord("<URL>"))
+    default = tokenizers.AddedToken("x")
+    assert AddedWord("x") == AddedWord(
+        **{rule.name: getattr(default, rule.name) for rule in dataclasses.fields(AddedWord)}
+    )
+    (tmp_path / "tokens.txt").write_text("new york\r\n\na,b\n")
+    assert words_of(f"@{tmp_path}/tokens.txt") == (AddedWord("new york"), AddedWord("a,b"))
+    for setting, said in ((f"@{tmp_path}/none.txt", "none.txt, which is no file"), (",", "holds no token")):
+        with pytest.raises(InputError, match=said):
+            words_of(setting)
 
 
 def test_only_unusual_rules_are_kept_apart():

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from bert.tokenizer.added_words import AddedWord
+from bert.tokenizer.added_words import AddedWord, protected_word, words_of
 from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.wordpiece import WordPiece
 from tests.bert.builders import SPECIAL
@@ -158,13 +158,34 @@ def test_the_fingerprint_covers_every_rule(tmp_path):
     assert len({one.fingerprint for one in made}) == len(made)
 
 
+@pytest.mark.parametrize("lower_case", [True, False])
+def test_tokens_are_added_as_by_transformers(tmp_path, lower_case):
+    """`add_tokens` with plain texts: the same ids, in other letter case and inside of other words; saved, too."""
+    transformers = pytest.importorskip("transformers")
+    tokens = ["[E1]", "<URL>", "graft", "new york"]
+    ours = WordPiece.from_vocab(ENTRIES, lower_case=lower_case)
+    ours.save(tmp_path / "before")
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "before")
+    theirs.add_tokens(tokens)
+    ours = ours.add_words(words_of(",".join(tokens)))
+    ours.save(tmp_path / "after")
+    saved = transformers.AutoTokenizer.from_pretrained(tmp_path / "after")
+    assert theirs.get_vocab() == saved.get_vocab() == {entry: i for i, entry in enumerate(ours.vocab)}
+    again = load_tokenizer(tmp_path / "after")
+    for text in (*TEXTS, "a [E1]b [e1]", "<URL><url>grafting Graft", "New York new  york", "[MASK] [E1]"):
+        wanted = theirs(text, add_special_tokens=False)["input_ids"]
+        assert saved(text, add_special_tokens=False)["input_ids"] == wanted, text
+        for one in (ours, again):
+            assert one.encode(text, special_in_text=True).ids == wanted, text
+
+
 def test_protecting_words_beside_added_ones(source, tmp_path):
-    """New words get the next ids, stay whole, take the place of an added word of the same text, and are saved."""
-    ours = load_tokenizer(source("words")).add_protected(["graft", "newword"])  # type: ignore[attr-defined]
+    """New words get the next ids, stay whole, and are saved; an added word of the same text keeps its rules."""
+    ours = load_tokenizer(source("words")).add_words(map(protected_word, ["graft", "newword"]))
     ours.save(tmp_path / "saved")
     for one in (ours, load_tokenizer(tmp_path / "saved")):
         assert [one.vocab[i] for i in one.encode("Graft newword Foo Bar").ids] == ["graft", "newword", "Foo Bar"]
-        assert one.vocab[one.encode("newwords").ids[0]] == "new"  # not cut out of it any more
+        assert one.vocab[one.encode("newwords").ids[0]] == "newword"  # cut out of it, as before
         assert one.fingerprint == ours.fingerprint
 
 

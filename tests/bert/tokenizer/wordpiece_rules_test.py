@@ -11,6 +11,7 @@ from bert.corpus.layout import SENTENCES
 from bert.errors import InputError
 from bert.prediction.fill_mask import FilledMasks
 from bert.store.tokenize_sections import WordCache, start_tokenizing, tokenize_sections
+from bert.tokenizer.added_words import AddedWord
 from bert.tokenizer.backends import load_tokenizer
 from tests.bert.builders import SPECIAL
 
@@ -265,7 +266,7 @@ def test_added_words_that_become_one_are_refused(tmp_path):
     ours = load_tokenizer(tmp_path)
     assert [ours.vocab[i] for i in ours.encode("ab Ab").ids] == ["ab", "Ab"]
     with pytest.raises(InputError, match=r"'graft'.*'Graft'"):
-        ours.add_protected(["graft", "Graft"])  # type: ignore[attr-defined]
+        ours.add_words([AddedWord("graft"), AddedWord("Graft")])
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
+from bert.tokenizer.added_words import protected_word, words_of
 from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.wordpiece import WordPiece
 
@@ -106,7 +107,7 @@ def test_mask_written_in_the_text(lower):
 def test_protected_words_stay_whole_also_after_saving(lower, tmp_path):
     """Added words are never split, the longest wins, lower-casing does not hide them, and a saved folder keeps them;
     the word "graft" is not cut out of "grafting"."""
-    tokenizer = lower.add_protected(["[E1]", "graft", "grafts"])
+    tokenizer = lower.add_words(map(protected_word, ["[E1]", "graft", "grafts"]))
     assert tokenizer.vocab[-3:] == ("[E1]", "graft", "grafts")
     tokenizer.save(tmp_path)
     for one in (tokenizer, load_tokenizer(tmp_path)):
@@ -118,9 +119,19 @@ def test_protected_words_stay_whole_also_after_saving(lower, tmp_path):
 
 def test_protecting_a_word_of_the_vocabulary_keeps_its_id(lower):
     """A word that is there already gets no second id."""
-    tokenizer = lower.add_protected(["notebook"])
+    tokenizer = lower.add_words([protected_word("notebook")])
     assert tokenizer.vocab == lower.vocab
     assert tokenizer.encode("Notebook").ids == [25]
+    assert tokenizer.add_words([protected_word("notebook")]).fingerprint == tokenizer.fingerprint
+
+
+def test_a_special_token_is_not_added_and_what_was_added_is_found_out(lower):
+    with pytest.raises(InputError, match=r"'\[MASK\]' is a special token"):
+        lower.add_words(words_of("[E1],[MASK]"))
+    more = lower.add_words(words_of("[E1],notebook"))
+    assert {word.content for word in more.words_beyond(lower)} == {"[E1]", "notebook"}
+    assert more.words_beyond(more) == lower.words_beyond(more) == ()
+    assert more.words_beyond(WordPiece.from_vocab([*lower.vocab, "other"], lower_case=True)) == ()
 
 
 def test_accents_have_a_switch_of_their_own(entries, tmp_path):
@@ -291,7 +302,7 @@ def test_fingerprint_depends_on_everything_that_decides_ids(entries):
         WordPiece.from_vocab(entries[:-1]),
         WordPiece.from_vocab(entries, strip_accents=True),
         WordPiece.from_vocab(entries, max_word_chars=200),
-        WordPiece.from_vocab(entries).add_protected(["book"]),
+        WordPiece.from_vocab(entries).add_words([protected_word("book")]),
     ]
     assert len({one.fingerprint for one in made}) == len(made)
     assert WordPiece.from_vocab(entries, model_max_length=64).fingerprint == made[0].fingerprint
