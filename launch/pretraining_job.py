@@ -104,13 +104,11 @@ class PretrainingJob(TrainingJob):
 
     def show(self, start: Start, run: train.Run, outcome: train.Outcome) -> None:
         """Prints the answers to the probes, and the scores of the held-out part beside those of constant answers."""
-        probes = self.config.probes
-        params: Any = sharding.on_this_host(outcome.state.params) if probes else None
         if jax.process_index() != 0:
             return
-        for i, answer in enumerate(self._answers(start, params) if probes else ()):
+        for i, answer in enumerate(self._answers(start, outcome.state.params)):
             before = f"\n  before  {self.answers_before[i]}" if self.answers_before else ""
-            print(f"\n{probes[i]}{before}\n  after   {answer}")
+            print(f"\n{self.config.probes[i]}{before}\n  after   {answer}")
         if self.held_batches:
             baseline = baselines(self._held())
             print(f"\n{'held out':<16}{'model':>10}{'baseline':>10}")

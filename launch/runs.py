@@ -58,7 +58,7 @@ class TrainingJob(abc.ABC):
 
     @abc.abstractmethod
     def show(self, start: Start, run: train.Run, outcome: train.Outcome) -> None:
-        """Prints what a user should know of how the run ended."""
+        """Prints what a user should know of how the run ended. Without a ``choice``, parameters are on this host."""
 
 
 def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] = lambda: None) -> Best:
@@ -106,6 +106,8 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
             runtime.say(f"stopped at step {step} of {total}; run the same command again to resume")
             sys.exit(128 + outcome.stopped_by)
         if not job.choice:
-            gather_and_write(step, outcome.state.params, {})
+            params = sharding.on_this_host(outcome.state.params)
+            write_model(step, params, {})
+            outcome = dataclasses.replace(outcome, state=dataclasses.replace(outcome.state, params=params))
     job.show(start, run, outcome)
     return outcome.best
