@@ -85,7 +85,7 @@ def table(results: dict[str, Any]) -> str:
 
 
 def _versions(rows: list[dict[str, Any]]) -> list[str]:
-    processes = [process.get("told", {}) for row in rows for process in row["processes"].values()]
+    processes = [one["told"] for row in rows for one in row["processes"].values() if "error" not in one]
     names = ("jax", "flax", "torch", "transformers", "onnxruntime", "keras_hub")
     return sorted({f"{name} {versions[name]}" for versions in processes for name in names if name in versions})
 

@@ -13,7 +13,7 @@ import numpy as np
 from bert.architectures import ModelConfig
 from bert.data import encoded_examples
 from bert.data.encoded_examples import EncodedExamples
-from bert.errors import InputError
+from bert.errors import InputError, check_choice
 from bert.prediction import scores, uncertainty
 from bert.prediction.scores import Scorer
 from bert.target_kinds import Kind
@@ -48,19 +48,18 @@ def options_of(extra: Mapping[str, Any], labels: Sequence[str], config: ModelCon
 
     ``extra`` is config.json without what describes the encoder. Raises InputError for values of another form.
     """
-    values = extra.get(KEY) or {}
-    kinds = {name: kind for kind, name in _PROBLEM_TYPES.items()}
-    kind = kinds.get(str(extra.get("problem_type")), "number" if len(labels) == 1 else "class")
-    longest = config.max_length
-    try:
-        return ClassificationOptions(
-            kind=kind,
-            text=tuple(map(str, values.get("text", ()))),
-            max_length=min(int(values.get("max_length", longest)), longest),
-            threshold=float(values.get("threshold", 0.5)),
-        )
-    except (AttributeError, TypeError, ValueError):
-        raise InputError(f"{KEY} in config.json is {values!r}; it must hold text, max_length and threshold") from None
+    kinds, problem = {name: kind for kind, name in _PROBLEM_TYPES.items()}, extra.get("problem_type")
+    if problem is not None or KEY in extra:
+        check_choice("problem_type in config.json", problem, tuple(kinds))
+    kind: Kind = kinds[problem] if problem else "number" if len(labels) == 1 else "class"
+    if KEY not in extra:
+        return ClassificationOptions(kind, (), config.max_length)
+    match extra[KEY]:
+        case {"text": [*text], "max_length": int(length), "threshold": float(threshold)}:
+            if all(isinstance(column, str) for column in text):
+                return ClassificationOptions(kind, tuple(text), min(length, config.max_length), threshold)
+    like = ClassificationOptions(kind, ("review",), 128).to_json()[KEY]
+    raise InputError(f"{KEY} in config.json is {extra[KEY]!r:.200}; it must be like {like}")
 
 
 def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measure: str = "") -> list[dict[str, Any]]:

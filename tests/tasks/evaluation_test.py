@@ -10,6 +10,7 @@ import pytest
 import bert
 from bert.errors import InputError
 from bert.prediction.bio_mrc import BioMrcOptions
+from bert.prediction.classification import ClassificationOptions
 from bert.prediction.squad import SquadOptions
 from bert.prediction.tagging import TaggingOptions
 from tests.bert.prediction.table_model import GOLDEN, TableModel, answerer, tagger
@@ -34,7 +35,7 @@ def lines(written: dict[str, str], name: str) -> list[dict]:
 @pytest.fixture(scope="module")
 def classifier():
     model = bert.load(GOLDEN / "tiny_seqcls")
-    model.extra = {"classification": {"text": ["text"]}, "files": {"text": "text"}}
+    model.extra = ClassificationOptions("class", ("text",), 16).to_json() | {"files": {"text": "text"}}
     return model
 
 
