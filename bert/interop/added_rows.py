@@ -35,7 +35,8 @@ def with_tokenizer(model: ModelDirectory, tokenizer: Tokenizer, rows: str) -> Mo
             value_V = np.moveaxis(value, axes[path], 0)
             grown_V = np.zeros((size, *value_V.shape[1:]), np.float32)
             grown_V[: len(value_V)] = value_V
-            grown_V[before.vocab_size : count] = [value_V[ids or every_id].mean(0) for ids in ids_K]
+            for i, ids in enumerate(ids_K, before.vocab_size):
+                grown_V[i] = value_V[ids or every_id].mean(0)
             value = np.moveaxis(grown_V, 0, axes[path])
         put(params, path, value)
     note = (
