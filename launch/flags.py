@@ -124,11 +124,11 @@ def defaults(config_file: str) -> dict[str, Any]:
     return config_fields.flatten(config_files.settings_of(["", f"--config={path}"], None))
 
 
-def whole_number(options: Options, name: str, default: int) -> int:
-    """The value of an option that must be a whole number of at least 1."""
+def whole_number(options: Options, name: str, default: int, *, least: int = 1) -> int:
+    """The value of an option that must be a whole number of at least ``least``."""
     value = options[name]
-    if value is not None and (not value.isdecimal() or int(value) < 1):
-        raise InputError(f"--{name}={value}: must be a whole number of at least 1")
+    if value is not None and (not value.isdecimal() or int(value) < least):
+        raise InputError(f"--{name}={value}: must be a whole number of at least {least}")
     return default if value is None else int(value)
 
 
