@@ -27,6 +27,8 @@ def with_tokenizer(model: ModelDirectory, tokenizer: Tokenizer, rows: str) -> Mo
     before, count = model.tokenizer, tokenizer.vocab_size
     assert before is not None  # the caller has read texts with it
     new, every_id = tokenizer.vocab[before.vocab_size :], list(range(before.vocab_size))
+    if not new:
+        return model._replace(tokenizer=tokenizer)
     ids_K = before.encode_ids(new) if rows == "pieces" else [[]] * len(new)
     size = max(count, model.config.vocab_size)  # a table may have had unused rows
     axes, params = _vocabulary_axes(model), Params()
@@ -42,7 +44,7 @@ def with_tokenizer(model: ModelDirectory, tokenizer: Tokenizer, rows: str) -> Mo
     note = (
         f"{len(new)} new tokens; their rows start as the mean of {'their pieces' if rows == 'pieces' else 'all rows'}"
     )
-    report = dataclasses.replace(model.report, notes=[*model.report.notes, note] if new else model.report.notes)
+    report = dataclasses.replace(model.report, notes=[*model.report.notes, note])
     config = architectures.with_settings(model.config, {"vocab_size": size})
     return model._replace(config=config, params=params, tokenizer=tokenizer, report=report)
 

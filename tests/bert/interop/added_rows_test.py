@@ -45,6 +45,14 @@ def test_new_rows_are_means_and_old_ones_stay(tiny, rows):
         assert larger.params["head"][name] == tiny.params["head"][name]
 
 
+def test_without_new_entries_nothing_grows(tiny):
+    """Words of the vocabulary are kept whole from now on; without any, all is as it was."""
+    assert grown(tiny, "").params is tiny.params
+    same = grown(tiny, "city,[unused0]")
+    assert same.params is tiny.params
+    assert same.tokenizer.encode("[UNUSED0]").ids == [tiny.tokenizer.vocab.index("[unused0]")]
+
+
 def test_unused_rows_are_taken_first(tiny):
     """A table with more rows than the vocabulary has entries grows only by what does not fit."""
     table, bias = table_and_bias(tiny)
