@@ -77,30 +77,29 @@ def fault_of(start: int, end: int, text: str) -> str | None:
 
 
 def _unit_of(marked: Sequence[MarkedText], units: Sequence[str], path: str) -> tuple[str, list[str]]:
-    """The unit in which most spans fit, and a note where it matters."""
-    fitting, places = dict.fromkeys(units, 0), []
+    """The unit in which most spans fit, of those that lie elsewhere in another unit, and a note where there are any."""
+    fitting, told, first = dict.fromkeys(units, 0), 0, ""
     for row in marked:
         if not any(differ(row.text, unit) for unit in units):
             continue
-        places.append(row.place)
-        borders = _borders(row.text)
-        for unit in units:
-            offsets = offsets_of(row.text, unit)
-            fitting[unit] += sum(_fits(mark, row.text, offsets, borders) for _, marks in row.marks for mark in marks)
+        borders, offsets = _borders(row.text), [offsets_of(row.text, unit) for unit in units]
+        for mark in (mark for _, marks in row.marks for mark in marks):
+            spans = [_span(mark, counted) for counted in offsets]
+            if len(set(spans)) > 1:
+                told, first = told + 1, first or row.place
+                for unit, span in zip(units, spans, strict=True):
+                    fitting[unit] += span is not None and _fits(mark, row.text, span, borders)
     unit = max(units, key=fitting.__getitem__)
-    if not places:
+    if not told:
         return unit, []
     counts = ", ".join(f"{fitting[name]:,} as {NAMES[name]}" for name in units)
-    note = f"{path}: offsets count {NAMES[unit]} (spans that fit, where it matters: {counts}; first text {places[0]})"
-    if list(fitting.values()).count(fitting[unit]) > 1 and len(units) > 1:
+    note = f"{path}: offsets count {NAMES[unit]} (of {told:,} spans where it matters fit {counts}; first {first})"
+    if list(fitting.values()).count(fitting[unit]) > 1:
         note += "; set offsets if that is wrong"
     return unit, [note]
 
 
-def _fits(mark: Mark, text: str, offsets: Offsets, borders: tuple[set[int], set[int]]) -> bool:
-    span = _span(mark, offsets)
-    if span is None:
-        return False
+def _fits(mark: Mark, text: str, span: tuple[int, int], borders: tuple[set[int], set[int]]) -> bool:
     if mark.said is not None:
         return _is_said(mark, text, span)
     return span[0] in borders[0] and span[1] in borders[1]
