@@ -1,4 +1,4 @@
-"""doccano: an object a line with a text and its spans; of several annotators a file each, in a folder.
+"""doccano: an object a line with a text and its spans; of several annotators a file each, named after them.
 
   {"id": 1, "text": "Anna sat.", "label": [[0, 4, "PER"]]}
   {"id": 1, "text": "Anna sat.", "entities": [{"id": 7, "label": "PER", "start_offset": 0, "end_offset": 4}],
@@ -11,7 +11,6 @@ Projects that count grapheme clusters are read right only where these are single
 Source: doccano/doccano, backend/data_export and data_import; pull request 108, issues 2290 and 2484.
 """
 
-import collections
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,10 +18,10 @@ from typing import Any
 from bert.files import json_text
 from tasks.annotations.annotated_texts import SINGLE, AnnotationSettings, PredictedText
 from tasks.annotations.marks import Mark, MarkedText
-from tasks.annotations.rows import first_rows, is_json, read_rows
+from tasks.annotations.rows import read_rows
 from tasks.annotations.writing import Writing
 from tasks.files.cells import TableCell
-from tasks.files.records import Table, cell_of, value_of
+from tasks.files.records import cell_of, value_of
 from tasks.files.reports import Tally
 
 UNITS = ("utf16", "code_points")
@@ -37,36 +36,9 @@ def is_row(row: Mapping[str, Any]) -> bool:
     return isinstance(row.get("text"), str) and not has_words
 
 
-def is_folder(folder: pathlib.Path) -> bool:
-    return any(map(is_row, (row for file in files_of(folder) for row in first_rows(str(file), "utf-8")[:1])))
-
-
-def files_of(folder: pathlib.Path) -> list[pathlib.Path]:
-    """The annotators' files in a folder."""
-    return sorted(path for path in folder.iterdir() if path.is_file() and is_json(path) and path.name[0] != ".")
-
-
 def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedText]:
-    """The texts of a file, or of a folder with a file for each annotator, who are named after their files."""
-    folder = pathlib.Path(path)
-    if not folder.is_dir():
-        return _read_file(read_rows(path, settings.encoding), settings, settings.no_spans != "unlabelled", tally)
-    merged: dict[tuple[str, str, int], MarkedText] = {}
-    for file in files_of(folder):
-        rows = _read_file(read_rows(str(file), settings.encoding), settings, settings.no_spans == "nothing", tally)
-        seen: collections.Counter[tuple[str, str]] = collections.Counter()
-        for row in rows:
-            key = (row.id, row.text)
-            seen[key] += 1
-            first = merged.setdefault((*key, seen[key]), row._replace(marks=()))
-            name = file.name.partition(".")[0]
-            marks = [(name if who == SINGLE else who, marks) for who, marks in row.marks]
-            merged[*key, seen[key]] = first._replace(marks=(*first.marks, *marks))
-    return list(merged.values())
-
-
-def _read_file(table: Table, settings: AnnotationSettings, nothing: bool, tally: Tally) -> list[MarkedText]:
-    """``nothing``: whether an empty list says that there is nothing in the text."""
+    """The texts of a file."""
+    table, nothing = read_rows(path, settings.encoding), settings.no_spans != "unlabelled"
     rows = []
     key, has_spans = _key(table.rows)
     for row, place in zip(table.rows, table.places, strict=True):

@@ -1,12 +1,15 @@
 """Exports of annotation tools, and predictions for them. A new tool is a file here and a line in `TOOLS`."""
 
+import collections
+import dataclasses
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bert.errors import check_choice
+from bert.errors import InputError, check_choice
 from tasks.annotations import brat, doccano, label_studio, marks, prodigy
 from tasks.annotations.annotated_texts import SINGLE, AnnotatedTexts, AnnotationSettings, PredictedText
+from tasks.annotations.files import files_of_rows, unpacked
 from tasks.annotations.marks import MarkedText
 from tasks.annotations.rows import first_rows, is_json
 from tasks.annotations.writing import Writing
@@ -21,7 +24,8 @@ class Tool(NamedTuple):
     units: in which its versions count offsets, the usual one first.
     read: path, settings, tally of what is left out -> texts.
     write: texts, the file or folder to write, how -> text of each file.
-    is_row: whether a row of JSON is one of its. is_folder: whether a folder is.
+    is_row: whether a row of JSON is one of its.
+    is_folder: whether a folder is read as a whole; in others, each file has the rows of an annotator.
     """
 
     units: Sequence[str]
@@ -35,17 +39,19 @@ TOOLS = {  # the first that knows a file reads it; doccano knows every row with 
     "label_studio": Tool(label_studio.UNITS, label_studio.read, label_studio.write, label_studio.is_row),
     "prodigy": Tool(prodigy.UNITS, prodigy.read, prodigy.write, prodigy.is_row),
     "brat": Tool(brat.UNITS, brat.read, brat.write, is_folder=brat.is_folder),
-    "doccano": Tool(doccano.UNITS, doccano.read, doccano.write, doccano.is_row, doccano.is_folder),
+    "doccano": Tool(doccano.UNITS, doccano.read, doccano.write, doccano.is_row),
 }
 
 
 def tool_of(path: str, encoding: str = "utf-8") -> str:
-    """The tool that wrote a file or folder; "" where none did, by the content."""
-    file = check_path(path)
-    if file.is_dir():
-        return next((name for name, tool in TOOLS.items() if tool.is_folder(file)), "")
-    rows = first_rows(path, encoding) if is_json(file) else []
-    return next((name for name, tool in TOOLS.items() if any(map(tool.is_row, rows))), "")
+    """The tool that wrote a file, a folder or a zip archive, by the content; "" where none did."""
+    check_path(path)
+    with unpacked(path) as place:
+        if place.is_dir() and (name := next((name for name, tool in TOOLS.items() if tool.is_folder(place)), "")):
+            return name
+        files = files_of_rows(place) if place.is_dir() else [place] if is_json(place) else []
+        rows = [row for file in files for row in first_rows(str(file), encoding)]
+        return next((name for name, tool in TOOLS.items() if any(map(tool.is_row, rows))), "")
 
 
 def read_annotated(path: str, settings: AnnotationSettings) -> AnnotatedTexts:
@@ -56,11 +62,35 @@ def read_annotated(path: str, settings: AnnotationSettings) -> AnnotatedTexts:
     check_choice("format", settings.format, ("auto", *TOOLS))
     name = settings.format if settings.format != "auto" else tool_of(path, settings.encoding) or "doccano"
     tool, tally = TOOLS[name], Tally()
-    rows = tool.read(path, settings, tally)
+    with unpacked(path) as place:
+        files = files_of_rows(place) if place.is_dir() and not tool.is_folder(place) else [place]
+        if not files:
+            raise InputError(f"{path}: a folder without files of {name}; name another, or the file itself")
+        rows = _merged(files, tool, settings, tally) if len(files) > 1 else tool.read(str(files[0]), settings, tally)
+        if str(place) != path:  # of an archive, whose files are gone
+            shown = lambda text: text.replace(str(place), path)  # noqa: E731
+            rows = [row._replace(place=shown(row.place), document=shown(row.document)) for row in rows]
+            tally = Tally({what: (count, shown(first)) for what, (count, first) in tally.counts.items()})
     texts, notes = marks.annotated(rows, name, tool.units, settings.offsets, path, tally)
     annotators = tuple(dict.fromkeys(who for text in texts for who, _ in text.annotations))
     counted = [f"{path}: {note}" for note in tally.notes()]
     return AnnotatedTexts(texts, name, () if annotators == (SINGLE,) else annotators, [*notes, *counted])
+
+
+def _merged(files: Sequence[pathlib.Path], tool: Tool, settings: AnnotationSettings, tally: Tally) -> list[MarkedText]:
+    """The texts of files of one annotator each, who is called as the file; equal texts are one."""
+    if settings.no_spans == "auto":
+        settings = dataclasses.replace(settings, no_spans="unlabelled")
+    rows: dict[tuple[str, int], MarkedText] = {}
+    for file in files:
+        seen: collections.Counter[str] = collections.Counter()
+        for row in tool.read(str(file), settings, tally):
+            seen[row.text] += 1  # a text that a file has twice is two
+            first = rows.setdefault((row.text, seen[row.text]), row._replace(marks=()))
+            name = file.name.partition(".")[0]
+            marks = dict(first.marks) | {name if who == SINGLE else who: marks for who, marks in row.marks}
+            rows[row.text, seen[row.text]] = first._replace(marks=tuple(marks.items()))
+    return list(rows.values())
 
 
 def written(

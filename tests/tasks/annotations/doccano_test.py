@@ -42,23 +42,6 @@ def test_no_spans_no_list_and_no_field_are_not_the_same(write):
     assert spans(read(path, no_spans="unlabelled")) == [{}, {}, {}]
 
 
-def test_a_file_for_each_annotator(write, tmp_path):
-    """The same texts by id; nothing in a text of one of several files is not annotated, unless it is said to be."""
-    for name, labels in {"anna": [[0, 4, "PER"]], "ben": [[0, 4, "ORG"]], "cleo": []}.items():
-        write(
-            f"all/{name}.jsonl", lines({"id": 3, "text": ANNA, "label": labels}, {"id": 4, "text": ANNA, "label": []})
-        )
-    write("all/.hidden", "x")
-    file = read(str(tmp_path / "all"))
-    assert (file.tool, file.annotators) == ("doccano", ("anna", "ben"))
-    assert spans(file) == [{"anna": [(0, 4, "PER")], "ben": [(0, 4, "ORG")]}, {}]
-    assert [text.id for text in file.texts] == ["3", "4"]
-    assert "not annotated (no_spans): 4" in said(file)
-    file = read(str(tmp_path / "all"), no_spans="nothing")
-    assert spans(file)[0]["cleo"] == []
-    assert len(spans(file)[1]) == 3
-
-
 def test_users_in_one_file_are_annotators(write):
     marks = [{"label": 2, "start_offset": 0, "end_offset": 4, "user": user} for user in (1, 5)]
     file = read(write("a.jsonl", lines({"id": 1, "text": ANNA, "annotations": marks})))

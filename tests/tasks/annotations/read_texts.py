@@ -21,7 +21,7 @@ def lines(*rows):
 
 
 def read(path, **settings):
-    return read_annotated(path, AnnotationSettings(**settings))
+    return read_annotated(str(path), AnnotationSettings(**settings))
 
 
 def refused(path, **settings):

@@ -1,0 +1,115 @@
+"""Which tool wrote an export, folders with a file for each annotator, and archives."""
+
+import io
+import json
+import zipfile
+
+import pytest
+
+from tasks.annotations.tools import tool_of
+from tests.tasks.annotations.read_texts import lines, read, refused, said, spans
+from tests.tasks.one_line import says
+
+ANNA = "Anna sat."
+DOCCANO = {"id": 3, "text": ANNA, "label": [[0, 4, "PER"]]}
+
+
+def zipped(files):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("row", "tool"),
+    [
+        ({"text": "a"}, "doccano"),
+        ({"text": "a", "spans": [{"start": 0, "end": 1, "label": "x"}]}, "doccano"),
+        ({"text": "a", "answer": "accept"}, "prodigy"),
+        ({"text": "a", "tokens": [{"text": "a", "start": 0, "end": 1, "id": 0}]}, "prodigy"),
+        ({"data": {"text": "a"}}, "label_studio"),
+        ({"text": "a", "annotator": 1, "annotation_id": 2}, "label_studio"),
+        ({"text": "a", "tokens": ["a"]}, ""),
+        ({"tokens": ["a"], "tags": ["O"]}, ""),
+        ({"text": 3}, ""),
+    ],
+)
+def test_a_tool_is_known_by_its_rows(write, row, tool):
+    assert tool_of(write("a.jsonl", "\n" + lines(row))) == tool
+    assert tool_of(write("a.json", json.dumps([row]))) == tool
+
+
+def test_what_no_tool_wrote(write, tmp_path):
+    for name, content in {
+        "a.conll": "a O\n",
+        "b.jsonl": "no json",
+        "c.json": "{",
+        "d.jsonl": "",
+        "e.zip": zipped({}),
+    }.items():
+        assert tool_of(write(name, content)) == ""
+    write("workers/ann/d.txt", "a O\n")
+    assert tool_of(str(tmp_path / "workers")) == ""
+    assert says(refused(write("x.zip", b"PK")), "x.zip: cannot be unpacked ... unpack it yourself")
+    assert says(refused(str(tmp_path / "workers"), format="doccano"), "workers: a folder without files of doccano")
+
+
+@pytest.mark.parametrize("tool", ["doccano", "prodigy", "label_studio"])
+def test_a_file_for_each_annotator(write, tmp_path, tool):
+    """The same texts whatever their ids; also zipped, as doccano gives them."""
+
+    def row(number, text, label):
+        mark = {"start": 0, "end": 4, "label": label}
+        if tool == "doccano":
+            return {"id": number, "text": text, "label": [[0, 4, label]]}
+        if tool == "prodigy":
+            return {"text": text, "_input_hash": 5, "spans": [mark], "answer": "accept"}
+        value = {"start": 0, "end": 4, "text": text[:4], "labels": [label]}
+        return {"id": number, "data": {"text": text}, "annotations": [{"result": [{"type": "labels", "value": value}]}]}
+
+    files = {
+        "anna.jsonl": lines(row(1, ANNA, "PER"), row(2, "John sat.", "PER")),
+        "ben.jsonl": lines(row(7, ANNA, "ORG")),
+    }
+    for name, content in files.items():
+        write(f"all/{name}", content)
+    write("all/.hidden", "x")
+    wanted = [{"anna": [(0, 4, "PER")], "ben": [(0, 4, "ORG")]}, {"anna": [(0, 4, "PER")]}]
+    mac = {"__MACOSX/._anna.jsonl": "x"}
+    for path in (str(tmp_path / "all"), write("all.zip", zipped({f"x/{name}": c for name, c in files.items()} | mac))):
+        file = read(path)
+        assert (file.tool, file.annotators, spans(file)) == (tool, ("anna", "ben"), wanted)
+        assert [text.place for text in file.texts] == [f"{path}/anna.jsonl:1", f"{path}/anna.jsonl:2"]
+
+
+def test_nothing_in_one_of_several_files_is_not_annotated_unless_it_is_said_to_be(write, tmp_path):
+    """Who never opened a text has no spans in it either."""
+    nothing = DOCCANO | {"label": []}
+    write("all/anna.jsonl", lines(DOCCANO, nothing | {"text": "x"}))
+    write("all/cleo.jsonl", lines(nothing, nothing | {"text": "x"}))
+    file = read(str(tmp_path / "all"))
+    assert spans(file) == [{"anna": [(0, 4, "PER")]}, {}]
+    assert says(said(file), "read as not annotated (no_spans): 3 (first ... anna.jsonl:2)")
+    file = read(str(tmp_path / "all"), no_spans="nothing")
+    assert spans(file) == [{"anna": [(0, 4, "PER")], "cleo": []}, {"anna": [], "cleo": []}]
+
+
+def test_one_file_alone_in_a_folder_or_an_archive_is_read_as_that_file(write, tmp_path):
+    content = lines(DOCCANO, {"text": "x", "label": []})
+    write("one/all.jsonl", content)
+    archive = write("a.zip", zipped({"all.jsonl": content}))
+    for path, place in ((str(tmp_path / "one"), "/all.jsonl:2"), (archive, ":2")):
+        file = read(path)
+        assert (spans(file), file.annotators) == ([{"1": [(0, 4, "PER")]}, {"1": []}], ())
+        assert f"nothing in them (no_spans): 1 (first {path}{place})" in said(file)
+
+
+def test_archives_of_brat_and_faults_in_archives(write):
+    path = write("a.zip", zipped({"c/a.txt": ANNA, "c/a.ann": "T1\tPER 0 4\tAnna\n"}))
+    assert (read(path).tool, spans(read(path))) == ("brat", [{"1": [(0, 4, "PER")]}])
+    path = write("b.zip", zipped({"a.jsonl": lines(DOCCANO, {"text": None}), "b.jsonl": lines(DOCCANO)}))
+    assert says(refused(path), f"{path}/a.jsonl:2: text")
+    bomb = write("c.zip", zipped({"a.jsonl": b"0" * (1 << 25)}))
+    assert says(refused(bomb), "c.zip: unpacks to 33,554,432 bytes")
