@@ -25,6 +25,7 @@ OPTIONS = {
     "controls": "of label_studio: names of the tags with the labels and the text, label,text where no input tells",
     "no_spans": "of doccano and brat: nothing or unlabelled, for texts without spans",
     "question": "of questions: the question where the file has none",
+    "questions": "of questions from annotation tools: what is asked for each label, LABEL=QUESTION,LABEL=QUESTION",
     "delimiter": "of tables and tags: between the columns",
     "columns": "of a table without a header, or with another one: the names of its columns, with commas",
     "quoting": "of a table: yes, no or auto",

@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from bert import config_fields
 from bert.errors import check_choice, printable
 from bert.prediction import bio_mrc, questions
 from bert.prediction.bio_mrc import BioMrcOptions
 from tasks import evaluation, votes
+from tasks.annotations import tools
+from tasks.annotations.annotated_texts import AnnotationSettings
+from tasks.annotations.tools import TOOLS
 from tasks.bio_mrc import bio_scores
 from tasks.evaluation import WRITTEN_WORST, Evaluation
+from tasks.questions.annotated_questions import predicted_texts
 from tasks.questions.answer_tokens import mark
 from tasks.questions.model_files import QuestionsEvaluator
 from tasks.questions.question_rows import Questions
@@ -24,10 +29,10 @@ class BioMrcEvaluator(QuestionsEvaluator):
 
     Formats. jsonl: ``{"id", "spans": [{"start", "end", "text", "probability"}, ...]}``, with ``details`` also "tokens",
     the probabilities of B, I and O of each. json: one object, id -> texts of the spans, as MultiSpanQA's scorer reads
-    it.
+    it. Those of annotation tools (tasks/annotations/): the texts with the spans of all labels.
     """
 
-    formats = ("jsonl", "json")
+    formats = ("jsonl", "json", *TOOLS)
 
     @property
     def options(self) -> BioMrcOptions:
@@ -76,6 +81,10 @@ class BioMrcEvaluator(QuestionsEvaluator):
         self, path: pathlib.Path, examples: Questions, predictions: list[dict[str, Any]], format: str, details: bool
     ) -> dict[pathlib.Path, str]:
         del details  # predictions have them
+        if format in TOOLS:
+            joined = predicted_texts(examples.rows, predictions)
+            settings = config_fields.build(AnnotationSettings, self.settings)
+            return tools.written(format, joined, path, settings, pathlib.Path(self.model.source).name)
         pairs = list(zip([row.id for row in examples.rows], predictions, strict=True))
         if format == "jsonl":
             return {path: evaluation.json_lines({"id": id} | prediction for id, prediction in pairs)}

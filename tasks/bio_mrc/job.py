@@ -86,7 +86,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     loss = TokenLabels(len(TAGS), config.loss_per, dropout_rate(config), config.label_smoothing)
     names = metric_names(config.metrics, bio_scores.USUAL, bio_scores.NAMES)
     files = settings_of(QuestionSettings, config)
-    train, validation = question_parts(config, files, equal_apart)
+    train, validation, files = question_parts(config, files, equal_apart)
     everyone = [*train.rows, *(validation.rows if validation else [])]
     known = {gold.annotator for row in everyone for gold in row.golds}
     votes.check_names(voting, sorted(known))

@@ -9,6 +9,7 @@ from ml_collections import ConfigDict
 
 from tasks.evaluation import Evaluator
 from tasks.job import ExamplesJob, read_parts
+from tasks.questions.annotated_questions import with_questions
 from tasks.questions.question_rows import Questions, QuestionSettings
 from tasks.questions.questions import for_scoring, for_training, passage_keys, placed, read_questions, split
 
@@ -32,11 +33,18 @@ class QuestionsJob(ExamplesJob):
 
 def question_parts(
     config: ConfigDict, files: QuestionSettings, equal_apart: bool
-) -> tuple[Questions, Questions | None]:
-    """The training and the validation part; ``equal_apart``: see `tasks.job.as_begun`."""
+) -> tuple[Questions, Questions | None, QuestionSettings]:
+    """The training and the validation part, and the settings by which a finished model reads files.
+
+    Args:
+      equal_apart: see `tasks.job.as_begun`.
+    """
     reader = functools.partial(read_questions, settings=files, labelled="needed")
     train, validation = read_parts(config, "questions", reader, split, equal_apart=equal_apart)
-    return for_training(train), validation and for_scoring(validation)
+    asked = with_questions(files, train)
+    if config.validation and asked != files:  # the same questions, though its texts may lack a label
+        validation = read_questions(config.validation, asked, labelled="needed")
+    return for_training(train), validation and for_scoring(validation), asked
 
 
 class QuestionsEvaluator(Evaluator):

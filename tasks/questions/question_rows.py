@@ -4,17 +4,22 @@ Not here: files (squad_files.py, span_files.py), and which questions are kept (q
 """
 
 import dataclasses
+import json
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bert import surrogates
 from bert.errors import InputError, check_choice
+from bert.json_files import object_once
+from tasks.annotations.annotated_texts import AnnotationSettings, Source
+from tasks.annotations.tools import TOOLS
 from tasks.files import annotators
-from tasks.files.cells import TableCell
+from tasks.files.cells import TableCell, short
 from tasks.files.records import cell_of
 from tasks.files.reports import ReadRows, Tally
 
-FORMATS = ("auto", "squad", "multispanqa", "pico", "lines")
+FORMATS = ("auto", "squad", "multispanqa", "pico", "lines", *TOOLS)
 NO_DOCUMENT = "no file with its document"  # the reason of readers that have nothing to ask about
 NO_PASSAGE = "no passage"
 Spans = tuple[tuple[int, int], ...]
@@ -48,6 +53,7 @@ class Question(NamedTuple):
     golds: texts for scoring, in the order of the file.
     untrainable: why training cannot use the question, "" where it can. Readers give the reason why annotations are
       missing, if any are; whether training can do without them is decided in questions.py.
+    label, source: of texts from annotation tools, what spans are called, and what the tool wrote.
     """
 
     id: str
@@ -58,6 +64,8 @@ class Question(NamedTuple):
     group: str
     golds: tuple[Gold, ...] = ()
     untrainable: str = ""
+    label: str = ""
+    source: Source | None = None
 
     @property
     def name(self) -> str:
@@ -74,18 +82,45 @@ Questions = ReadRows[Question]
 
 
 @dataclasses.dataclass(frozen=True)
-class QuestionSettings:
+class QuestionSettings(AnnotationSettings):
     """How a file of questions is read."""
 
-    format: str = "auto"  # squad, multispanqa, pico, lines; auto: by the file's content
+    # squad, multispanqa, pico, lines; doccano, label_studio, prodigy, brat (exports of these); auto: by the content
+    format: str = "auto"
     documents: str = ""  # pico: folder (or .tar.gz) with a DOCID.txt for each document, also in folders below it
     question: str = ""  # asked where the file has no question; pico: where empty, the key ("Participants")
+    # Of annotation tools, what is asked for each label: PER=Who is named?,LOC=Which places? (or as JSON: {"PER": "Who
+    # is named?"}). A label without a question is asked by its name.
+    questions: str = ""
     annotators: str = ""  # names to keep (anna,ben), or names to leave out (-cleo); empty: all
-    encoding: str = "utf-8"  # a name, or GLOB=NAME parts as for a corpus (bert/corpus/text_files.py)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("format", self.format, FORMATS)
+        questions_by_label(self.questions)  # refuses what is no such setting
         annotators.choice_of(self.annotators)  # refuses what is no such setting
+
+
+def questions_by_label(setting: str) -> dict[str, str]:
+    """Label -> question of a setting like "PER=Who?,LOC=Where?", or of an object as JSON."""
+    if setting.lstrip().startswith("{"):
+        try:
+            pairs = list(json.loads(setting, object_pairs_hook=object_once).items())
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"questions {short(setting)} is no JSON ({error}); write LABEL=QUESTION,...") from None
+    else:
+        parts = re.split(r",(?=[^,=]*=)", setting) if setting.strip() else []
+        pairs = [tuple(word.strip() for word in part.split("=", 1)) for part in parts]
+    asked: dict[str, str] = {}
+    for pair in pairs:
+        if len(pair) != 2 or not pair[0] or not isinstance(pair[1], str):
+            raise InputError(
+                f"questions: {short('='.join(map(str, pair)))} must be LABEL=QUESTION, with commas between"
+            )
+        if pair[0] in asked:
+            raise InputError(f"questions names {short(pair[0])} twice; give one question")
+        asked[pair[0]] = pair[1] or pair[0]
+    return asked
 
 
 class QuestionFields:

@@ -1,10 +1,11 @@
 """Reads questions and annotated spans: chooses the reader and the questions to keep, and splits for validation.
 
-Not here: `Question` (question_rows.py), and the readers (squad_files.py; span_files.py for the other formats).
+Not here: `Question` (question_rows.py), and the readers (squad_files.py; annotated_questions.py for annotation tools;
+span_files.py for the other formats).
 
-With format "auto", the first row decides: squad (`paragraphs`, or flat rows with `answers`), multispanqa (`context` is
-a list of words), pico (`docid`), lines (`context` is a text; our own format, described in span_files.py). Rows are the
-list `data`, a list, or one object per line; .gz is unpacked.
+With format "auto", exports of annotation tools are recognised; else the first row decides: squad (`paragraphs`, or flat
+rows with `answers`), multispanqa (`context` is a list of words), pico (`docid`), lines (`context` is a text; our own
+format, described in span_files.py). Rows are those of a table, the list `data`, a list, or one object per line.
 
 Which questions are kept. For prediction: all, in their order, except questions whose document is missing. For scoring:
 those with the texts of an annotator's answers. For training (`for_training`): of these, those with the position of an
@@ -22,6 +23,7 @@ import numpy as np
 
 from bert.corpus.corpus_files import saved_data_set
 from bert.errors import InputError, listed
+from tasks.annotations.tools import TOOLS
 from tasks.files import annotators
 from tasks.files.cells import TableCell, short
 from tasks.files.equal_texts import key_of
@@ -31,6 +33,7 @@ from tasks.files.reports import ReadReport, Tally, check_labelled, none_left
 from tasks.files.splits import check_share
 from tasks.files.tables import check_path, ending_to_read, read_table, unreadable
 from tasks.metrics import span_metrics
+from tasks.questions.annotated_questions import read_annotated_questions, tool_of_questions
 from tasks.questions.question_rows import (
     NO_DOCUMENT,
     NO_PASSAGE,
@@ -66,17 +69,31 @@ def read_questions(path: str, settings: QuestionSettings, *, labelled: str) -> Q
     check_labelled(labelled)
     fields = QuestionFields(settings, labelled != "no")
     try:
-        table = _read_rows(str(path), settings)
-        format = settings.format
-        if format == "auto" and table.rows:
-            format = _format_of(table)
-        questions = list(READERS[format](table, fields)) if table.rows else []
+        table, questions = _read(str(path), settings, fields)
     except PermissionError as error:
         raise unreadable(error.filename) from None
     if not questions:
         raise InputError(f"{path}: no questions in it; is it the right file?")
     _check_ids(questions)
     return _choose(questions, table, fields, labelled)
+
+
+def _read(path: str, settings: QuestionSettings, fields: QuestionFields) -> tuple[Table, list[Question]]:
+    """(the rows of a file, the questions in them); of an export of an annotation tool the rows are not given."""
+    tool = settings.format if settings.format in TOOLS else ""
+    if settings.format == "auto" and not saved_data_set(check_path(path)):
+        tool = tool_of_questions(path, settings.encoding)
+    if tool:
+        questions, notes = read_annotated_questions(path, tool, fields)
+        return Table((), [], [], tuple(notes), path), questions
+    table = _read_rows(path, settings)
+    if not table.rows:
+        return table, []
+    if settings.questions:
+        notes = [*table.notes, f"{path}: questions is for exports of annotation tools, and unused here"]
+        table = table._replace(notes=tuple(notes))
+    format = _format_of(table) if settings.format == "auto" else settings.format
+    return table, list(READERS[format](table, fields))
 
 
 def split(questions: Questions, share: float, seed: int, *, equal_apart: bool = False) -> tuple[Questions, Questions]:

@@ -59,10 +59,10 @@ def read_span_lines(table: Table, fields: QuestionFields) -> Iterator[Question]:
         question = fields.question(row.get("question"), place)
         marked = cell_of(row, place, "annotations")
         by_annotator = _by_annotator(marked, place) if fields.annotated and marked.value is not None else ()
-        annotations, lost = _annotations(by_annotator, context, place, fields.tally)
+        annotations, lost = annotations_of(by_annotator, context, place, fields.tally)
         identity = name_of(cell_of(row, place, "id")) or str(number)
         group = name_of(cell_of(row, place, "document"))
-        yield Question(identity, question, context, annotations, place, group, _golds(annotations, context), lost)
+        yield Question(identity, question, context, annotations, place, group, golds_of(annotations, context), lost)
 
 
 def read_multispanqa(table: Table, fields: QuestionFields) -> Iterator[Question]:
@@ -78,8 +78,8 @@ def read_multispanqa(table: Table, fields: QuestionFields) -> Iterator[Question]
         tags = cell_of(row, place, "label")
         has_tags = fields.annotated and tags.value is not None
         spans = [("1", _tagged_spans(tags, words, place, fields.tally))] if has_tags else []
-        annotations, lost = _annotations(spans, context, place, fields.tally)
-        golds = _golds(spans, context)  # also of spans that are left out, as its scorer has them
+        annotations, lost = annotations_of(spans, context, place, fields.tally)
+        golds = golds_of(spans, context)  # also of spans that are left out, as its scorer has them
         yield Question(identity, question, context, annotations, place, "", golds, lost)
 
 
@@ -102,9 +102,9 @@ def read_pico(table: Table, fields: QuestionFields) -> Iterator[Question]:
             context = texts.get(document, "")
             is_marked = fields.annotated and key in own_keys and document in texts
             marked = row[key].items() if is_marked else ()
-            annotations, lost = _annotations(marked, context, f"{place}: {key}", fields.tally)
+            annotations, lost = annotations_of(marked, context, f"{place}: {key}", fields.tally)
             lost = lost if document in texts else NO_DOCUMENT
-            identity, golds = f"{document}/{key}" if key else document, _golds(annotations, context)
+            identity, golds = f"{document}/{key}" if key else document, golds_of(annotations, context)
             yield Question(identity, settings.question or key, context, annotations, place, document, golds, lost)
 
 
@@ -126,10 +126,10 @@ def _by_annotator(cell: TableCell, place: str) -> Iterator[tuple[str, Any]]:
         yield name_of(cell_of(annotation, where, "annotator")).strip() or str(i), annotation.get("spans")
 
 
-def _annotations(
+def annotations_of(
     marked: Iterable[tuple[str, Any]], context: str, place: str, tally: Tally
 ) -> tuple[tuple[Annotation, ...], str]:
-    """The annotations of a question, and why some are missing, if any are.
+    """The annotations of a question, without annotators that have no right span, and why some are missing, if any are.
 
     Args:
       marked: (annotator, spans as they are), none where it is not annotated.
@@ -149,7 +149,8 @@ def _annotations(
     return tuple(annotation for annotation in annotations.values() if annotation), lost
 
 
-def _golds(marked: Iterable[tuple[str, Iterable[Any]]], context: str) -> tuple[Gold, ...]:
+def golds_of(marked: Iterable[tuple[str, Iterable[Any]]], context: str) -> tuple[Gold, ...]:
+    """The texts of (annotator, spans)."""
     return tuple(Gold(name, tuple(context[start:end] for start, end in spans)) for name, spans in marked)
 
 

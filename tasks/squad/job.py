@@ -185,7 +185,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
         check_choice(f"config.{name}", config[name], allowed)
     limits = {name: config[name] for name in ("max_length", "window_step", "max_question", "max_answer", "best")}
     options, files = SquadOptions(**limits), settings_of(QuestionSettings, config)
-    train, validation = question_parts(config, files, equal_apart)
+    train, validation, files = question_parts(config, files, equal_apart)
     unanswered = any(not any(squad_scores.golds(row)) for part in (train, validation) if part for row in part.rows)
     no_answer = unanswered if config.no_answer == "auto" else config.no_answer == "yes"
     options = dataclasses.replace(options, no_answer=no_answer)

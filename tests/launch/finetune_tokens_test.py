@@ -10,6 +10,8 @@ import pytest
 import bert
 from bert.errors import InputError
 from launch import evaluate, finetune, predict
+from tasks.annotations.annotated_texts import AnnotationSettings
+from tasks.annotations.tools import read_annotated
 
 pytestmark = pytest.mark.usefixtures("one_device")
 TINY = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "tiny_bert"
@@ -107,8 +109,8 @@ def test_spans_follow_the_votes_of_annotators(folder, tmp_path, capsys):
     assert [row["id"] for row in told] == [row["id"] for row in asked]
     assert all(row["context"][s["start"] : s["end"]] == s["text"]
                for row, one in zip(asked, told, strict=True) for s in one["spans"])  # fmt: skip
-    with pytest.raises(InputError, match=r"--text .*bio_mrc.*--documents"):
-        evaluate.run(["evaluate", f"--model={made}", f"--data={folder / 'held.jsonl'}", "--text=x"])
+    with pytest.raises(InputError, match=r"--label .*bio_mrc.*--documents"):
+        evaluate.run(["evaluate", f"--model={made}", f"--data={folder / 'held.jsonl'}", "--label=x"])
     with pytest.raises(InputError, match=r"--details=yes needs .*jsonl"):
         predict.run(["predict", f"--model={made}", f"--input={folder / 'held.jsonl'}",
                      f"--output={tmp_path / 'p.json'}", "--details=yes"])  # fmt: skip
@@ -207,3 +209,57 @@ def test_two_processes_train_and_evaluate_as_one_does(folder, tmp_path, two_proc
     scores = [json.loads((tmp_path / name / "metrics.jsonl").read_text().splitlines()[-1]) for name in ("one", "two")]
     assert scores[0]["n"] == scores[1]["n"] == 40
     assert scores[0]["cross_entropy"] == pytest.approx(scores[1]["cross_entropy"], abs=1e-5)
+
+
+def export(tool: str, texts: list[str], words_N: list[list[str]], annotated: bool) -> str:
+    """The texts as a tool has them, with people and places marked by anna and ben; nothing is marked by cleo."""
+    rows = []
+    for number, (text, words) in enumerate(zip(texts, words_N, strict=True)):
+        marked = [
+            (start, end, label)
+            for label, named in (("PER", PEOPLE), ("LOC", PLACES))
+            for start, end in spans(words, named)
+        ]
+        if tool == "label_studio":
+            regions = [
+                {"type": "labels", "from_name": "label", "to_name": "text",
+                 "value": {"start": a, "end": b, "text": text[a:b], "labels": [label]}}
+                for a, b, label in marked
+            ]  # fmt: skip
+            by = [{"completed_by": who, "result": regions if who < 3 else []} for who in (1, 2, 3)]
+            rows.append({"id": number, "data": {"text": text}} | ({"annotations": by} if annotated else {}))
+        elif tool == "prodigy":
+            of_spans = [{"start": a, "end": b, "label": label} for a, b, label in marked]
+            for who in ("anna", "ben", "cleo") if annotated else ("",):
+                answer = {"spans": of_spans if who != "cleo" else [], "answer": "accept", "_annotator_id": who}
+                rows.append({"text": text, "_input_hash": number} | (answer if annotated else {}))
+        else:
+            rows.append({"id": number, "text": text} | ({"label": [list(one) for one in marked]} if annotated else {}))
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", ["label_studio", "prodigy", "doccano"])
+def test_labels_of_annotation_tools_are_questions(tmp_path, tool):
+    """Trained on an export, the model asks the same of one without annotations, and writes what the tool imports."""
+    rng = random.Random(3)
+    words_N = [sentence(rng, PLACES + PEOPLE) for _ in range(200)]
+    texts = ["  ".join(words) for words in words_N]
+    (tmp_path / "train.jsonl").write_text(export(tool, texts[:160], words_N[:160], annotated=True))
+    (tmp_path / "new.jsonl").write_text(export(tool, texts[160:], words_N[160:], annotated=False))
+    made = run(tmp_path, "bio", "--config=configs/bio_mrc.py", f"--config.data={tmp_path / 'train.jsonl'}", *WINDOWS,
+               "--config.epochs=12", "--config.questions=PER=Who is it?,LOC=Where?")  # fmt: skip
+    assert json.loads(bert.load(made).extra["files"]["questions"]) == {"PER": "Who is it?", "LOC": "Where?"}
+    out = tmp_path / ("out.json" if tool == "label_studio" else "out.jsonl")
+    predict.run(
+        ["predict", f"--model={made}", f"--input={tmp_path / 'new.jsonl'}", f"--output={out}", f"--format={tool}"]
+    )
+    if tool == "label_studio":
+        out.write_text(out.read_text().replace('"predictions"', '"annotations"'))
+    found = read_annotated(str(out), AnnotationSettings(format=tool)).texts
+    assert [text.text for text in found] == texts[160:]
+    right = 0
+    for words, text in zip(words_N[160:], found, strict=True):
+        wanted = {(*span, label) for label, named in (("PER", PEOPLE), ("LOC", PLACES)) for span in spans(words, named)}
+        right += wanted == {tuple(span) for _, marked in text.annotations for span in marked}
+    assert right >= 36  # of 40

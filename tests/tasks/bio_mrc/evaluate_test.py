@@ -7,6 +7,10 @@ import pytest
 
 from bert.errors import InputError
 from bert.prediction.bio_mrc import BioMrcOptions
+from tasks.annotations.annotated_texts import AnnotationSettings
+from tasks.annotations.tools import read_annotated
+from tasks.questions.annotated_questions import predicted_texts
+from tasks.questions.question_rows import Question
 from tests.bert.prediction.table_model import tagger
 
 READING = BioMrcOptions(max_length=24, window_step=6, max_question=8)
@@ -136,3 +140,46 @@ def test_what_does_not_fit_is_refused(run, model, path):
     model.labels = ("B-LOC", "I-LOC", "O")
     with pytest.raises(InputError, match=r"tables: .*B-LOC, I-LOC, O; .*B, I"):
         run.evaluate(model, path)
+
+
+TEXT = "\N{HUGGING FACE} In paris\r\nfrance ; caf\u00e9"
+
+
+@pytest.mark.parametrize("tool", ["doccano", "label_studio", "prodigy", "brat"])
+def test_spans_of_all_labels_of_a_text_are_one_text_of_a_tool(run, model, tool):
+    """Whatever tool the texts came from; text and offsets are kept, of emoji and CRLF, too."""
+    path = run.write("in.jsonl", json.dumps({"id": 3, "data": {"text": TEXT, "meta": "x"}}) + "\n")
+    evaluator = run.evaluator(model, questions='{"LOC": "Where?", "NAME": "NAME"}')
+    target = run.folder / "out" / {"label_studio": "a.json", "brat": "a"}.get(tool, "a.jsonl")
+    evaluator.write_predictions(target, evaluator.read(path, split="", labelled="no"), tool)
+    if tool == "label_studio":
+        (written,) = json.loads(target.read_text())
+        assert written["data"] == {"text": TEXT, "meta": "x"}
+        assert written["predictions"][0]["score"] == pytest.approx(0.9)
+        target.write_text(target.read_text().replace('"predictions"', '"annotations"'))
+    (found,) = read_annotated(str(target), AnnotationSettings()).texts
+    spans = [span for _, spans in found.annotations for span in spans]
+    assert found.text == TEXT
+    assert sorted((TEXT[start:end], label) for start, end, label in spans) == [
+        ("france", "LOC"), ("france", "NAME"), ("paris", "LOC"), ("paris", "NAME"),
+    ]  # fmt: skip
+
+
+def test_spans_inside_of_words_and_questions_without_labels_are_written_for_tools():
+    """Prodigy wants spans of whole tokens, so these are cut; a question of its own is a text of its own."""
+    row = Question("q1", "Where?", "in NewYork, now", (), "a:1", "")
+    spans = [{"start": 6, "end": 10, "text": "York", "probability": 0.5}]
+    text, empty = predicted_texts([row, row._replace(id="q2")], [{"spans": spans}, {"spans": []}])
+    assert text.words == [(0, 2), (3, 6), (6, 10), (10, 11), (12, 15)]
+    assert (text.id, text.spans, text.scores, text.score) == ("q1", [(6, 10, "answer")], [0.5], pytest.approx(0.5))
+    assert (empty.id, empty.spans, empty.score) == ("q2", [], 1.0)
+
+
+def test_the_questions_of_a_model_are_asked_of_each_file(run, model):
+    model.extra["files"] = {"questions": '{"LOC": "Where?"}'}
+    rows = [{"text": "in paris", "label": [[3, 8, "LOC"]]}, {"text": "in france", "label": []}]
+    path = run.write("held.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    values = run.evaluate(model, path).values["scores"]
+    assert (values["n"]["value"], values["exact_match"]["value"]) == (2, 0.5)
+    written = run.predict(model, run.write("new.jsonl", json.dumps({"text": "in paris"})), "out.jsonl", "jsonl")
+    assert json.loads(written["out.jsonl"])["id"] == "1/LOC"

@@ -23,6 +23,7 @@ from tasks import votes
 from tasks.bio_mrc import bio_scores
 from tasks.bio_mrc import job as bio_mrc_job
 from tasks.questions.answer_tokens import mark
+from tasks.questions.question_rows import QuestionSettings
 from tasks.token_labels import TokenLabels, windows_with_targets
 from tasks.votes import VoteSettings
 
@@ -71,6 +72,23 @@ def read(file):
         return bio_mrc_job.read(config)
 
     return make
+
+
+# ---- exports of annotation tools ----
+
+
+def test_the_labels_of_an_export_are_asked_of_each_part_and_by_the_finished_model(read, tmp_path):
+    """Also of a validation file in which nobody marked one of them."""
+    rows = [
+        {"text": f"{word} sat", "label": [[0, len(word), label]]} for word, label in (("ann", "PER"), ("rome", "LOC"))
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "b.jsonl").write_text(json.dumps(rows[0]) + "\n")
+    job = read(data=str(tmp_path / "a.jsonl"), validation=str(tmp_path / "b.jsonl"), questions="LOC=Where?")
+    asked = [("1/LOC", "Where?"), ("1/PER", "PER"), ("2/LOC", "Where?"), ("2/PER", "PER")]
+    assert [(row.id, row.question) for row in job.train.rows] == asked
+    assert [(row.id, row.question) for row in job.validation.rows] == asked[:2]
+    assert job.extra({})["files"]["questions"] == '{"LOC": "Where?", "PER": "PER"}'
 
 
 # ---- what is trained ----
@@ -227,7 +245,7 @@ def test_a_job_says_what_it_is(read):
     assert (job.loss.per, job.options.max_span, job.options.decoding) == ("example", 5, "greedy")
     extra = job.extra({})
     assert extra["bio_mrc"] == dataclasses.asdict(job.options)
-    assert extra["files"] == {"format": "auto", "documents": "", "question": "", "annotators": "", "encoding": "utf-8"}
+    assert extra["files"] == dataclasses.asdict(QuestionSettings())
     assert job.report.count("\n") == 2
     assert job.report.splitlines()[2].startswith("validation: 24 of 24 passages are in the training part")  # the same
     assert read(validation="", validation_share=0.0).choice is None

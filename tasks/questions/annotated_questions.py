@@ -1,0 +1,140 @@
+"""Questions on texts with labelled spans, as annotation tools export them: each label is a question on each text.
+
+What is asked is in the setting ``questions``; a label without a question there is asked by its name. An annotator who
+marked nothing with a label, but annotated the text, votes for no answer. Ids are DOCUMENT/LABEL. The other way round,
+the predicted spans of all labels of a text are one text for a tool (`predicted_texts`).
+
+Tools: tasks/annotations/.
+"""
+
+import collections
+import dataclasses
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bert import config_fields, words
+from bert.errors import InputError, listed
+from tasks.annotations.annotated_texts import AnnotatedTexts, AnnotationSettings, LabelledSpan, PredictedText
+from tasks.annotations.rows import first_rows
+from tasks.annotations.tools import read_annotated, tool_of
+from tasks.questions.question_rows import Question, QuestionFields, Questions, QuestionSettings, questions_by_label
+from tasks.questions.span_files import annotations_of, golds_of
+
+_OF_QUESTIONS = ("context", "paragraphs", "docid")
+_ANSWER = "answer"  # the label of spans that answer a question which is no label's
+
+
+def tool_of_questions(path: str, encoding: str) -> str:
+    """The annotation tool that wrote a file or folder; "" where none did, or where it holds questions."""
+    tool = tool_of(path, encoding)
+    if tool == "doccano" and any(name in row for row in first_rows(path, encoding) for name in _OF_QUESTIONS):
+        return ""  # doccano knows every row with a text
+    return tool
+
+
+def read_annotated_questions(path: str, tool: str, fields: QuestionFields) -> tuple[list[Question], list[str]]:
+    """(a question for each text and label, notes).
+
+    Raises InputError where there is no label to ask for, or one question is set for several.
+    """
+    file = read_annotated(path, config_fields.build(AnnotationSettings, vars(fields.settings), format=tool))
+    notes = [f"{path}: read as an export of {file.tool}", *(file.notes if fields.annotated else ())]
+    asked = _asked(path, file, fields, notes)
+    counts = collections.Counter(text.id for text in file.texts)
+    questions = []
+    for number, text in enumerate(file.texts, 1):
+        document = text.id or str(number)
+        if counts[text.id] > 1 and text.id:
+            document = f"{document}:{number}"
+            fields.tally.add("texts with the id of another, called ID:NUMBER", text.place)
+        for label, question in asked.items():
+            of_label = [
+                (name, [list(span[:2]) for span in spans if span.label == label]) for name, spans in text.annotations
+            ]
+            marked = of_label if fields.annotated else []
+            annotations, lost = annotations_of(marked, text.text, f"{text.place}: {label}", fields.tally)
+            golds = golds_of(annotations, text.text)
+            identity = f"{document}/{label}"
+            questions.append(
+                Question(
+                    identity,
+                    question,
+                    text.text,
+                    annotations,
+                    text.place,
+                    text.document,
+                    golds,
+                    lost,
+                    label,
+                    text.source,
+                )
+            )
+    return questions, notes
+
+
+def _asked(path: str, file: AnnotatedTexts, fields: QuestionFields, notes: list[str]) -> dict[str, str]:
+    """Label -> its question: those of the settings, then the labels of the file."""
+    setting = questions_by_label(fields.settings.questions)
+    labels = dict.fromkeys(span.label for text in file.texts for _, spans in text.annotations for span in spans)
+    unknown = [label for label in setting if label not in labels]
+    if unknown and labels and fields.annotated:
+        notes.append(
+            f"{path}: questions has {listed(unknown)}, which no text has; asked all the same (labels: {listed(labels)})"
+        )
+    if not fields.annotated and setting:
+        labels = {}
+    unnamed = [label for label in labels if label not in setting]
+    if setting and unnamed:
+        notes.append(f"{path}: labels without a question in questions, asked by their names: {listed(unnamed)}")
+    if fields.settings.question and not setting:
+        if len(labels) > 1:
+            raise InputError(
+                f"{path}: has the labels {listed(labels, 5)}; leave question empty, and set questions to "
+                "LABEL=QUESTION,LABEL=QUESTION"
+            )
+        setting = dict.fromkeys(labels, fields.settings.question)
+    asked = setting | {label: label for label in labels if label not in setting}
+    if not asked:
+        raise InputError(f"{path}: no text has a labelled span; set questions to what is asked, such as PER=Who?")
+    return asked
+
+
+def with_questions(files: QuestionSettings, part: Questions) -> QuestionSettings:
+    """The settings with all questions that were asked by labels, so that a finished model asks the same ones."""
+    asked = {row.label: row.question for row in part.rows if row.label}
+    return dataclasses.replace(files, questions=json.dumps(asked, ensure_ascii=False)) if asked else files
+
+
+def predicted_texts(rows: Sequence[Question], predictions: Sequence[Mapping[str, Any]]) -> list[PredictedText]:
+    """The texts with the spans of all their labels; other questions are a text each, with the label "answer"."""
+    by_text: dict[tuple[str, str], list[int]] = {}
+    for i, row in enumerate(rows):
+        by_text.setdefault((row.place, row.context if row.label else row.id), []).append(i)
+    texts = []
+    for indices in by_text.values():
+        first = rows[indices[0]]
+        found = sorted(
+            (span["start"], span["end"], rows[i].label or _ANSWER, span["probability"])
+            for i in indices
+            for span in predictions[i]["spans"]
+        )
+        spans, scores = [LabelledSpan(*span[:3]) for span in found], [span[3] for span in found]
+        identity = first.id.removesuffix(f"/{first.label}") if first.label else first.id
+        places = _cut_at(spans, words.places_of_words(first.context))
+        score = float(np.exp(np.mean(np.log(scores)))) if scores else 1.0
+        texts.append(PredictedText(identity, first.context, places, spans, scores, score, first.source))
+    return texts
+
+
+def _cut_at(spans: Sequence[LabelledSpan], places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The words, cut where a span begins or ends inside of one, because tools want spans of whole words."""
+    bounds = {bound for span in spans for bound in span[:2]}
+    cut: list[tuple[int, int]] = []
+    for start, end in places:
+        inner = sorted(bound for bound in bounds if start < bound < end)
+        cut += itertools.pairwise([start, *inner, end])
+    return cut
