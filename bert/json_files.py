@@ -66,7 +66,9 @@ def read_object(
     except RecursionError:
         raise InputError(f"{path}: nested deeper than {DEPTH} levels; the file is damaged") from None
     if not isinstance(value, dict):
-        raise InputError(f"{path}: holds a {type(value).__name__}, not an object with names and values")
+        raise InputError(
+            f"{path}: holds a {type(value).__name__}, not an object with names and values; correct the file"
+        )
     _check_inside(value, path, finite)
     escape = None if allow_surrogates else re.search(r"\\u[dD][89a-fA-F]", text)
     if escape and surrogates.contains(json.dumps(value, ensure_ascii=False)):

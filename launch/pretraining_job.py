@@ -42,7 +42,8 @@ class PretrainingJob(TrainingJob):
         tokenizer = self.store.tokenizer
         for text in config.probes:
             if tokenizer.mask_id not in tokenizer.encode(text, special_in_text=True).ids:
-                raise InputError(f"config.probes: {text!r} has no {tokenizer.vocab[tokenizer.mask_id]}")
+                mask = tokenizer.vocab[tokenizer.mask_id]
+                raise InputError(f"config.probes: {text!r} has no {mask}; write it in the place of a word")
         self.task = Pretraining(pairs=config.examples.objective != "none")
         self.fingerprint, self.answers_before = self.store.fingerprint, list[str]()
 

@@ -71,9 +71,11 @@ def _sources_of(part: str) -> list[Source]:
         files = [path] if path.is_file() else list(map(pathlib.Path, glob.glob(part, recursive=True)))
     sources = [Source(file, _kind(file)) for file in sorted(files) if file.is_file()]
     if not sources and path.is_dir():
-        raise InputError(f"{path}: no file in this folder ends in one of {', '.join(ENDINGS)}")
+        raise InputError(f"{path}: no file in this folder ends in one of {', '.join(ENDINGS)}; rename the files")
     if not sources:
-        raise InputError(f"corpus {part!r}: no such file, folder or match of a pattern (seen from {os.getcwd()})")
+        raise InputError(
+            f"corpus {part!r}: no such file, folder or match of a pattern (seen from {os.getcwd()}); set corpus to one"
+        )
     return sources
 
 

@@ -62,7 +62,9 @@ def _names(values: Mapping[str, Any], source: str) -> dict[int, str]:
     for key in ("label2id", "id2label"):
         mapping = values.get(key) or {}
         if not isinstance(mapping, Mapping):
-            raise InputError(f"{source}: {key} is a {type(mapping).__name__}, not an object with names and numbers")
+            raise InputError(
+                f"{source}: {key} is a {type(mapping).__name__}, not an object with names and numbers; correct it"
+            )
         for left, right in mapping.items():
             number, name = (right, left) if key == "label2id" else (left, right)
             if not re.fullmatch(r"\d{1,6}", str(number)):

@@ -99,7 +99,9 @@ def _reads_all(wanted: Collection[str], masked_BP: Array | None) -> bool:
 
 def _check_looking_inside(config: ModelConfig) -> None:
     if not hasattr(architectures.build(config), "states"):
-        raise InputError(f"a {config.model_type!r} encoder shows no hidden states or attention of its layers")
+        raise InputError(
+            f"a {config.model_type!r} encoder shows no hidden states or attention of its layers; leave them out"
+        )
 
 
 def head_outputs(parts: Collection[str]) -> tuple[str, ...]:

@@ -36,7 +36,9 @@ def learn(texts: Iterable[str], settings: WordPieceSettings, vocab_size: int, so
     backend.train_from_iterator(texts, trainer)
     ids = backend.get_vocab(with_added_tokens=True)
     if len(ids) == len(special):
-        raise InputError(f"{source}: the texts hold no word, so no vocabulary can be learnt from them")
+        raise InputError(
+            f"{source}: the texts hold no word, so no vocabulary can be learnt from them; name other files"
+        )
     return sorted(ids, key=ids.__getitem__)
 
 

@@ -200,7 +200,7 @@ def newest_params(directory: pathlib.Path, only: int | None = None) -> tuple[int
         return step, params
     if unreadable:
         raise InputError(f"{directory}: no checkpoint can be read ({_listed(unreadable)}); name another model")
-    raise InputError(f"{directory}: no finished checkpoint here")
+    raise InputError(f"{directory}: no finished checkpoint here; let its run reach one, or name another model")
 
 
 def _read_params(step_directory: pathlib.Path) -> dict[str, Any]:

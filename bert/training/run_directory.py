@@ -189,7 +189,7 @@ def read(workdir: pathlib.Path) -> dict[str, Any]:
     try:
         settings = json_files.read_object(path, finite=False)  # a setting may be infinite
     except FileNotFoundError:
-        raise InputError(f"{workdir}: no run here ({CONFIG} is not there)") from None
+        raise InputError(f"{workdir}: no run here ({CONFIG} is not there); name the folder of a run") from None
     for name, kind in (("encoder", dict), ("labels", list), ("extra", dict), ("data_sha256", str), (_TOKENIZER, str)):
         if name in settings and not isinstance(settings[name], kind):
             raise InputError(f"{path}: {name} is a {type(settings[name]).__name__}; the file was damaged or edited")

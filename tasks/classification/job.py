@@ -201,7 +201,8 @@ def class_weights(setting: str, train: TextExamples) -> dict[str, float]:
     if not setting:
         return {}
     if train.kind != "class":
-        raise InputError(f"config.class_weights is {setting!r}, but they are for one class a row, not {train.kind!r}")
+        rule = f"they are for one class a row, not {train.kind!r}; leave it empty"
+        raise InputError(f"config.class_weights is {setting!r}, but {rule}")
     if setting == "balanced":
         rows_C = targets_of(train).sum(0)
         return {

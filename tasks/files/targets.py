@@ -28,7 +28,8 @@ def has_labels(table: Table, settings: ColumnSettings, labels: Sequence[str], la
     if unknown or all(value is None for value in values):
         if needed:
             what = "-1" if unknown else "empty"
-            raise InputError(f"{table.path}: {settings.label[0]!r} is {what} in every row: these rows have no labels")
+            rule = "these rows have no labels; set label to another column, or use predict"
+            raise InputError(f"{table.path}: {settings.label[0]!r} is {what} in every row: {rule}")
         return False
     return True
 
