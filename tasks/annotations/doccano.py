@@ -31,8 +31,8 @@ _BOUNDS = (("start_offset", "end_offset"), ("start", "end"))
 
 def is_row(row: Mapping[str, Any]) -> bool:
     """A text; where its words stand beside it, they are what is tagged."""
-    tokens = row.get("tokens")
-    has_words = isinstance(tokens, list) and any(isinstance(token, str) for token in tokens)
+    lists = [row[name] for name in ("tokens", "words") if isinstance(row.get(name), list)]
+    has_words = any(isinstance(word, str) for words in lists for word in words)
     return isinstance(row.get("text"), str) and not has_words
 
 

@@ -43,6 +43,7 @@ def read_columns(path: str, settings: TagSettings, labelled: str) -> TagFile:
     word = _column(path, "words", settings.words, width)
     if word is None:
         raise InputError(f"{path}: words is column {settings.words}, lines have {width} (from 0); set words")
+    _check_words(path, sentences, word)
     columns: list[int] = []
     if labelled != "no":
         if _is_crowd(sentences, settings):
@@ -133,6 +134,17 @@ def _is_comment(
 def _check_kind(path: str, number: int, line: str) -> None:
     if re.fullmatch(r"\s*\{\s*\".*\}\s*", line):
         raise TableCell(f"{path}:{number}", line).error("is json, not columns; set format to lines")
+
+
+def _check_words(path: str, sentences: Sequence[_Sentence], word: int) -> None:
+    """Refuses a column that numbers the words of each sentence, as many formats have it before the words."""
+    is_long = any(len(sentence.lines) > 1 for sentence in sentences)
+    for first in (0, 1):
+        if is_long and all(
+            list(sentence.columns[word]) == [str(first + i) for i in range(len(sentence.lines))]
+            for sentence in sentences
+        ):
+            raise InputError(f"{path}: column {word} holds the numbers of the words, not the words; set words")
 
 
 def _ragged(path: str, number: int, line: str, count: int, first: tuple[int, int], settings: TagSettings) -> InputError:

@@ -115,11 +115,13 @@ def _are_single(table: Table, key: str) -> bool:
 
 
 def _opened(cell: TableCell, table: Table) -> TableCell:
-    """The cell; of csv its list, which stands there as text, or as words with blanks between them."""
-    if not table.universal_newlines or not isinstance(cell.value, str):
+    """The cell; where its list stands there as text, that list; of csv also the words of a text with blanks."""
+    if not isinstance(cell.value, str) or not (table.universal_newlines or _is_list(cell.value)):
         return cell
     value = printed.structure(cell.value, cell.place)
-    return cell.part(cell.value.split() if value is None else list(value) if isinstance(value, tuple) else value)
+    if value is None and table.universal_newlines:
+        value = cell.value.split()
+    return cell.part(list(value) if isinstance(value, tuple) else cell.value if value is None else value)
 
 
 def _words(cell: TableCell) -> tuple[str, ...]:

@@ -9,43 +9,10 @@ import pytest
 
 import bert
 from bert.errors import InputError
-from launch import evaluate, finetune, predict
-from tasks.annotations.annotated_texts import AnnotationSettings
-from tasks.annotations.tools import read_annotated
+from launch import evaluate, predict
+from tests.launch.made_sentences import PEOPLE, PLACES, QUICK, WINDOWS, lines, run, sentence, spans
 
 pytestmark = pytest.mark.usefixtures("one_device")
-TINY = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "tiny_bert"
-PLACES, PEOPLE = ["paris", "france", "new york"], ["john", "mary", "smith"]
-OTHER = ["the", "movie", "book", "a", "of", "mat", "sat", "learning", "is", "fun", "and", "read", "Great", "good"]
-QUICK = (
-    f"--config.init_from={TINY}",
-    "--config.batch_size=16",
-    "--config.optimizer.learning_rate=5e-3",
-    "--config.model.hidden_dropout=0.0",
-    "--config.model.attention_dropout=0.0",
-    "--config.allocator=system",
-    "--config.packed=False",  # one shape of batches: compiling is most of what these tests do
-)
-WINDOWS = ("--config.max_length=24", "--config.window_step=6", "--config.max_question=8")
-
-
-def sentence(rng: random.Random, named: list[str]) -> list[str]:
-    """Words with some names among them, one of them always from ``named``."""
-    words = rng.choices(OTHER, k=rng.randint(3, 8))
-    for name in (rng.choice(named), *rng.choices([*PLACES, *PEOPLE, ""], k=1)):
-        if name:
-            words.insert(rng.randint(0, len(words)), name)
-    return words
-
-
-def spans(words: list[str], named: list[str]) -> list[list[int]]:
-    """[start, end) of the names in the words joined by two blanks."""
-    found, start = [], 0
-    for word in words:
-        if word in named:
-            found.append([start, start + len(word)])
-        start += len(word) + 2
-    return found
 
 
 def questions(count: int, seed: int) -> list[dict]:
@@ -60,22 +27,12 @@ def questions(count: int, seed: int) -> list[dict]:
     return rows
 
 
-def lines(path: pathlib.Path, rows: list[dict]) -> pathlib.Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> pathlib.Path:
     out = tmp_path_factory.mktemp("tokens")
     lines(out / "train.jsonl", questions(320, 0))
     lines(out / "held.jsonl", questions(40, 1))
     return out
-
-
-def run(folder, name, *words) -> pathlib.Path:
-    finetune.run(["finetune", *QUICK, *map(str, words), f"--workdir={folder / name}"])
-    return folder / name
 
 
 def test_spans_follow_the_votes_of_annotators(folder, tmp_path, capsys):
@@ -209,57 +166,3 @@ def test_two_processes_train_and_evaluate_as_one_does(folder, tmp_path, two_proc
     scores = [json.loads((tmp_path / name / "metrics.jsonl").read_text().splitlines()[-1]) for name in ("one", "two")]
     assert scores[0]["n"] == scores[1]["n"] == 40
     assert scores[0]["cross_entropy"] == pytest.approx(scores[1]["cross_entropy"], abs=1e-5)
-
-
-def export(tool: str, texts: list[str], words_N: list[list[str]], annotated: bool) -> str:
-    """The texts as a tool has them, with people and places marked by anna and ben; nothing is marked by cleo."""
-    rows = []
-    for number, (text, words) in enumerate(zip(texts, words_N, strict=True)):
-        marked = [
-            (start, end, label)
-            for label, named in (("PER", PEOPLE), ("LOC", PLACES))
-            for start, end in spans(words, named)
-        ]
-        if tool == "label_studio":
-            regions = [
-                {"type": "labels", "from_name": "label", "to_name": "text",
-                 "value": {"start": a, "end": b, "text": text[a:b], "labels": [label]}}
-                for a, b, label in marked
-            ]  # fmt: skip
-            by = [{"completed_by": who, "result": regions if who < 3 else []} for who in (1, 2, 3)]
-            rows.append({"id": number, "data": {"text": text}} | ({"annotations": by} if annotated else {}))
-        elif tool == "prodigy":
-            of_spans = [{"start": a, "end": b, "label": label} for a, b, label in marked]
-            for who in ("anna", "ben", "cleo") if annotated else ("",):
-                answer = {"spans": of_spans if who != "cleo" else [], "answer": "accept", "_annotator_id": who}
-                rows.append({"text": text, "_input_hash": number} | (answer if annotated else {}))
-        else:
-            rows.append({"id": number, "text": text} | ({"label": [list(one) for one in marked]} if annotated else {}))
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("tool", ["label_studio", "prodigy", "doccano"])
-def test_labels_of_annotation_tools_are_questions(tmp_path, tool):
-    """Trained on an export, the model asks the same of one without annotations, and writes what the tool imports."""
-    rng = random.Random(3)
-    words_N = [sentence(rng, PLACES + PEOPLE) for _ in range(200)]
-    texts = ["  ".join(words) for words in words_N]
-    (tmp_path / "train.jsonl").write_text(export(tool, texts[:160], words_N[:160], annotated=True))
-    (tmp_path / "new.jsonl").write_text(export(tool, texts[160:], words_N[160:], annotated=False))
-    made = run(tmp_path, "bio", "--config=configs/bio_mrc.py", f"--config.data={tmp_path / 'train.jsonl'}", *WINDOWS,
-               "--config.epochs=12", "--config.questions=PER=Who is it?,LOC=Where?")  # fmt: skip
-    assert json.loads(bert.load(made).extra["files"]["questions"]) == {"PER": "Who is it?", "LOC": "Where?"}
-    out = tmp_path / ("out.json" if tool == "label_studio" else "out.jsonl")
-    predict.run(
-        ["predict", f"--model={made}", f"--input={tmp_path / 'new.jsonl'}", f"--output={out}", f"--format={tool}"]
-    )
-    if tool == "label_studio":
-        out.write_text(out.read_text().replace('"predictions"', '"annotations"'))
-    found = read_annotated(str(out), AnnotationSettings(format=tool)).texts
-    assert [text.text for text in found] == texts[160:]
-    right = 0
-    for words, text in zip(words_N[160:], found, strict=True):
-        wanted = {(*span, label) for label, named in (("PER", PEOPLE), ("LOC", PLACES)) for span in spans(words, named)}
-        right += wanted == {tuple(span) for _, marked in text.annotations for span in marked}
-    assert right >= 36  # of 40

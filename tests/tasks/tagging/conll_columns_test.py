@@ -142,6 +142,11 @@ LINE_FAULTS = [
     ("a X O\nb O\n\nc O\nd O\n", {}, ":1: 3 fields ... 2 ... line 2"),
     ("a O\n\nNew York\tO\nb O\n", {}, ":3: 3 fields ... 2 ... delimiter to tab"),
     ("a O\n#b c O\nd O\n", {}, ":2: 3 fields ... 2 ... comment"),
+    (
+        "# global.columns = ID FORM NER\n1 a O\n2 b O\n\n1 c O\n",
+        {},
+        ": column 0 ... numbers of the words ... set words",
+    ),
     ("a 0\nb 3\n", {}, ":1: column 1: '0' is a number ... tag_names"),
     ("a 0\nb 3\n", {"tag_names": "O,B,I"}, ":2: column 1: '3' ... 3 names"),
     ("a S-X\n", {"scheme": "iob2"}, ":1: column 1: 'S-X' is no tag of iob2"),

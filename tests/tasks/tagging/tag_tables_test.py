@@ -1,5 +1,6 @@
 """Tagged sentences from json lines and other tables, and faults."""
 
+import csv
 import json
 
 import datasets
@@ -118,20 +119,30 @@ def test_numbers_without_names_need_a_setting(saved, name):
     assert [row.words for row in read(saved / name, "no").rows] == [("Ann", "Lee", "sat"), ("no",)]
 
 
-@pytest.mark.parametrize(
-    ("words", "tags"),
-    [
-        ("\"['it''s', 'a', '...']\"", "\"['O', 'B-X', 'I-X']\""),
-        ('"[""it\'s"" \'a\'\n \'...\']"', "['O' 'B-X' 'I-X']"),  # as NumPy prints arrays
-        ('"[""it\'s"", ""a"", ""...""]"', '"[""O"", ""B-X"", ""I-X""]"'),
-        ("it's a ...", "O B-X I-X"),
-    ],
-)
-def test_lists_in_csv(write, words, tags):
-    words = words.replace("'it''s'", '""it\'s""')
-    rows = read(write("a.csv", f"id,Tokens,Labels\n1,{words},{tags}\n"))
+LISTS = [
+    (json.dumps(["it's", "a", "..."]), json.dumps(["O", "B-X", "I-X"])),
+    (str(["it's", "a", "..."]), str(["O", "B-X", "I-X"])),
+    ("[\"it's\" 'a'\n '...']", "['O' 'B-X' 'I-X']"),  # as NumPy prints arrays
+    ("it's a  ...", "O B-X I-X"),
+]
+
+
+@pytest.mark.parametrize("lists", LISTS)
+def test_lists_in_csv(tmp_path, lists):
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "Tokens", "Labels"), ("1", *lists)])
+    rows = read(tmp_path / "a.csv")
     assert sentences(rows) == ["it's/O a/B-X .../I-X"]
     assert says(str(rows.report), "'Tokens' is read as the words ... 'Labels' is read as the tags")
+
+
+def test_words_beside_their_text_are_what_is_tagged(write):
+    for name in ("tokens", "words"):
+        row = {"text": "EU is", name: ["EU", "is"], "labels": ["B-X", "O"]}
+        assert sentences(read(write("a.jsonl", json.dumps(row)))) == ["EU/B-X is/O"]
+    assert sentences(read(write("b.jsonl", json.dumps({"tokens": "['EU', 'is']", "tags": "['B-X', 'O']"})))) == [
+        "EU/B-X is/O"
+    ]
 
 
 KAGGLE = 'Sentence #,Word,POS,Tag\nSentence: 1,Thousands,NNS,O\n,of,IN,O\n,",",",",O\n,London,NNP,B-geo\n,"""",``,O\n'
