@@ -107,6 +107,28 @@ def _replace(target: pathlib.Path, content: bytes, before: os.stat_result | None
             file.truncate()
 
 
+@contextlib.contextmanager
+def replacing_file(path: pathlib.Path) -> Iterator[pathlib.Path]:
+    """A path to write a file at, which becomes ``path`` at the end, and is deleted where anything fails.
+
+    The target of a link is replaced, and keeps its mode. Raises InputError where something else than a file stands
+    there or none can be written, RunError on a full disk.
+    """
+    target = pathlib.Path(os.path.realpath(path))
+    try:
+        if os.path.lexists(target) and not target.is_file():
+            raise InputError(f"{path}: is no plain file; choose another name")
+        with _workspace(target) as place:
+            yield place / "new"
+            with open(place / "new", "r+b") as file:
+                os.fsync(file.fileno())
+            if target.exists():
+                shutil.copymode(target, place / "new")
+            os.replace(place / "new", target)
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
 def free_name(path: pathlib.Path) -> pathlib.Path:
     """The path, or a free one beside it where it exists."""
     while os.path.lexists(path):
@@ -114,16 +136,27 @@ def free_name(path: pathlib.Path) -> pathlib.Path:
     return path
 
 
+def names_in(folder: pathlib.Path) -> set[str]:
+    """Names of what is in a folder, and of what is in the folders there, such as "a" and "b/c"; empty: no folder."""
+    entries = list(folder.iterdir()) if folder.is_dir() else []
+    inner = [path for entry in entries if entry.is_dir() and not entry.is_symlink() for path in entry.iterdir()]
+    outer = {path.parent for path in inner}
+    return {path.relative_to(folder).as_posix() for path in (*inner, *entries) if path not in outer}
+
+
 def check_replaceable(target: pathlib.Path, ours: Collection[str]) -> None:
-    """Raises InputError for a file, a folder with anything but files ``ours``, and a place where none can be made."""
+    """Raises InputError for a file, a folder with anything but files ``ours``, and a place where none can be made.
+
+    ``ours``: as of `names_in`.
+    """
     try:
         if os.path.lexists(target) and not target.is_dir():
             what = "link to itself" if target.is_symlink() else "file"
             raise InputError(f"{target}: is a {what}; choose a directory")
         if os.path.ismount(target):  # it could be neither renamed nor removed
             raise InputError(f"{target}: is a mount point, which cannot be replaced; choose a directory inside it")
-        entries = target.iterdir() if target.exists() else ()
-        others = sorted(e.name for e in entries if e.name not in ours or not (e.is_symlink() or e.is_file()))
+        paths = {name: target / name for name in names_in(target)}
+        others = sorted(n for n, p in paths.items() if n not in ours or not (p.is_symlink() or p.is_file()))
         if others:
             what = f"holds other files ({', '.join(others[:3])})"
             raise InputError(f"{target}: {what}; choose a new or an empty directory")

@@ -9,7 +9,7 @@ import functools
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -17,15 +17,17 @@ from jax import Array
 
 from bert import prediction
 from bert.architectures import ModelConfig
-from bert.data.padding import bucket_length, one_example_a_row, padded, plan, power_of_two, whole_numbers
+from bert.data.padding import bucket_length, one_example_a_row, padded, power_of_two, whole_numbers
 from bert.data.pairs import CLASS_NAMES
-from bert.errors import InputError, check_choice, check_range, printable
+from bert.errors import InputError, printable
 from bert.interop import export, sources
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory
 from bert.model import forward, stack
 from bert.prediction.fill_mask import FilledMasks, find_masks
 from bert.prediction.scores import Scorer
+from bert.sentences import SentenceEncoder
+from bert.text_vectors import TextVectors
 from bert.tokenizer import sequences
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import HostBatch, Params
@@ -85,12 +87,13 @@ def save(
         model.tokenizer,
         labels=model.labels,
         extra=model.extra,
+        sentences=model.sentences,
         format=format,
         dtype=dtype,
     )
 
 
-class LoadedModel:
+class LoadedModel(TextVectors):
     """A model with its tokenizer, made by `load`.
 
     Methods that need a vocabulary, or a head that the directory lacks, raise `InputError`.
@@ -105,6 +108,7 @@ class LoadedModel:
         self.extra: dict[str, Any] = directory.extra
         self.source = str(pathlib.Path(directory.report.source).parent)
         self.tokenizer: Tokenizer | None = directory.tokenizer
+        self.sentences: SentenceEncoder | None = directory.sentences  # how texts become vectors, where it declares that
 
     def fill_mask(self, text: str, top: int = 5) -> list[list[tuple[str, float]]]:
         """The ``top`` likeliest tokens for every [MASK] in the text, in order: ``[[(token, probability), ...], ...]``.
@@ -119,7 +123,7 @@ class LoadedModel:
 
     def masks(self, text: str) -> FilledMasks:
         """The masks of a text filled by one run of the model: ``.ranked(top)`` and ``.filled()``."""
-        self._need("mlm", "only a model with a masked-word head can fill masks")
+        self.need("mlm", "only a model with a masked-word head can fill masks")
         tokenizer = self.vocabulary
         encoding = tokenizer.encode(text, special_in_text=True)
         places = find_masks(encoding, tokenizer, self._limit)
@@ -130,36 +134,6 @@ class LoadedModel:
         logits_BPV = np.asarray(self._forward(batch, ("mlm_logits",))["mlm_logits"])
         offsets = [encoding.offsets[i] for i in places]
         return FilledMasks(text, offsets, logits_BPV[0, : len(places)], tokenizer)
-
-    def embed(
-        self, texts: Sequence[str], pooling: Literal["mean", "cls", "pooler"] = "mean", *, batch_size: int = 32
-    ) -> np.ndarray:
-        """float32 [N, D]: one vector a text, in order; neither batch size nor neighbours change it.
-
-        Args:
-          texts: any number of texts; one that is too long is cut, and one warning says how many were.
-          pooling: "mean" of all tokens ([CLS] and [SEP] included), "cls": the first token's state, "pooler": the
-            pooler's output.
-          batch_size: rows computed at a time.
-        """
-        if isinstance(texts, str):
-            raise InputError("texts is one text; embed takes a list of texts, [text] for one")
-        check_choice("pooling", pooling, ("mean", "cls", "pooler"))
-        check_range("batch_size", batch_size, at_least=1)
-        if pooling == "pooler":
-            self._need("pooler", "use pooling='mean' or 'cls'")
-        tokenizer = self.vocabulary
-        ids_N = sequences.singles([e.ids for e in tokenizer.encode_batch(list(texts))], tokenizer, self._limit)
-        vectors_ND = np.empty((len(ids_N), self.config.hidden_size), np.float32)
-        name = {"mean": "mean", "cls": "cls", "pooler": "pooled_output"}[pooling]
-        # Every batch is dispatched before the first result is fetched.
-        pending = [
-            (chosen, self._forward(one_example_a_row([ids_N[i] for i in chosen], length, size), (name,))[name])
-            for chosen, length, size in plan([len(ids) for ids in ids_N], self._limit, batch_size)
-        ]
-        for chosen, pooled_BD in pending:
-            vectors_ND[chosen] = np.asarray(pooled_BD)[: len(chosen)]
-        return vectors_ND
 
     def outputs(
         self, token_ids: Any, type_ids: Any = None, mask: Any = None, *, look_inside: bool = False
@@ -198,7 +172,7 @@ class LoadedModel:
             raise InputError(f"layer is {layer}; the model has layers 0 to {self.config.num_layers - 1}")
         ids, type_ids = self._join(text, pair, special_in_text=True)
         batch = one_example_a_row([ids], bucket_length(len(ids), self._limit), 1, [type_ids])
-        scores, weights = forward.attention(self._on_device, batch, layer, config=self.config)
+        scores, weights = forward.attention(self.on_device, batch, layer, config=self.config)
         T = len(ids)
         pieces = [self.vocabulary.vocab[i] for i in ids]
         return Attention(pieces, np.asarray(scores)[0, :, :T, :T], np.asarray(weights)[0, :, :T, :T])
@@ -208,8 +182,8 @@ class LoadedModel:
 
         A model that was trained here with sentence order answers whether the two are "in_order" or "swapped".
         """
-        self._need("next_sentence", "pretrain with the next-sentence objective")
-        self._need("pooler", "the next-sentence head reads it")
+        self.need("next_sentence", "pretrain with the next-sentence objective")
+        self.need("pooler", "the next-sentence head reads it")
         if second is None:  # which `_join` would take for a single text
             raise InputError("second is None, which is no text; the head compares two texts")
         ids, type_ids = self._join(first, second)
@@ -246,7 +220,7 @@ class LoadedModel:
     def scorer(self, *, batch_size: int = 32, packed: bool = True) -> Scorer:
         """The model as functions of bert/prediction take it."""
         return Scorer(
-            self._on_device, self.config, self.vocabulary, self.labels, self.extra, self.source, batch_size, packed
+            self.on_device, self.config, self.vocabulary, self.labels, self.extra, self.source, batch_size, packed
         )
 
     @property
@@ -270,7 +244,8 @@ class LoadedModel:
         vocabulary = "none"
         if tokenizer is not None:
             vocabulary = f"{tokenizer.vocab_size:,} entries, lower-case: {'yes' if tokenizer.lower_case else 'no'}"
-        return f"{printable(self.source)}: {sizes}; parts: {', '.join(self.parts)}; vocabulary: {vocabulary}"
+        vectors = f"; vectors of texts: {self.sentences}" if self.sentences else ""
+        return f"{printable(self.source)}: {sizes}; parts: {', '.join(self.parts)}; vocabulary: {vocabulary}{vectors}"
 
     def __repr__(self) -> str:
         return f"<LoadedModel {self.summary()}>"
@@ -280,14 +255,14 @@ class LoadedModel:
         return self.config.max_length
 
     @functools.cached_property
-    def _on_device(self) -> Params:
+    def on_device(self) -> Params:
         params: Params = jax.device_put(stack.by_layer(self.params, self.config))
         return params
 
     def _forward(self, batch: HostBatch, wanted: tuple[str, ...]) -> dict[str, Array]:
-        return forward.outputs(self._on_device, batch, config=self.config, wanted=wanted)
+        return forward.outputs(self.on_device, batch, config=self.config, wanted=wanted)
 
-    def _need(self, part: str, way_out: str) -> None:
+    def need(self, part: str, way_out: str) -> None:
         if part not in self.parts:
             raise InputError(f"{self.source}: has no {part} head (it holds {', '.join(self.parts)}); {way_out}")
 

@@ -55,6 +55,22 @@ def read_object(
 
     Raises as `read_text` does, and InputError for nesting deeper than `DEPTH`, and for a name twice in an object.
     """
+    value = _read(path, limit, finite, allow_surrogates)
+    if not isinstance(value, dict):
+        what = f"holds a {type(value).__name__}, not an object with names and values"
+        raise InputError(f"{path}: {what}; correct the file")
+    return value
+
+
+def read_objects(path: pathlib.Path) -> list[dict[str, Any]]:
+    """The list of JSON objects in a file. Raises as `read_object` does."""
+    value = _read(path, LIMIT, True, False)
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise InputError(f"{path}: holds a {type(value).__name__}, not a list of objects; correct the file")
+    return value
+
+
+def _read(path: pathlib.Path, limit: int, finite: bool, allow_surrogates: bool) -> Any:
     text = read_text(path, limit=limit)
     constant, number = (_refused, _finite) if finite else (None, None)
     try:
@@ -65,11 +81,8 @@ def read_object(
         raise InputError(f"{path}: {error}; correct the file") from None
     except RecursionError:
         raise InputError(f"{path}: nested deeper than {DEPTH} levels; the file is damaged") from None
-    if not isinstance(value, dict):
-        raise InputError(
-            f"{path}: holds a {type(value).__name__}, not an object with names and values; correct the file"
-        )
-    _check_inside(value, path, finite)
+    if isinstance(value, dict | list):
+        _check_inside(value, path, finite)
     escape = None if allow_surrogates else re.search(r"\\u[dD][89a-fA-F]", text)
     if escape and surrogates.contains(json.dumps(value, ensure_ascii=False)):
         what = f"a text holds an unpaired surrogate ({escape[0]}..)"
@@ -96,7 +109,7 @@ def _refused(number: str) -> float:
     raise ValueError(f"{number[:80]} is no finite number")
 
 
-def _check_inside(value: dict[str, Any], path: pathlib.Path, finite: bool) -> None:
+def _check_inside(value: Any, path: pathlib.Path, finite: bool) -> None:
     """Refuses deep nesting and integers beyond any float; by levels, for recursion has the limit that it looks for."""
     level: list[Any] = [value]
     for _ in range(DEPTH):

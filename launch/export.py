@@ -12,6 +12,7 @@ import bert
 from bert.errors import InputError, printable
 from bert.interop import export
 from bert.interop.hugging_face import CONFIG_FILE
+from bert.sentences import SentenceEncoder
 from bert.training import run_directory
 from launch import flags
 
@@ -20,6 +21,8 @@ OPTIONS = {
     "out": "directory to write; an older export is replaced as a whole, but weights only by weights as precise",
     "format": f"one of {', '.join(export.FORMATS)} (huggingface where not given)",
     "dtype": f"of the weights in a Hugging Face file: {', '.join(export.DTYPES)} (float32 where not given)",
+    "pooling": "declares for Sentence-Transformers how texts become vectors: cls, mean, ..., or several with commas",
+    "normalize": "yes or no: declares whether these vectors are made one long",
 }
 
 
@@ -28,9 +31,14 @@ def run(argv: list[str]) -> None:
     format, dtype = options.format or "huggingface", options.dtype or "float32"
     flags.show(ConfigDict(), flags.Options(options | {"format": format, "dtype": dtype}))
     export.check_choices(format, dtype)  # before anything is read
+    pooling, normalize = flags.names(options, "pooling"), flags.yes_no_or_unset(options, "normalize")
+    if format in export.PROGRAMS and (pooling, normalize) != (None, None):
+        raise InputError(f"--pooling and --normalize are for --format=huggingface; a file of {format} ends before them")
     check_apart(options.source, options.out, format, dtype)
     export.check_replaceable(options.out, format, dtype)
     model = bert.load(options.source)
+    if (pooling, normalize) != (None, None):
+        model.sentences = (model.sentences or SentenceEncoder()).changed(pooling, normalize)
     print(model.summary(), flush=True)
     folder = bert.save(model, options.out, format=format, dtype=dtype)
     print(printable(f"wrote {', '.join(sorted(map(str, folder.iterdir())))}"))

@@ -140,6 +140,16 @@ def yes_or_no(options: Options, name: str) -> bool:
     return bool(value == "yes")
 
 
+def yes_no_or_unset(options: Options, name: str) -> bool | None:
+    """Whether an option is "yes"; None where it is not given."""
+    return None if options[name] is None else yes_or_no(options, name)
+
+
+def names(options: Options, name: str) -> tuple[str, ...] | None:
+    """The names in an option, with commas between them; None where it is not given."""
+    return None if options[name] is None else tuple(word.strip() for word in options[name].split(","))
+
+
 def _joined(words: Sequence[str]) -> list[str]:
     """The words with ``--config.NAME VALUE`` joined to ``--config.NAME=VALUE``, as a true/false setting needs it."""
     joined: list[str] = []

@@ -14,15 +14,17 @@ from typing import Any
 import jax
 import ml_dtypes
 import numpy as np
+from absl import logging
 
 from bert import files
 from bert.architectures import ModelConfig
 from bert.errors import InputError, check_choice
-from bert.interop import hugging_face, names, parameters
+from bert.interop import hugging_face, names, parameters, sentence_transformers
 from bert.interop import labels as labels_of
 from bert.interop.formats import weight_files
 from bert.interop.hugging_face import CONFIG_FILE, MARK, OTHER_WRITER, PROGRAMS, REWRITTEN, TOKENIZER_FILES, WRITER
 from bert.interop.model_directory import read_json
+from bert.sentences import SentenceEncoder
 from bert.tokenizer import tokenizer_files
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import Params
@@ -42,6 +44,7 @@ def save_model_directory(
     *,
     labels: Sequence[str] = (),
     extra: Mapping[str, Any] | None = None,
+    sentences: SentenceEncoder | None = None,
     format: str = "huggingface",
     dtype: str = "float32",
     largest_file: int = LARGEST_FILE,
@@ -54,6 +57,7 @@ def save_model_directory(
       params: {"encoder": ..., "head": ...}, arrays of NumPy or JAX (all of each on this host).
       labels: names of the classifier's classes.
       extra: further keys of config.json (a task's settings); those that describe the encoder are ours.
+      sentences: how texts become vectors; in the format "huggingface", sentence_transformers then loads the directory.
       dtype: of the weights in a "huggingface" file; the others hold float32.
       largest_file: bytes of weights beyond which they are split into several files with an index.
 
@@ -79,13 +83,17 @@ def save_model_directory(
     with files.replacing(target) as aside:
         (aside / CONFIG_FILE).write_text(files.json_text(values, indent=2), encoding="utf-8", newline="\n")
         if format in PROGRAMS:
+            if sentences:
+                logging.warning("%s: a program ends at the hidden states; not in it: %s", target, sentences)
             # onnx.py or stablehlo.py, which build a model: slow to import, and rarely needed
             importlib.import_module(f"bert.interop.{format}").write(aside / PROGRAMS[format], config, params)
         else:
             tensors = _as_dtype(parameters.from_params(params, config), dtype, target)
             weight_files.write(aside, tensors, largest_file, hugging_face.settings_without_shape(config))
+            if sentences:
+                sentence_transformers.write(aside, sentences, config)
         # The library makes a file that only its owner can read; a model directory is shared as the user wants.
-        for file in aside.iterdir():
+        for file in (path for path in aside.rglob("*") if path.is_file()):
             shutil.copymode(aside / CONFIG_FILE, file)
         if tokenizer:  # at most the positions: other programs cut texts to it, and would read past the table
             tokenizer.save(aside, model_max_length=min(tokenizer.model_max_length, config.max_length))
@@ -137,17 +145,20 @@ def check_replaceable(directory: str | os.PathLike[str], format: str = "huggingf
     """
     target = pathlib.Path(os.path.realpath(directory))
     try:
-        entries = {entry.name for entry in target.iterdir()} if target.is_dir() else set()
+        entries = files.names_in(target)
     except OSError as error:
         raise InputError(f"{target}: cannot be read ({error.strerror}); choose another directory") from None
     shards = [name for name in entries if _SHARD.fullmatch(name)]
     ours = [CONFIG_FILE, weight_files.SAFETENSORS, weight_files.INDEX, *shards, *PROGRAMS.values(), *TOKENIZER_FILES]
-    files.check_replaceable(target, ours)
+    modules = [name for name in entries if re.fullmatch(sentence_transformers.FOLDERS, name)]
+    modules += sentence_transformers.WRITTEN
+    files.check_replaceable(target, [*ours, *modules])
     values = _written_values(target) if entries else {}
     # What one export writes: one kind of weights, or one program, and a tokenizer as a whole.
     kinds = ([weight_files.SAFETENSORS], [weight_files.INDEX, *shards], *([name] for name in PROGRAMS.values()))
     written = next((kind for kind in kinds if kind[0] in entries), [])
     written += tokenizer_files.WRITTEN if tokenizer_files.WRITTEN[0] in entries else ()
+    written += modules if sentence_transformers.MODULES in entries else ()
     files.check_replaceable(target, [CONFIG_FILE, *written])
     weights = weight_files.find(target)
     if weights and format in PROGRAMS:

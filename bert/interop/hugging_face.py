@@ -14,7 +14,7 @@ from absl import logging
 from bert import files
 from bert.architectures import ModelConfig
 from bert.errors import InputError
-from bert.interop import accounting, labels, names, other_models
+from bert.interop import accounting, labels, names, other_models, sentence_transformers
 from bert.interop.formats import weight_files
 from bert.interop.formats.safetensors_file import CHECKSUMS
 from bert.interop.load_report import LoadReport
@@ -40,16 +40,20 @@ REWRITTEN = (
 def load_model_directory(directory: str | os.PathLike[str], fresh: Sequence[str] = ()) -> ModelDirectory:
     """The model in a directory with config.json and the weights, and usually tokenizer.json or vocab.txt.
 
+    In a directory of sentence_transformers, these may be in a folder below.
+
     ``fresh``: parts that `with_fresh` initialises afterwards where they are incomplete. Raises InputError for a file
     that is absent or broken, a vocabulary with more entries than the model has rows, and as `accounting.read_parts`.
     """
-    folder = pathlib.Path(directory)
-    restore(folder)
+    restore(directory)
+    top = pathlib.Path(directory)
+    folder = sentence_transformers.encoder_folder(top)
     if adapter := next((name for name in ADAPTER_FILES if (folder / name).exists()), None):
         raise InputError(
             f"{folder / adapter}: an adapter of peft that is not merged into weights; {other_models.MERGE}, or move "
             "the adapter_* files away to load the weights beside it without it"
         )
+    _check_none_below(folder)
     config_file = read_config(folder / CONFIG_FILE)
     config, table = config_file.config, names.table(config_file.config)
     path = _weights(folder)
@@ -62,7 +66,8 @@ def load_model_directory(directory: str | os.PathLike[str], fresh: Sequence[str]
     params, parts, class_names = accounting.read_parts(tensors, table, config_file, report, fresh)
     written = {*config.to_json(), *REWRITTEN}
     extra = {key: value for key, value in config_file.values.items() if key not in written}
-    return ModelDirectory(config, params, parts, tokenizer, report, class_names, extra)
+    sentences = sentence_transformers.read(top, config, tokenizer, report)
+    return ModelDirectory(config, params, parts, tokenizer, report, class_names, extra, sentences)
 
 
 def _weights(folder: pathlib.Path) -> pathlib.Path:
@@ -74,6 +79,13 @@ def _weights(folder: pathlib.Path) -> pathlib.Path:
     remark = f"; {', '.join(others[:3])} is no name of theirs or cannot be read" if others else ""
     known = f"neither {weight_files.SAFETENSORS} nor {weight_files.TORCH} nor an index of shards"
     raise InputError(f"{folder}: holds {known}{remark}")
+
+
+def _check_none_below(folder: pathlib.Path) -> None:
+    """Raises InputError for a folder without weights that has a model directory in it, naming that."""
+    below = sorted(path.parent for path in folder.glob(f"*/{CONFIG_FILE}") if weight_files.find(path.parent))
+    if below and not weight_files.find(folder):
+        raise InputError(f"{folder}: holds no weights, but {below[0]} does; name that folder")
 
 
 def settings_without_shape(config: ModelConfig) -> dict[str, str]:

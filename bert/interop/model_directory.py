@@ -16,6 +16,7 @@ from bert.interop import names
 from bert.interop.load_report import LoadReport
 from bert.interop.names.table import HEAD_PARTS, WITH_CLASSES
 from bert.interop.parameters import class_count
+from bert.sentences import SentenceEncoder
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import Params
 
@@ -30,6 +31,7 @@ class ModelDirectory(NamedTuple):
     report: LoadReport
     labels: tuple[str, ...]  # of the classifier's classes, in the order of its scores; else those of config.json
     extra: dict[str, Any]  # keys of config.json that describe neither the encoder nor the classes (a task's settings)
+    sentences: SentenceEncoder | None = None  # how texts become vectors, where the directory declares it
 
 
 class ConfigFile(NamedTuple):

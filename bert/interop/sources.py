@@ -9,7 +9,7 @@ from absl import logging
 
 from bert.architectures import ModelConfig
 from bert.errors import InputError, printable
-from bert.interop import google_tf, hugging_face
+from bert.interop import google_tf, hugging_face, sentence_transformers
 from bert.interop.formats import weight_files
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory, check_fresh, with_fresh
@@ -44,7 +44,8 @@ def read(
 
 
 def _read(path: pathlib.Path, fresh: Sequence[str]) -> ModelDirectory:
-    if weight_files.find(path):
+    hugging_face.restore(path)
+    if (path / sentence_transformers.MODULES).is_file() or weight_files.find(path):
         return hugging_face.load_model_directory(path, fresh)
     model = path / run_directory.MODEL
     hugging_face.restore(model)

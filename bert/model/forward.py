@@ -48,8 +48,8 @@ def outputs(params: Params, batch: Batch, *, config: ModelConfig, wanted: tuple[
         bert/model/heads.py.
       batch: one example a row, or several where ``cls_positions`` [B, E] says where they begin (what is given per
         example is then [B, E, ...]); logits of masked words are at ``masked_positions`` where given, else everywhere.
-      wanted: of ``sequence_output`` [B, T, D], ``cls`` and ``mean`` [B, D], ``hidden_states`` [L + 1, B, T, D] with
-        ``attentions`` [L, B, N, T, S], and those of `head_outputs`.
+      wanted: of ``sequence_output`` [B, T, D], ``cls`` [B, D], ``hidden_states`` [L + 1, B, T, D] with ``attentions``
+        [L, B, N, T, S], and those of `head_outputs`.
     """
     return compiled_outputs(config.dtype)(params, batch, config=config, wanted=wanted)
 
@@ -81,8 +81,6 @@ def traced_outputs(params: Params, batch: Batch, *, config: ModelConfig, wanted:
                 results["hidden_states"], hidden_BTD = states_LBTD, states_LBTD[-1]
             else:
                 hidden_BTD = encoder()
-            real_BT1 = (batch["example_ids"] != 0)[..., None]
-            results["mean"] = jnp.where(real_BT1, hidden_BTD, 0.0).sum(1) / jnp.maximum(real_BT1.sum(1), 1)
             results["sequence_output"] = hidden_BTD
             first_BED = hidden_BTD[:, :1] if first_BE is None else pick(hidden_BTD, first_BE)
             masked_BPD = hidden_BTD if masked_BP is None else pick(hidden_BTD, masked_BP)
@@ -94,7 +92,7 @@ def traced_outputs(params: Params, batch: Batch, *, config: ModelConfig, wanted:
 def _reads_all(wanted: Collection[str], masked_BP: Array | None) -> bool:
     """Whether any of these outputs is made of the hidden states at all positions."""
     words = {"mlm_logits"} if masked_BP is None else set()
-    return bool({"sequence_output", "mean", "token_logits", "start_logits", "end_logits", *words} & set(wanted))
+    return bool({"sequence_output", "token_logits", "start_logits", "end_logits", *words} & set(wanted))
 
 
 def _check_looking_inside(config: ModelConfig) -> None:

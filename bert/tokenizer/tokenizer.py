@@ -135,17 +135,14 @@ class Tokenizer(abc.ABC):
 
     def encode_batch(self, texts: Sequence[str], *, special_in_text: bool = False) -> list[Encoding]:
         """Pieces of several texts, on all cores. Raises InputError for what is no text, such as None or NaN."""
-        for text in texts:
-            if not isinstance(text, str):
-                raise InputError(f"{text!r} is no text; leave out what is missing, or give an empty text")
-        backend, plain = self._backend(special_in_text), list(map(surrogates.replace, texts))
+        backend, plain = self._backend(special_in_text), _checked(texts)
         with library_errors(_FAILS):
             encodings = backend.encode_batch(plain, add_special_tokens=False)
         return [Encoding(e.ids, e.offsets, [-1 if word is None else word for word in e.word_ids]) for e in encodings]
 
     def encode_ids(self, texts: Sequence[str], *, special_in_text: bool = False) -> list[list[int]]:
         """Only the ids of `encode_batch`; a third faster."""
-        backend, plain = self._backend(special_in_text), list(map(surrogates.replace, texts))
+        backend, plain = self._backend(special_in_text), _checked(texts)
         with library_errors(_FAILS):
             encodings = backend.encode_batch_fast(plain, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
@@ -171,6 +168,14 @@ class Tokenizer(abc.ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(vocab_size={self.vocab_size}, lower_case={self.lower_case})"
+
+
+def _checked(texts: Sequence[str]) -> list[str]:
+    """The texts without unpaired surrogates. Raises InputError for what is no text."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"{text!r} is no text; leave out what is missing, or give an empty text")
+    return list(map(surrogates.replace, texts))
 
 
 @contextlib.contextmanager

@@ -74,7 +74,7 @@ def make_examples(
     """
     check_labelled(labelled)
     needed = labelled == "needed"
-    texts, text_notes = _texts(table, settings, needed)
+    texts, text_notes = read_texts(table, settings.text, needed)
     notes = [*table.notes, *text_notes]
     targets: list[list[float] | None] = [None] * len(table.rows)
     if labelled != "no" and has_labels(table, settings, labels, labelled):
@@ -155,11 +155,14 @@ def split(
     )
 
 
-def _texts(table: Table, settings: ColumnSettings, strict: bool) -> tuple[list[tuple[str, ...]], list[str]]:
-    """The texts of all rows ("" where there is none), and notes on them."""
+def read_texts(table: Table, names: Sequence[str], strict: bool = False) -> tuple[list[tuple[str, ...]], list[str]]:
+    """The texts of all rows in these columns ("" where there is none), and notes on them.
+
+    ``strict``: columns of numbers alone are refused. Raises InputError as `make_examples`.
+    """
     mended = 0
     columns = []
-    for column in settings.text:
+    for column in names:
         check_column(table, column, "text")
         texts = []
         for row, place in zip(table.rows, table.places, strict=True):

@@ -12,6 +12,7 @@ import pytest
 
 from bert import files
 from bert.errors import InputError, RunError
+from tests.bert.refusals import refused
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -305,3 +306,28 @@ def test_a_lock_is_held_once_and_keeps_its_text(tmp_path):
 def test_unpaired_surrogates_are_escaped_in_json():
     assert files.json_text({"a": "ü大"}) == '{"a": "ü大"}\n'
     assert files.json_text({"a": "ü\udcff"}) == '{"a": "\\u00fc\\udcff"}\n'
+
+
+def test_a_file_that_is_written_bit_by_bit_appears_at_the_end(tmp_path):
+    """Until then the older one stays; a failure leaves it, and nothing else."""
+    target, link = tmp_path / "a.npy", tmp_path / "link.npy"
+    target.write_text("older")
+    target.chmod(0o600)
+    link.symlink_to(target)
+
+    def write(path, error=None):
+        with files.replacing_file(path) as aside:
+            aside.write_text("newer")
+            assert target.read_text() == "older"
+            if error:
+                raise error
+
+    with refused("no time", error=KeyError):
+        write(link, KeyError("no time"))
+    with refused("new.npy", "No space left", error=RunError):
+        write(tmp_path / "new.npy", OSError(errno.ENOSPC, "No space left on device"))
+    with refused(str(tmp_path), "no plain file"):
+        write(tmp_path)
+    write(link)
+    assert (target.read_text(), link.is_symlink(), target.stat().st_mode & 0o777) == ("newer", True, 0o600)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npy", "link.npy"]

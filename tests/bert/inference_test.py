@@ -13,7 +13,7 @@ import safetensors.numpy
 import bert
 from bert import inference
 from bert.errors import InputError
-from bert.model import forward
+from bert.model import forward, pooling
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "golden"
 TINY = GOLDEN / "tiny_bert"
@@ -139,21 +139,23 @@ def test_no_texts_give_no_rows(tiny):
 
 
 def test_new_texts_compile_nothing_new(tiny):
-    """At most one compilation a length bucket, and none once a bucket has been seen."""
-    compiled = forward.compiled_outputs("float32")
+    """At most one compilation for rows of each length, and none once that was seen."""
+    compiled = pooling.compiled_vectors("float32")
     compiled.clear_cache()  # type: ignore[attr-defined]
     tiny.embed(texts(200, longest=60))
-    buckets = compiled._cache_size()  # type: ignore[attr-defined]
-    assert buckets <= 4
+    lengths = compiled._cache_size()  # type: ignore[attr-defined]
+    assert lengths <= 4
     tiny.embed(texts(333, longest=60))
-    assert compiled._cache_size() == buckets  # type: ignore[attr-defined]
+    assert compiled._cache_size() == lengths  # type: ignore[attr-defined]
+    compiled = forward.compiled_outputs("float32")
+    compiled.clear_cache()  # type: ignore[attr-defined]
     tiny.fill_mask("the cat [MASK]")
     seen = compiled._cache_size()  # type: ignore[attr-defined]
     tiny.fill_mask("who is the [MASK] of new york ?")
     tiny.outputs([[2, 90, 3]])
     outputs = compiled._cache_size()  # type: ignore[attr-defined]
     tiny.outputs([[2, 90, 91, 92, 3]])
-    assert (seen, outputs) == (buckets + 1, buckets + 2)
+    assert (seen, outputs) == (1, 2)
     assert compiled._cache_size() == outputs  # type: ignore[attr-defined]
 
 
@@ -304,8 +306,10 @@ def test_wrong_arguments_of_embed(tiny):
         tiny.fill_mask(None)
     with pytest.raises(InputError, match="second is None, which is no text"):
         tiny.predict_next_sentence("a", None)
-    with pytest.raises(InputError, match=r"pooling is 'max'; .*cls, pooler"):
-        tiny.embed(["a"], pooling="max")
+    with pytest.raises(InputError, match=r"pooling is 'maxi'; .*lasttoken, pooler; did you mean 'max'"):
+        tiny.embed(["a"], pooling="maxi")
+    with pytest.raises(InputError, match=r"prompt is 'query', .*declares none"):
+        tiny.embed(["a"], prompt="query")
     with pytest.raises(InputError, match="batch_size is 0"):
         tiny.embed(["a"], batch_size=0)
 

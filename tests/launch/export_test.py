@@ -41,6 +41,18 @@ def test_a_hugging_face_directory(tmp_path, capsys, dtype):
     assert json.loads((tmp_path / "out" / "config.json").read_text())["dtype"] == (dtype or "float32")
 
 
+def test_a_pooling_is_declared_where_it_is_asked_for(tmp_path, capsys):
+    """For Sentence-Transformers, and for ourselves; not in a program, and not one that the package lacks."""
+    run(f"--source={TINY}", f"--out={tmp_path / 'out'}", "--pooling=cls,max", "--normalize=yes")
+    assert "cls + max, made one long" in capsys.readouterr().out
+    found = bert.load(tmp_path / "out")
+    assert (found.sentences.pooling, found.sentences.layers) == (("cls", "max"), ("normalize",))
+    for words, said in (["--format=onnx"], "--format=huggingface"), (["--pooling=pooler"], "pooling is 'pooler'"):
+        with pytest.raises(InputError, match=said):
+            run(f"--source={TINY}", f"--out={tmp_path / 'new'}", "--normalize=no", *words)
+        assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize(("format", "file"), [("stablehlo", "model.stablehlo"), ("onnx", "model.onnx")])
 def test_a_program(tmp_path, capsys, format, file):
     """One file with weights and program; beside it what a person needs to make its inputs and read its outputs."""

@@ -65,7 +65,7 @@ def test_what_the_system_refuses_is_one_line(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(pathlib.Path, "is_file", refuse)
-    with refused("model.safetensors", "Permission denied"):
+    with refused(str(tmp_path), "Permission denied"):
         bert.load(tmp_path)
 
 

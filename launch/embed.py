@@ -1,0 +1,67 @@
+"""Writes a vector for each text of a file, for search, clustering or as features.
+
+python -m launch.embed --model=DIR --input=FILE --output=FILE.npy|FILE.parquet [--text=COLUMN] [--normalize=yes]
+"""
+
+import os
+import pathlib
+import time
+
+import bert
+from bert.errors import InputError, printable
+from launch import flags
+
+OPTIONS = {
+    "model": "model directory or run directory",
+    "input": "a .txt file with a text on each line, or a table: csv, tsv, jsonl, json, parquet, a saved data set",
+    "output": "file to write: .npy, float32 [texts, width]; or .parquet, with the input's columns but the text",
+    "text": "of a table: the column with the texts (text where not given)",
+    "pooling": "cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken, several with commas, or pooler; as the "
+    "model declares where not given, else mean",
+    "normalize": "yes: vectors of length one; no: as they are; as the model declares where not given, else no",
+    "prompt": "the name of a prompt that the model declares, to put in front of each text",
+    "batch_size": "rows of tokens computed at a time (32 where not given)",
+    "delimiter": "of a table: between the columns",
+    "columns": "of a table without a header: the names of its columns, with commas",
+    "quoting": "of a table: yes, no or auto",
+    "encoding": "of the file, such as latin-1",
+}
+
+
+def run(argv: list[str]) -> None:
+    _, options = flags.parse(argv, __doc__, OPTIONS, ("model", "input", "output"))
+    output, batch_size = pathlib.Path(options.output), flags.whole_number(options, "batch_size", 32)
+    pooling, normalize = flags.names(options, "pooling"), flags.yes_no_or_unset(options, "normalize")
+    if options.text is not None and options.input.removesuffix(".gz").endswith(".txt"):
+        raise InputError(f"--text={options.text}: {options.input} has no columns, each line is a text; leave it out")
+    # JAX is slow to import, and --help needs none.
+    from bert.progress import progress
+    from launch import runtime
+    from tasks import text_vectors
+    from tasks.evaluation import check_other_file
+    from tasks.files.records import TableSettings, comma_names
+
+    text_vectors.check_output(output)
+    check_other_file("--output", output, options.input)
+    named = {name: options[name] for name in ("delimiter", "quoting", "encoding") if options[name] is not None}
+    settings = TableSettings(columns=comma_names(options.columns or ""), **named)
+    runtime.start(allocator="keep", cache=cache_folder(), options={})
+    texts = text_vectors.read(options.input, options.text or "text", settings)
+    print(printable(str(texts), lines=True), flush=True)
+    model = bert.load(options.model)
+    embedder = model.embedder(pooling, normalize=normalize, prompt=options.prompt, batch_size=batch_size)
+    print(printable(f"vectors of {embedder.width}: {embedder.encoder}"), flush=True)
+    started = time.monotonic()
+    with progress(texts.count, "text") as done:
+        text_vectors.write(output, texts, embedder, done)
+    rate = texts.count / (time.monotonic() - started)
+    print(printable(f"wrote {output}: {texts.count:,} vectors of {embedder.width}, {rate:,.0f}/s"))
+
+
+def cache_folder() -> pathlib.Path:
+    """Where compiled programs are kept for the next start, as other programs of this user keep such files."""
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "bert-jax"
+
+
+if __name__ == "__main__":
+    flags.main(run)

@@ -1,0 +1,56 @@
+"""Vectors of many texts: in their order, packed or not, block by block."""
+
+import numpy as np
+import pytest
+
+import bert
+from bert import embedding
+from bert.architectures import bert_encoder
+from tests.bert.interop.sentence_directory import TINY
+
+WORDS = (TINY / "vocab.txt").read_text().split()[75:116]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return bert.load(TINY)
+
+
+def texts(count):
+    rng = np.random.default_rng(5)
+    return [" ".join(rng.choice(WORDS, rng.integers(0, 20))) for _ in range(count)]
+
+
+def test_blocks_and_packing_change_nothing(model, monkeypatch):
+    """Blocks of 20 texts, and one example a row, give what one block of packed rows gives; an iterator will do."""
+    many, counted = texts(50), []
+    want = model.embed(many, "mean", normalize=True)
+    monkeypatch.setattr(embedding, "BLOCK", 20)
+    blocks = list(model.embedder(normalize=True).blocks(iter(many), counted.append))
+    assert [len(block) for block in blocks] == [20, 20, 10]
+    assert sum(counted) == 50
+    np.testing.assert_allclose(np.concatenate(blocks), want, rtol=0, atol=1e-6)
+    monkeypatch.setattr(bert_encoder.BertEncoder, "packing", "refused")
+    longest = [i for i, text in enumerate(many) if len(text.split()) > 14]  # of one length of rows
+    np.testing.assert_allclose(
+        model.embed([many[i] for i in longest], normalize=True), want[longest], rtol=0, atol=1e-6
+    )
+
+
+def test_short_texts_share_rows(model, monkeypatch):
+    """100 texts of 3 tokens are rows of 64 with 16 of them each, instead of 100 rows."""
+    seen = []
+    monkeypatch.setattr(embedding.Embedder, "_vectors", lambda self, batch, skipped: seen.append(batch) or np.zeros(
+        (*batch["cls_positions"].shape, self.width), np.float32))  # fmt: skip
+    model.embed(["cat"] * 100)
+    assert [batch["token_ids"].shape for batch in seen] == [(8, 64)]
+    assert sorted(seen[0]["example_ids"].max(1)) == [0, 4, *[16] * 6]
+
+
+def test_texts_or_vectors_are_compared_and_searched(model):
+    corpus = ["the cat sat", "who is the dog", "new york", "the cat"]
+    vectors = model.embed(corpus)
+    np.testing.assert_allclose(model.similarity(corpus, vectors).diagonal(), 1, rtol=0, atol=1e-6)
+    (best, score), *_ = model.search("new york", vectors, top=2)
+    assert (best, round(score, 5)) == (2, 1)
+    assert model.search(vectors[3], vectors, 1)[0][0] == 3
