@@ -86,7 +86,7 @@ def table(results: dict[str, Any]) -> str:
 
 def _versions(rows: list[dict[str, Any]]) -> list[str]:
     processes = [one["told"] for row in rows for one in row["processes"].values() if "error" not in one]
-    names = ("jax", "flax", "torch", "transformers", "onnxruntime", "keras_hub")
+    names = ("jax", "flax", "torch", "transformers", "sentence_transformers", "onnxruntime", "keras_hub")
     return sorted({f"{name} {versions[name]}" for versions in processes for name in names if name in versions})
 
 

@@ -14,6 +14,7 @@ class Other(NamedTuple):
 
 
 AS_SHIPPED, GATHERED, COMPILED = "torch", "torch, gathered", "torch, gathered, compiled"
+SENTENCES = "Sentence-Transformers"
 FLAX, KERAS, PADDED, ONNX = "transformers' Flax", "Keras Hub", "torch, dynamic padding", "ONNX Runtime, dynamic padding"
 OTHERS = {
     AS_SHIPPED: Other("torch", "torch_peer"),
@@ -23,6 +24,7 @@ OTHERS = {
     KERAS: Other("keras", "keras_peer"),
     PADDED: Other("torch", "torch_texts"),
     ONNX: Other("torch", "onnx_peer"),
+    SENTENCES: Other("torch", "sentences_peer"),
 }
 
 
@@ -90,6 +92,7 @@ ROWS = {
         _texts("classify-base-f32", "classify", "base 128 8 8", {ONNX: 1.0, PADDED: None}),
         _texts("classify-mini-f32", "classify", "mini 128 32 32", {ONNX: 1.0, PADDED: None}, steps=5),
         _texts("classify-sst2-f32", "classify", "mini sst2 1024 32", {ONNX: 1.0, PADDED: 2.5}),
+        Row("embed-mini-f32", "ours_sentences", ("--size=mini", "--count=10000"), {SENTENCES: 1.5}),
         _pretrain("start-mini-f32", "mini 32 128", {AS_SHIPPED: 1.0}, start=5.0),
         _pretrain("start-base-f32", "base 8 128", {AS_SHIPPED: 1.0}, start=8.0),
     )

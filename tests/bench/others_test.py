@@ -3,11 +3,13 @@
 import pytest
 
 from bench import environments, rows
+from bench.sentences import Sentences
 from bench.turns import Peer
 
 PRETRAINING = ("--size=tiny", "--batch=2", "--length=32")
 FINETUNING = ("--step=finetune", "--size=tiny", "--lengths=sst2", "--count=8", "--batch=4")
 CLASSIFYING = ("--step=classify", *FINETUNING[1:])
+EMBEDDING = ("--size=tiny", "--count=20")
 HALF = "--dtype=bfloat16"
 
 
@@ -24,6 +26,7 @@ HALF = "--dtype=bfloat16"
         (rows.PADDED, (*FINETUNING, HALF)),
         (rows.PADDED, CLASSIFYING),
         (rows.ONNX, CLASSIFYING),
+        (rows.SENTENCES, EMBEDDING),
     ],
 )
 def test_another_runs(name, flags):
@@ -31,6 +34,8 @@ def test_another_runs(name, flags):
     other = rows.OTHERS[name]
     if not (environments.FOLDER / other.environment / "ready").exists():
         pytest.skip("needs the environments that make bench creates")
+    if name == rows.SENTENCES:  # our process, which starts first, writes the model
+        Sentences("tiny", 20).write()
     command = [environments.python_of(other.environment), "-m", f"bench.{other.module}"]
     peer = Peer(name, [*command, *flags, *other.flags])
     peer.run(2)
