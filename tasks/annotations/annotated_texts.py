@@ -40,6 +40,7 @@ class AnnotatedText(NamedTuple):
     place: "FILE:LINE", "FILE: row N", or the file.
     document: what must not be cut apart by a split.
     source: a writer of the same tool keeps the fields of its row.
+    lost: (annotator, label) of those whose spans with a label are all left out, so that nothing is known of it.
     """
 
     id: str
@@ -48,6 +49,7 @@ class AnnotatedText(NamedTuple):
     place: str
     document: str
     source: Source
+    lost: tuple[tuple[str, str], ...] = ()
 
 
 class AnnotatedTexts(NamedTuple):

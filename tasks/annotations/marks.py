@@ -120,20 +120,25 @@ def _is_said(mark: Mark, text: str, span: tuple[int, int]) -> bool:
 
 def _with_spans(row: MarkedText, units: Sequence[str], source: Source, tally: Tally) -> AnnotatedText:
     offsets = [offsets_of(row.text, unit) for unit in units] if row.marks else []
-    annotations = []
+    annotations, lost = [], []
     for annotator, marks in row.marks:
         place = f"{row.place}: annotator {annotator}" if len(row.marks) > 1 else row.place
         spans = tuple(span for mark in marks for span in _spans_of(mark, row.text, offsets, place, tally))
         if spans or not marks:
             annotations.append((annotator, spans))
+            lost += [(annotator, label) for label in {*map(_label, marks)} - {span.label for span in spans}]
         else:
             tally.add("annotations of which no span can be used, left out", place)
-    return AnnotatedText(row.id, row.text, tuple(annotations), row.place, row.document, source)
+    return AnnotatedText(row.id, row.text, tuple(annotations), row.place, row.document, source, tuple(sorted(lost)))
+
+
+def _label(mark: Mark) -> str:
+    return "" if mark.label is None else surrogates.replace(str(mark.label)).strip()
 
 
 def _spans_of(mark: Mark, text: str, offsets: Sequence[Offsets], place: str, tally: Tally) -> Iterator[LabelledSpan]:
     """The span of a mark; none, counted, where it is none."""
-    label = "" if mark.label is None else surrogates.replace(str(mark.label)).strip()
+    label = _label(mark)
     if not label:
         tally.add("spans without a label, dropped", place)
         return

@@ -74,7 +74,8 @@ def _table(
     if len(right) < len(records):
         wrong = [(number, fields) for number, fields in records if len(fields) not in allowed]
         if settings.ragged != "drop":
-            raise _ragged(path, *wrong[0], columns, allowed, quoted)
+            alike = sum(len(fields) == len(wrong[0][1]) for _, fields in wrong)
+            raise _ragged(path, *wrong[0], columns, allowed, quoted, alike > max(1, len(right)))
         first = f"the first is line {wrong[0][0]}"
         notes.append(f"{path}: {len(wrong):,} lines with a wrong number of fields dropped, {first}")
     rows: list[dict[str, Any]] = [dict(itertools.zip_longest(columns, fields)) for _, fields in right]
@@ -83,9 +84,10 @@ def _table(
 
 
 def _ragged(
-    path: str, number: int, fields: list[str], columns: tuple[str, ...], allowed: set[int], quoted: bool
+    path: str, number: int, fields: list[str], columns: tuple[str, ...], allowed: set[int], quoted: bool, most: bool
 ) -> InputError:
     hints = {
+        "; most lines have as many, so the column names may be at fault": most,
         f"; quoting is {'on' if quoted else 'off'}, set it if that is wrong": any('"' in field for field in fields),
         "; line 1 is read as the header, take it out if it is a comment": columns[0].startswith("#"),
     }

@@ -11,6 +11,7 @@ import collections
 import dataclasses
 import itertools
 import json
+import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from tasks.annotations.annotated_texts import AnnotatedTexts, AnnotationSettings
 from tasks.annotations.rows import first_rows
 from tasks.annotations.tools import read_annotated, tool_of
 from tasks.questions.question_rows import Question, QuestionFields, Questions, QuestionSettings, questions_by_label
-from tasks.questions.span_files import annotations_of, golds_of
+from tasks.questions.span_files import NO_SPANS, annotations_of, golds_of
 
 _OF_QUESTIONS = ("context", "paragraphs", "docid")
 _ANSWER = "answer"  # the label of spans that answer a question which is no label's
@@ -31,8 +32,9 @@ _ANSWER = "answer"  # the label of spans that answer a question which is no labe
 def tool_of_questions(path: str, encoding: str) -> str:
     """The annotation tool that wrote a file or folder; "" where none did, or where it holds questions."""
     tool = tool_of(path, encoding)
-    if tool == "doccano" and any(name in row for row in first_rows(path, encoding) for name in _OF_QUESTIONS):
-        return ""  # doccano knows every row with a text
+    if tool == "doccano" and pathlib.Path(path).is_file():  # it knows every row with a text
+        rows = first_rows(path, encoding)
+        return "" if any(name in row for row in rows for name in _OF_QUESTIONS) else tool
     return tool
 
 
@@ -53,10 +55,12 @@ def read_annotated_questions(path: str, tool: str, fields: QuestionFields) -> tu
             fields.tally.add("texts with the id of another, called ID:NUMBER", text.place)
         for label, question in asked.items():
             of_label = [
-                (name, [list(span[:2]) for span in spans if span.label == label]) for name, spans in text.annotations
+                (name, [list(span[:2]) for span in spans if span.label == label])
+                for name, spans in text.annotations
+                if fields.annotated and (name, label) not in text.lost
             ]
-            marked = of_label if fields.annotated else []
-            annotations, lost = annotations_of(marked, text.text, f"{text.place}: {label}", fields.tally)
+            annotations, _ = annotations_of(of_label, text.text, f"{text.place}: {label}", fields.tally)
+            lost = NO_SPANS if any(name == label for _, name in text.lost) else ""
             golds = golds_of(annotations, text.text)
             identity = f"{document}/{label}"
             questions.append(

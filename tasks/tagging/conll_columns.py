@@ -23,6 +23,7 @@ from tasks.tagging.tag_schemes import TagFile, TaggedSentence, TagSettings, read
 
 DOCUMENT_START = "-DOCSTART-"
 BLANKS = re.compile(r"[ \t]+")
+_NUMBER = re.compile(r"[0-9]+([-.][0-9]+)?")  # of a word, of several words, of an empty node
 _METADATA = re.compile(r"\s*#\s*(newdoc|newpar|[\w.:-]+\s*=)")
 _NEW_DOCUMENT = re.compile(r"\s*#\s*(newdoc|begin document)\b")
 
@@ -138,13 +139,10 @@ def _check_kind(path: str, number: int, line: str) -> None:
 
 def _check_words(path: str, sentences: Sequence[_Sentence], word: int) -> None:
     """Refuses a column that numbers the words of each sentence, as many formats have it before the words."""
-    is_long = any(len(sentence.lines) > 1 for sentence in sentences)
-    for first in (0, 1):
-        if is_long and all(
-            list(sentence.columns[word]) == [str(first + i) for i in range(len(sentence.lines))]
-            for sentence in sentences
-        ):
-            raise InputError(f"{path}: column {word} holds the numbers of the words, not the words; set words")
+    columns = [sentence.columns[word] for sentence in sentences]
+    begun = all(_NUMBER.fullmatch(cells[0]) and cells[0][0] in "01" for cells in columns)
+    if begun and max(map(len, columns)) > 1 and all(_NUMBER.fullmatch(cell) for cells in columns for cell in cells):
+        raise InputError(f"{path}: column {word} holds the numbers of the words, not the words; set words")
 
 
 def _ragged(path: str, number: int, line: str, count: int, first: tuple[int, int], settings: TagSettings) -> InputError:

@@ -9,10 +9,12 @@ without the key in MISC is outside of all entities if the file writes no O, else
 Source: universaldependencies.org/format.html.
 """
 
+import pathlib
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from bert.corpus.corpus_files import endings_of
 from bert.errors import InputError, listed
 from tasks.files.cells import TableCell
 from tasks.files.reports import Tally
@@ -33,7 +35,9 @@ class _Sentence(NamedTuple):
 
 
 def is_conllu(path: str, settings: TagSettings) -> bool:
-    """Whether the first line that is neither blank nor a comment has ten columns, the first of them an ID."""
+    """Whether a file is called so, or its first line that is neither blank nor a comment has ten columns and an ID."""
+    if endings_of(pathlib.Path(path))[0] == ".conllu":
+        return True
     for line in read_lines(path, settings.encoding):
         if line.strip() and not line.startswith("#"):
             fields = line.split("\t")

@@ -23,6 +23,7 @@ FAULTS = [
     ("after.csv", 'text,label\na,1\n"b" c,2\n', {}, ":3: a double quote ... quoting to no"),
     ("twice.csv", "text,label,text\na,1,b\n", {}, ":1: ... 'text' twice ... 1 and 3"),
     ("remark.csv", "# by J., 2024\ntext,label,x\na,b,1\n", {}, ":2: 3 fields ... line 1 ... comment"),
+    ("names.csv", "text,label\na,1,x\nb,2,y\nc,3\n", {}, ":2: 3 fields ... 2 ... most lines ... column names"),
     ("end.csv", "text,label\na,1,\nb,2\n", {}, ":2: 3 fields ... 2"),
     ("comma.csv", "text\na,\nb,\n", {}, ":2: 2 fields ... 1"),
     ("both.csv", "0,25;a\n0,5;b\n", {"columns": ("n", "text")}, ": ',' and ';' ... set delimiter"),

@@ -76,6 +76,24 @@ def test_who_marked_nothing_with_a_label_votes_for_no_answer(export, name):
     assert [row.annotations[0].annotator for row in kept] == ["bob", "bob"]
 
 
+def test_an_annotator_of_whom_no_span_of_a_label_can_be_used_has_no_vote_on_it(write):
+    """The other labels have his votes."""
+    rows = [
+        {"id": 7, "text": TEXT, "label": [(0, 3, "PER"), (40, 50, "LOC")]},
+        {"text": "Rome", "label": [(0, 4, "LOC")]},
+    ]
+    questions = read(write("a.jsonl", "\n".join(map(json.dumps, rows))))
+    assert [row.id for row in questions.rows] == ["7/PER", "2/PER", "2/LOC"]
+    assert says(str(questions.report), "dropped 1: none of its annotators has a right span")
+
+
+def test_a_folder_with_a_file_for_each_annotator(write, tmp_path):
+    for name, label in (("ann", [(0, 3, "PER")]), ("bob", [])):
+        write(f"d/{name}.jsonl", json.dumps({"text": TEXT, "label": label}))
+    (question,) = read(tmp_path / "d", no_spans="nothing").rows
+    assert question.annotations == (Annotation("ann", ((0, 3),)), Annotation("bob", ()))
+
+
 def test_texts_that_nobody_annotated_are_for_prediction(export):
     path = export("a.json")
     assert says(str(read(path).report), "4 rows read, 2 kept; dropped 2: no annotation ... row 2")

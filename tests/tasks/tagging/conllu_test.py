@@ -52,6 +52,7 @@ FAULTS = [
     (SPANISH, {"tags": "Entity"}, ": no Entity= in MISC (its keys are NER, SpaceAfter) ... upos"),
     (line(1, "a"), {}, ": no NER= in MISC (its keys are none) ... upos"),
     (f"{line(1, 'a')}\n{line(2, 'b')}\tc\n{line(3, 'c')}\n", {}, ":2: 11 fields ... 10"),
+    ("1\ta\n2\tb\n", {}, ":1: 2 fields ... 10"),
     (f"{line(1, 'a')}\n{line('b', 'b')}\n", {}, ":2: ID: 'b' ... 3-4"),
     (f"{line(1, 'a')}\n{line(2, '')}\n", {}, ":2: FORM is empty"),
     ("# text = a\n\n", {"format": "conllu"}, ": no sentences"),
