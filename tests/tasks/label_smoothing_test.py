@@ -65,6 +65,19 @@ def test_votes_and_hard_labels_are_smoothed_alike(task):
     assert smoothing.counts(batch).keys() == task.counts(batch).keys()
 
 
+@pytest.mark.slow
+def test_the_loss_is_that_of_torch():
+    """`CrossEntropyLoss(label_smoothing=0.1)` on hard labels and on shares."""
+    torch = pytest.importorskip("torch", reason="needs torch, see the slow tests in tests/bert/interop")
+    rng = np.random.default_rng(0)
+    logits, shares = rng.standard_normal((6, 4), np.float32), rng.dirichlet(np.ones(4), 6).astype(np.float32)
+    theirs = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
+    hard = np.eye(4, dtype=np.float32)[[0, 1, 2, 3, 0, 1]]
+    for target, as_torch in ((hard, torch.tensor(hard.argmax(1))), (shares, torch.tensor(shares))):
+        ours = losses.soft_cross_entropy(jax.numpy.array(logits), losses.smoothed(jax.numpy.array(target), 0.1)).mean()
+        assert float(ours) == pytest.approx(float(theirs(torch.tensor(logits), as_torch)), rel=1e-5)
+
+
 def test_starts_and_ends_are_smoothed_over_the_windows_own_positions():
     """A window of three tokens behind another one, before padding: classes of its own."""
     scores_BT = jax.numpy.array([[9.0, 9.0, 0.7, 0.0, -1.0, 9.0]])

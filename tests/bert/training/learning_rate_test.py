@@ -11,6 +11,8 @@ from bert.errors import InputError
 from bert.training.optim import OptimizerSettings
 from tests.bert.training import tiny
 
+NEEDS_TORCH = "needs torch, which is no dependency: .venv/bin/uv pip install torch --torch-backend=cpu"
+
 
 def rate_of(**changes) -> Callable:
     return OptimizerSettings(**({"total_steps": 100, "learning_rate": 1e-4, "warmup_steps": 10} | changes)).rate()
@@ -70,3 +72,26 @@ def test_warm_up_and_decay_of_wsd_must_fit_into_the_run():
     with pytest.raises(InputError, match=r"warmup_steps is 81; .*at most 80.*decay"):
         rate_of(schedule="wsd", warmup_steps=81, decay_share=0.2)
     rate_of(warmup_steps=100, decay_share=0.2)  # other schedules have no decay of their own
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("warmup", [0, 10])
+def test_schedules_equal_those_of_transformers(warmup):
+    """Under the same names, at every step; behind the end, theirs rises again with the cosine."""
+    torch = pytest.importorskip("torch", reason=NEEDS_TORCH)
+    from transformers import optimization  # needs torch
+
+    get = {name: getattr(optimization, f"get_{name}_schedule_with_warmup") for name in ("linear", "cosine", "constant")}
+    theirs = {
+        "linear": lambda of: get["linear"](of, warmup, 100),
+        "cosine": lambda of: get["cosine"](of, warmup, 100),
+        "constant": lambda of: get["constant"](of, warmup),
+        "inverse_sqrt": lambda of: optimization.get_inverse_sqrt_schedule(of, warmup),
+        "wsd": lambda of: optimization.get_wsd_schedule(of, warmup, 20, num_training_steps=100, decay_type="linear"),
+    }
+    for kind, make in theirs.items():
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1e-4)
+        (share,) = make(optimizer).lr_lambdas
+        ours = rate_of(schedule=kind, warmup_steps=warmup, decay_share=0.2)
+        wanted = [1e-4 * share(step) for step in range(101)]
+        np.testing.assert_allclose([ours(step) for step in range(101)], wanted, atol=1e-10, err_msg=kind)
