@@ -13,6 +13,7 @@ import pytest
 
 from bert.store.prepare import PrepareSettings, prepare
 from bert.training import sharding
+from tests.launch.review_table import reviews, write
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 WORDS = ["keeper", "lamp", "stairs", "sea", "storm", "night", "ship", "rock", "wind", "light", "gull", "rope", "sail"]
@@ -68,3 +69,18 @@ def prepared(tmp_path_factory) -> pathlib.Path:
     (folder / "vocab.txt").write_text("\n".join(VOCABULARY))
     settings = PrepareSettings(corpus=str(folder / "a.txt"), vocab=str(folder / "vocab.txt"), validation_share=0.1)
     return prepare(folder / "prepared", settings).directory
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> pathlib.Path:
+    """Made-up reviews: 160 in train.csv, 60 in held.csv."""
+    out = tmp_path_factory.mktemp("tables")
+    write(out / "train.csv", reviews(160, 0))
+    write(out / "held.csv", reviews(60, 1))
+    return out
+
+
+@pytest.fixture(scope="module")
+def table(folder) -> tuple[str, ...]:
+    """The settings that name them."""
+    return (f"--config.data={folder / 'train.csv'}", "--config.text=review", "--config.label=liked")

@@ -8,18 +8,6 @@ from tests.launch.review_table import QUICK, reviews, run, write
 pytestmark = pytest.mark.usefixtures("one_device")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    out = tmp_path_factory.mktemp("tables")
-    write(out / "train.csv", reviews(160, 0))
-    return out
-
-
-@pytest.fixture(scope="module")
-def table(folder) -> tuple[str, ...]:
-    return (f"--config.data={folder / 'train.csv'}", "--config.text=review", "--config.label=liked")
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
