@@ -92,7 +92,7 @@ class TagSettings(AnnotationSettings):
     scheme: str = "auto"
     tag_names: str = ""  # of tags that are numbers: the names of 0, 1, ... in this order (O,B-PER,I-PER)
     annotators: str = ""  # names to keep (anna,ben), or names to leave out (-cleo); columns have numbers; empty: all
-    empty: str = "?"  # a cell without a tag of its worker; '' for none
+    empty: str = "?"  # what stands where a word has no tag (of a worker); other files write _ or -; '' for none
     delimiter: str = ""  # between columns; '' for a run of blanks or tabs; else as of a table
 
     def __post_init__(self) -> None:

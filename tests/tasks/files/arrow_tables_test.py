@@ -7,6 +7,7 @@ import sys
 
 import datasets
 import pyarrow
+import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
@@ -68,6 +69,39 @@ def test_names_of_classes_are_for_whole_numbers(parquet, names, values):
     assert ([row["label"] for row in table.rows], table.names) == (values, {})
     for features in ([1], {"label": 3}, None):
         assert read_table(parquet({"text": TEXT, "label": values}, features)).names == {}
+
+
+LABELS = {"_type": "ClassLabel", "names": ["no", "yes"]}
+
+
+@pytest.mark.parametrize(
+    "feature", [{"feature": LABELS, "_type": "List"}, {"feature": LABELS, "_type": "Sequence", "length": -1}, [LABELS]]
+)
+def test_lists_of_numbers_get_names_too(parquet, feature):
+    """As several versions of `datasets` describe them; -1 and -100 are no label."""
+    table = read_table(
+        parquet({"text": TEXT, "label": [[1, 0], []], "tags": [[-100, 1], [-1]]}, {"label": feature, "tags": feature})
+    )
+    assert [row["label"] for row in table.rows] == [["yes", "no"], []]
+    assert [row["tags"] for row in table.rows] == [[None, "yes"], [None]]
+    assert table.names == {"label": ("no", "yes"), "tags": ("no", "yes")}
+    wrong = parquet({"text": TEXT, "label": [[1], [0, 2]]}, {"label": feature})
+    assert says(message_of(read_table, wrong), "a.parquet: row 2: label: 2 is no number of its 2 names (no, yes)")
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_arrow_files_are_read_or_refused(tmp_path, kind):
+    path, rng = tmp_path / "a.arrow", random.Random(0)
+    table = pyarrow.table({"text": [f"word {i}" for i in range(40)], "label": [[i % 2] for i in range(40)]})
+    new = pyarrow.ipc.new_file if kind == "file" else pyarrow.ipc.new_stream
+    with pyarrow.OSFile(str(path), "w") as file, new(file, table.schema) as writer:
+        writer.write_table(table)
+    assert [row["label"] for row in read_table(str(path)).rows[:2]] == [[0], [1]]
+    whole, refused = path.read_bytes(), 0
+    for _ in range(60):
+        path.write_bytes(damage(whole, rng))
+        refused += is_refused(lambda: read_table(str(path)))
+    assert refused > 30
 
 
 def test_a_file_of_one_row_over_and_over_is_refused(parquet, monkeypatch):
