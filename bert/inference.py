@@ -25,7 +25,8 @@ from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory
 from bert.model import forward, stack
 from bert.prediction.fill_mask import FilledMasks, find_masks
-from bert.prediction.scores import Scorer
+from bert.prediction.pseudo_likelihood import log_likelihoods
+from bert.prediction.scores import Scorer, check_rows
 from bert.sentences import SentenceEncoder
 from bert.text_vectors import TextVectors
 from bert.tokenizer import sequences
@@ -191,6 +192,13 @@ class LoadedModel(TextVectors):
         logits_C = np.asarray(self._forward(batch, ("nsp_logits",))["nsp_logits"])[0].astype(np.float64)
         shares_C = np.exp(logits_C - np.logaddexp.reduce(logits_C))
         return dict(zip(self._class_names(), shares_C.tolist(), strict=True))
+
+    def pseudo_log_likelihoods(self, texts: Sequence[str], *, batch_size: int = 32) -> np.ndarray:
+        """float64 [N]: the sum of log p over the tokens of each text, in nats, each masked in turn; see
+        `pseudo_likelihood`."""
+        self.need("mlm", "only a model with a masked-word head has them")
+        check_rows(texts)
+        return log_likelihoods(self.scorer(batch_size=batch_size), self.vocabulary.encode_ids(list(texts)))
 
     def predict(
         self,

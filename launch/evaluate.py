@@ -23,7 +23,7 @@ def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS | file_options.OPTIONS, ("model", "data"))
     evaluator = file_options.evaluator_of(options, "data", "out")
     examples = evaluator.read(options.data, split=options.split or "validation", labelled="needed")
-    metrics = tuple(dict.fromkeys(name.strip() for name in (options.metrics or "").split(",") if name.strip()))
+    metrics = tuple(dict.fromkeys(filter(None, flags.names(options, "metrics") or ())))
     evaluator.check_metrics(metrics, examples)
     evaluation = evaluator.evaluate(examples, metrics)
     print(evaluation.text, file=console.beside(options.out))

@@ -25,7 +25,7 @@ def trained(prepared, tmp_path_factory) -> pathlib.Path:
     """A run of two steps, and beside it its held-out documents as text."""
     folder = tmp_path_factory.mktemp("score")
     run(*TINY, f"--config.data={prepared}", f"--workdir={folder / 'run'}", "--config.total_steps=2",
-        "--config.examples.mask_rate=0.3", "--config.seed=5")  # fmt: skip
+        "--config.examples.mask_share=0.5", "--config.seed=5")  # fmt: skip
     store = Store.open(prepared, "validation")
     (shard,), vocab = store.shards, store.tokenizer.vocab
     text, start = "", 0
@@ -49,9 +49,9 @@ def test_scores_of_the_held_out_text_are_those_of_the_run(trained, tmp_path, cap
     logged = [line for line in log if line["split"] == "validation"][-1]
     for name in ("loss", "mlm_loss", "mlm_perplexity", "mlm_accuracy", "nsp_loss", "nsp_accuracy"):
         assert values["scores"][name] == pytest.approx(logged[name], rel=1e-5), name
-    assert (values["masks"]["seed"], values["masks"]["mask_rate"], values["masks"]["max_length"]) == (5, 0.3, 32)
+    assert (values["masks"]["seed"], values["masks"]["mask_share"], values["masks"]["max_length"]) == (5, 0.5, 32)
     shown = capsys.readouterr().out
-    assert "mask_rate 0.3" in shown
+    assert "mask_share 0.5" in shown
     assert f"{values['scores']['mlm_loss']:.4f}" in shown
     scored(f"--model={trained}", f"--data={text}", f"--out={tmp_path / 'b.json'}", "--seed=6", "--batch_size=5")
     other = json.loads((tmp_path / "b.json").read_text())["scores"]["mlm_loss"]
@@ -92,6 +92,8 @@ def test_a_model_without_pairs_or_without_masked_words(tmp_path):
         scored(f"--model={GOLDEN / 'tiny_qa'}", f"--data={tmp_path / 'a.txt'}")
     with pytest.raises(InputError, match=r"--max_length=65: .*64 positions"):
         scored(f"--model={GOLDEN / 'tiny_bert'}", f"--data={tmp_path / 'a.txt'}", "--max_length=65")
+    with pytest.raises(InputError, match=r"--out=.*a\.txt: is the input"):
+        scored(f"--model={tmp_path / 'mlm'}", f"--data={tmp_path}/*.txt", f"--out={tmp_path / 'a.txt'}")
     with pytest.raises(InputError, match=r"--seed=-1: .*at least 0"):
         scored(f"--model={GOLDEN / 'tiny_bert'}", f"--data={tmp_path / 'a.txt'}", "--seed=-1")
 

@@ -36,6 +36,7 @@ def test_each_token_is_masked_in_turn(model, batch_size):
     found = log_likelihoods(model.scorer(batch_size=batch_size), ids_N)
     np.testing.assert_allclose(found, [by_hand(model, ids) for ids in ids_N], rtol=1e-5, atol=1e-5)
     assert found[-1] == 0
+    np.testing.assert_array_equal(model.pseudo_log_likelihoods(SENTENCES, batch_size=batch_size), found)
 
 
 def test_a_sentence_beyond_the_models_positions_is_scored_in_parts(model):
