@@ -59,24 +59,11 @@ def read_annotated_questions(path: str, tool: str, fields: QuestionFields) -> tu
                 for name, spans in text.annotations
                 if fields.annotated and (name, label) not in text.lost
             ]
-            annotations, _ = annotations_of(of_label, text.text, f"{text.place}: {label}", fields.tally)
+            place, context = text.place, text.text
+            annotations, _ = annotations_of(of_label, context, f"{place}: {label}", fields.tally)
             lost = NO_SPANS if any(name == label for _, name in text.lost) else ""
-            golds = golds_of(annotations, text.text)
-            identity = f"{document}/{label}"
-            questions.append(
-                Question(
-                    identity,
-                    question,
-                    text.text,
-                    annotations,
-                    text.place,
-                    text.document,
-                    golds,
-                    lost,
-                    label,
-                    text.source,
-                )
-            )
+            about = (context, annotations, place, text.document, golds_of(annotations, context), lost, label, text)
+            questions.append(Question(f"{document}/{label}", question, *about))
     return questions, notes
 
 
@@ -127,10 +114,10 @@ def predicted_texts(rows: Sequence[Question], predictions: Sequence[Mapping[str,
             for span in predictions[i]["spans"]
         )
         spans, scores = [LabelledSpan(*span[:3]) for span in found], [span[3] for span in found]
-        identity = first.id.removesuffix(f"/{first.label}") if first.label else first.id
+        identity, source = (first.of_text.id, first.of_text.source) if first.of_text else (first.id, None)
         places = _cut_at(spans, words.places_of_words(first.context))
         score = float(np.exp(np.mean(np.log(scores)))) if scores else 1.0
-        texts.append(PredictedText(identity, first.context, places, spans, scores, score, first.source))
+        texts.append(PredictedText(identity, first.context, places, spans, scores, score, source))
     return texts
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from bert import surrogates
 from bert.errors import InputError, check_choice
 from bert.json_files import object_once
-from tasks.annotations.annotated_texts import AnnotationSettings, Source
+from tasks.annotations.annotated_texts import AnnotatedText, AnnotationSettings
 from tasks.annotations.tools import TOOLS
 from tasks.files import annotators
 from tasks.files.cells import TableCell, short
@@ -53,7 +53,7 @@ class Question(NamedTuple):
     golds: texts for scoring, in the order of the file.
     untrainable: why training cannot use the question, "" where it can. Readers give the reason why annotations are
       missing, if any are; whether training can do without them is decided in questions.py.
-    label, source: of texts from annotation tools, what spans are called, and what the tool wrote.
+    label, of_text: of texts from annotation tools, what spans are called, and the text with its annotations.
     """
 
     id: str
@@ -65,7 +65,7 @@ class Question(NamedTuple):
     golds: tuple[Gold, ...] = ()
     untrainable: str = ""
     label: str = ""
-    source: Source | None = None
+    of_text: AnnotatedText | None = None
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ import pytest
 from bert.errors import InputError
 from bert.prediction.bio_mrc import BioMrcOptions
 from tasks.annotations.annotated_texts import AnnotationSettings
-from tasks.annotations.tools import read_annotated
+from tasks.annotations.tools import read_annotated, written
 from tasks.questions.annotated_questions import predicted_texts
 from tasks.questions.question_rows import Question
 from tests.bert.prediction.table_model import tagger
@@ -153,11 +153,12 @@ def test_spans_of_all_labels_of_a_text_are_one_text_of_a_tool(run, model, tool):
     target = run.folder / "out" / {"label_studio": "a.json", "brat": "a"}.get(tool, "a.jsonl")
     evaluator.write_predictions(target, evaluator.read(path, split="", labelled="no"), tool)
     if tool == "label_studio":
-        (written,) = json.loads(target.read_text())
-        assert written["data"] == {"text": TEXT, "meta": "x"}
-        assert written["predictions"][0]["score"] == pytest.approx(0.9)
+        (task,) = json.loads(target.read_text())
+        assert task["data"] == {"text": TEXT, "meta": "x"}
+        assert task["predictions"][0]["score"] == pytest.approx(0.9)
         target.write_text(target.read_text().replace('"predictions"', '"annotations"'))
     (found,) = read_annotated(str(target), AnnotationSettings()).texts
+    assert found.id == "3"
     spans = [span for _, spans in found.annotations for span in spans]
     assert found.text == TEXT
     assert sorted((TEXT[start:end], label) for start, end, label in spans) == [
@@ -165,7 +166,7 @@ def test_spans_of_all_labels_of_a_text_are_one_text_of_a_tool(run, model, tool):
     ]  # fmt: skip
 
 
-def test_spans_inside_of_words_and_questions_without_labels_are_written_for_tools():
+def test_spans_inside_of_words_and_questions_without_labels_are_written_for_tools(tmp_path):
     """Prodigy wants spans of whole tokens, so these are cut; a question of its own is a text of its own."""
     row = Question("q1", "Where?", "in NewYork, now", (), "a:1", "")
     spans = [{"start": 6, "end": 10, "text": "York", "probability": 0.5}]
@@ -173,6 +174,15 @@ def test_spans_inside_of_words_and_questions_without_labels_are_written_for_tool
     assert text.words == [(0, 2), (3, 6), (6, 10), (10, 11), (12, 15)]
     assert (text.id, text.spans, text.scores, text.score) == ("q1", [(6, 10, "answer")], [0.5], pytest.approx(0.5))
     assert (empty.id, empty.spans, empty.score) == ("q2", [], 1.0)
+    (content,) = written("prodigy", [text], tmp_path / "a.jsonl", AnnotationSettings(), "model").values()
+    assert [(span["token_start"], span["token_end"]) for span in json.loads(content)["spans"]] == [(2, 2)]
+
+
+def test_texts_without_an_id_get_none(run, model):
+    path = run.write("in.jsonl", json.dumps({"text": "in paris"}))
+    evaluator = run.evaluator(model, questions="LOC=Where?")
+    evaluator.write_predictions(run.folder / "a.jsonl", evaluator.read(path, split="", labelled="no"), "doccano")
+    assert json.loads((run.folder / "a.jsonl").read_text()) == {"text": "in paris", "label": [[3, 8, "LOC"]]}
 
 
 def test_the_questions_of_a_model_are_asked_of_each_file(run, model):

@@ -231,6 +231,16 @@ def test_crowd_columns_are_votes(tmp_path):
     assert made.choice is None
 
 
+def test_words_of_chinese_are_entities_though_each_character_is_in_one(tmp_path):
+    made = task.read(config_of(tmp_path, "\u4e2d B\n\u534e M\n\u4eba E\n\n\u5929 S\n\n" * 2, validation_share=0.5))
+    assert made.labels == ("O", "B", "I")
+    assert made.names[0] == "f1"
+    assert {made.train.rows[0].annotations[0][1], made.validation.rows[0].annotations[0][1]} == {
+        ("B", "I", "I"),
+        ("B",),
+    }
+
+
 def test_tags_of_any_other_kind(tmp_path):
     text = "the DT\n\nkkk NN\n\nsat VB\n"
     made = task.read(config_of(tmp_path, text, scheme="plain", validation_share=0.5))
