@@ -23,7 +23,7 @@ from tasks.files.reports import Tally
 from tasks.files.text_lines import whole_text
 
 UNITS = ("code_points", "line_ends_as_one", "utf16", "bytes")
-_SPAN = re.compile(r"T[^\t]*\t(\S+) ([0-9]+ [0-9]+(?:;[0-9]+ [0-9]+)*)[ ]*(?:\t(.*))?")
+_SPAN = re.compile(r"T[^\t]*\t(\S+) ([0-9]{1,15} [0-9]{1,15}(?:;[0-9]{1,15} [0-9]{1,15})*)[ ]*(?:\t(.*))?")
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")  # a span on several lines is written in parts
 _NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
 _NO_TYPE = re.compile(r"[^\w-]")

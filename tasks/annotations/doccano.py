@@ -45,8 +45,8 @@ def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedTe
         cell = cell_of(row, place, settings.text or "text")
         if not isinstance(cell.value, str):
             raise cell.error("is no text; write one, or set text to the field that has it")
-        if row.get("relations"):
-            tally.add("relations, which are not read", place, len(row["relations"]))
+        if relations := row.get("relations"):
+            tally.add("relations, which are not read", place, len(relations) if isinstance(relations, list) else 1)
         marks: Sequence[tuple[str, Sequence[Mark]]] = ()
         if row.get(key) and not has_spans:
             tally.add(f"texts with a {key} that is no list of spans, read as not annotated", place)

@@ -65,11 +65,11 @@ def _tasks(table: Table) -> list[tuple[dict[str, Any], str]]:
         results = {name: value for name, value in others.items() if _is_results(value)}
         data = {name: value for name, value in others.items() if name not in results}
         task, _ = tasks.setdefault(key, ({"id": row.get("id"), "data": data, "annotations": []}, place))
-        if row["annotation_id"] is not None:
+        if row.get("annotation_id") is not None:
             regions = [
                 {"type": "labels", "from_name": name, "value": value} for name in results for value in results[name]
             ]
-            task["annotations"].append({"completed_by": row["annotator"], "result": regions})
+            task["annotations"].append({"completed_by": row.get("annotator"), "result": regions})
     return list(tasks.values())
 
 
@@ -112,14 +112,18 @@ def _texts(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str
             yield from _texts(value, f"{prefix}{name}.")
 
 
-def _annotations(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    found = task.get("annotations") or task.get("completions") or []
-    return [annotation for annotation in found if isinstance(annotation, Mapping)]
+def _annotations(task: Mapping[str, Any]) -> list[Any]:
+    return _list(task.get("annotations")) or _list(task.get("completions"))
 
 
-def _regions(annotation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _regions(annotation: Any) -> list[Mapping[str, Any]]:
     """The labelled spans of an annotation."""
-    return [region for region in annotation.get("result") or () if _is_span(region)]
+    found = _list(annotation.get("result")) if isinstance(annotation, Mapping) else []
+    return [region for region in found if _is_span(region)]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _is_span(region: Any) -> bool:
@@ -129,6 +133,10 @@ def _is_span(region: Any) -> bool:
 
 def _by_annotator(task: Mapping[str, Any], place: str, tally: Tally) -> tuple[tuple[str, list[Mark]], ...]:
     found = _annotations(task)
+    for annotation in found:
+        if not isinstance(annotation, Mapping) or not isinstance(annotation.get("result"), list | None):
+            cell = TableCell(f"{place}: annotations", annotation)
+            raise cell.error('is no annotation; write objects like {"completed_by": 1, "result": [...]}')
     kept = [one for one in found if not (one.get("was_cancelled") or one.get("skipped"))]
     if len(kept) < len(found):
         tally.add("annotations that were skipped, left out", place, len(found) - len(kept))
@@ -183,8 +191,8 @@ def write(texts: Sequence[PredictedText], output: pathlib.Path, how: Writing) ->
 
 def _controls(task: Mapping[str, Any]) -> tuple[str, str] | None:
     """The names of the tags with the labels and with the text; None where no region names both."""
-    for annotation in (*_annotations(task), *(task.get("predictions") or ())):
-        for region in _regions(annotation) if isinstance(annotation, Mapping) else ():
+    for annotation in (*_annotations(task), *_list(task.get("predictions"))):
+        for region in _regions(annotation):
             if region.get("from_name") and region.get("to_name"):
                 return str(region["from_name"]), str(region["to_name"])
     return None

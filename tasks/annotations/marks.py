@@ -92,8 +92,8 @@ def _unit_of(marked: Sequence[MarkedText], units: Sequence[str], path: str) -> t
     unit = max(units, key=fitting.__getitem__)
     if not told:
         return unit, []
-    counts = ", ".join(f"{fitting[name]:,} as {NAMES[name]}" for name in units)
-    note = f"{path}: offsets count {NAMES[unit]} (of {told:,} spans where it matters fit {counts}; first {first})"
+    counts = ", ".join(f"{fitting[name]:,} fit {NAMES[name]}" for name in units)
+    note = f"{path}: offsets count {NAMES[unit]} (of {told:,} spans that tell, {counts}; first {first})"
     if list(fitting.values()).count(fitting[unit]) > 1:
         note += "; set offsets if that is wrong"
     return unit, [note]

@@ -44,7 +44,7 @@ def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedTe
         cell = cell_of(row, place, settings.text or "text")
         if not isinstance(cell.value, str):
             raise cell.error("is no text; write one, or set text to the field that has it")
-        key = (row["_input_hash"], cell.value) if row.get("_input_hash") is not None else place
+        key = (str(row["_input_hash"]), cell.value) if row.get("_input_hash") is not None else place
         identity = next((str(row[name]) for name in ("id", "_input_hash") if row.get(name) is not None), "")
         identity = str(value_of(row, "meta.id") or identity)
         first = rows.setdefault(key, MarkedText(identity, cell.value, (), place, place, row))

@@ -37,6 +37,6 @@ class Writing:
         for text in texts:
             unit = self.unit_of(text)
             if unit != "code_points" and text.spans and differ(text.text, unit):
-                way_out = "" if text.source and text.source.tool == self.tool else "; set offsets for another unit"
-                logging.warning("offsets are written in %s, as %s counts them%s", NAMES[unit], self.tool, way_out)
+                message = "offsets are written in %s, as %s counts them; --offsets sets another unit"
+                logging.warning(message, NAMES[unit], self.tool)
                 return

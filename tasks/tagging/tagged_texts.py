@@ -30,6 +30,9 @@ def read_tagged_texts(path: str, settings: TagSettings, labelled: str) -> TagFil
         )
     notes = [f"{path}: read as an export of {file.tool}"]
     if labelled != "no":
+        by_annotator = [spans for text in file.texts for _, spans in text.annotations]
+        people = len(file.annotators) or 1
+        notes[0] += f": {sum(map(len, by_annotator)):,} spans by {people:,} annotator{'s' * (people > 1)}"
         notes += [*file.notes, *(f"{path}: {note}" for note in tally.notes())]
     return TagFile(rows, notes, file.annotators)
 

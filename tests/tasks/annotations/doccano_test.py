@@ -55,7 +55,7 @@ def test_offsets_count_what_makes_words_of_the_spans(write):
     for content, name in ((points, "code points"), (units, "UTF-16 units")):
         file = read(write("a.jsonl", content))
         assert spans(file) == [{"1": SPANS}]
-        assert says(said(file), f"offsets count {name} ... 4 as {name}")
+        assert says(said(file), f"offsets count {name} ... 4 fit {name}")
     forced = read(write("a.jsonl", points), offsets="utf16")
     assert forced.texts[0].annotations != ((("1"), tuple(SPANS)),)
     assert "offsets" not in said(read(write("b.jsonl", lines({"text": ANNA, "label": [[0, 4, "PER"]]}))))

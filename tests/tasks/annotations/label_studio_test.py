@@ -115,3 +115,9 @@ def test_the_field_with_the_text(write):
     assert read(path, text="body.content").texts[0].text == ANNA
     assert says(refused(path, text="n"), "b.json: row 1: data: n: 3 ... set text")
     assert read(write("c.json", json.dumps([{"data": {"id": "t1", "text": ANNA}}]))).texts[0][:2] == ("t1", ANNA)
+
+
+@pytest.mark.parametrize("annotation", [3, {"result": "x"}, {"completed_by": 1, "result": {}}])
+def test_what_is_no_annotation_is_refused_by_its_place(write, annotation):
+    path = write("a.json", json.dumps([task(by(1, region())), task(annotation)]))
+    assert says(refused(path), "a.json: row 2: annotations ... no annotation")
