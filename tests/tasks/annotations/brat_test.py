@@ -65,9 +65,15 @@ def test_the_text_of_a_span_tells_what_offsets_count(folder, count):
 
 def test_texts_are_kept_to_the_byte(folder):
     """A byte order mark is the first character, line ends are two."""
-    path = folder({"a.txt": "\ufeffAnna\r\nsat.", "a.ann": "T1\tPER 1 5\tAnna\nT2\tVERB 7 10\n"})
+    path = folder({"a.txt": "\ufeffAnna\r\nsat.", "a.ann": "T1\tPER 1 5\tAnna\r\nT2\tVERB 7 10\r\n"})
     assert read(path).texts[0].text == "\ufeffAnna\r\nsat."
     assert spans(read(path)) == [{"1": [(1, 5, "PER"), (7, 10, "VERB")]}]
+
+
+def test_parts_without_a_text_are_not_taken_for_one_span(folder):
+    path = folder({"a.txt": TEXT, "a.ann": "T1\tLOC 9 12;22 27\nT2\tPER 0 4\n"})
+    assert spans(read(path)) == [{"1": [(0, 4, "PER")]}]
+    assert "discontinuous spans, dropped: 1" in said(read(path))
 
 
 def test_what_is_no_folder_of_brat_is_refused(folder, write):

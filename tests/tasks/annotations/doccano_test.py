@@ -66,6 +66,25 @@ def test_offsets_count_what_makes_words_of_the_spans(write):
     assert says(said(undecided), "offsets count UTF-16 units ... set offsets")
 
 
+def test_a_span_outside_of_the_text_is_not_read_in_another_unit(write):
+    file = read(write("a.jsonl", lines({"text": "😀 ab", "label": [[2, 4, "A"], [4, 5, "B"]]})))
+    assert spans(file) == [{"1": [(2, 4, "A")]}]
+    assert says(said(file), "outside of the text, dropped: 1")
+
+
+def test_unpaired_surrogates_keep_their_place(write):
+    path = write("a.jsonl", '{"text": "\\ud800 Anna \\ud83d\\ude00", "label": [[2, 6, "PER"]]}')
+    assert [text.text for text in read(path).texts] == ["\ufffd Anna 😀"]
+    assert spans(read(path)) == [{"1": [(2, 6, "PER")]}]
+    assert says(said(read(path)), "unpaired surrogates ... : 1 (first")
+
+
+def test_labels_of_whole_texts_are_no_spans(write):
+    file = read(write("a.jsonl", lines({"text": ANNA, "label": ["good"]}, {"text": ANNA, "label": []})))
+    assert spans(file) == [{}, {"1": []}]
+    assert says(said(file), "label that is no list of spans ... : 1 (first")
+
+
 def test_spans_that_are_none_are_dropped_and_counted(write):
     labels = [
         [0, 4, "PER"],

@@ -90,6 +90,15 @@ def test_the_text_of_a_span_tells_what_offsets_count(write, count):
     assert wide
 
 
+def test_a_unit_that_is_set_is_the_only_one(write):
+    marks = [region(utf16(a), utf16(b), label, HARD[a:b]) for a, b, label in SPANS]
+    path = write("a.json", json.dumps([task(by(1, *marks), text=HARD)]))
+    assert spans(read(path, offsets="utf16")) == [{"1": SPANS}]
+    forced = read(path, offsets="code_points")
+    assert spans(forced) == [{}]
+    assert says(said(forced), "text is not that at their offsets, dropped: 3")
+
+
 def test_spans_elsewhere_and_regions_of_other_kinds_are_counted(write):
     html = region(start="/div[1]/text()[1]", end="/div[1]/text()[1]", startOffset=0)
     others = [{"type": "choices", "value": {"choices": ["a"]}}, region(type="hypertextlabels"), {"type": "relation"}]

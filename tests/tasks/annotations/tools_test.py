@@ -96,6 +96,14 @@ def test_nothing_in_one_of_several_files_is_not_annotated_unless_it_is_said_to_b
     assert spans(file) == [{"anna": [(0, 4, "PER")], "cleo": []}, {"anna": [], "cleo": []}]
 
 
+def test_a_text_that_a_file_has_twice_is_two(write, tmp_path):
+    other = DOCCANO | {"label": [[0, 4, "ORG"]]}
+    write("all/anna.jsonl", lines(DOCCANO, other))
+    write("all/ben.jsonl", lines(other))
+    per, org = [(0, 4, "PER")], [(0, 4, "ORG")]
+    assert spans(read(str(tmp_path / "all"))) == [{"anna": per, "ben": org}, {"anna": org}]
+
+
 def test_one_file_alone_in_a_folder_or_an_archive_is_read_as_that_file(write, tmp_path):
     content = lines(DOCCANO, {"text": "x", "label": []})
     write("one/all.jsonl", content)

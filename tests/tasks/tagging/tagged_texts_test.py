@@ -72,6 +72,7 @@ def test_words_are_those_of_predictions(write):
         ([(0, 5, "A"), (8, 12, "B")], "B-A O B-B O O", ""),  # blanks at the ends
         ([(0, 6, "A")], "B-A I-A O O O", "inside of a word"),
         ([(0, 4, "A"), (0, 8, "B"), (5, 17, "C")], "B-A B-C I-C I-C O", "share a word"),
+        ([(0, 4, "A"), (0, 8, "B")], "B-B I-B O O O", "share a word"),
         ([(0, 4, "A"), (0, 4, "B")], "B-A O O O O", "share a word"),
         ([(9, 12, "A"), (13, 17, "A")], "O O B-A B-A O", ""),
         ([(4, 5, "A")], "O O O O O", "without a word"),
