@@ -61,18 +61,20 @@ def run(argv: list[str]) -> None:
 
 def check_settings(config: ConfigDict) -> None:
     """Refuses numbers that no other part of the program checks, before anything is read."""
+    config_fields.build(optim.OptimizerSettings, config.optimizer, total_steps=1)  # refuses what it does not take
     check_range("config.seeds", config.seeds, at_least=1)
     check_range("config.seed", config.seed, at_least=0, at_most=2**32 - config.seeds)
     if config.steps is None:
         check_range("config.epochs", config.epochs, above=0, below=math.inf)
     else:
         check_range("config.steps", config.steps, at_least=1)
-    check_range("config.warmup_share", config.warmup_share, at_least=0, at_most=1)
+    decay = config.optimizer.decay_share if config.optimizer.schedule == "wsd" else 0
+    hint = ", what optimizer.decay_share leaves" if decay else ""
+    check_range("config.warmup_share", config.warmup_share, at_least=0, at_most=1 - decay, hint=hint)
     check_range("config.label_smoothing", config.label_smoothing, at_least=0, below=1)
     for name, least in (("evaluations_per_epoch", 1), ("patience", 0), ("micro_batches", 1)):
         check_range(f"config.{name}", config[name], at_least=least)
     check_range("config.max_length", config.max_length, at_least=3, hint=", for [CLS], a token and [SEP]")
-    config_fields.build(optim.OptimizerSettings, config.optimizer, total_steps=1)  # refuses what it does not take
 
 
 def one_run(config: ConfigDict, job: ExamplesJob, workdir: pathlib.Path, seed: int) -> Metrics:

@@ -32,6 +32,7 @@ TEXT_OPTIONS = {
     "text_column": "of tables: the column with the text",
     "encoding": "of the text: a name, such as latin-1, or by pattern",
     "documents": "in .txt: blank_lines, file or auto",
+    "word_boundaries": "whitespace where blanks bound the words of a run with whole_words (Chinese)",
     "sentences": "in .txt: lines, split, wrapped or auto",
     "language": "two letters, for abbreviations where sentences are split",
 }

@@ -66,6 +66,8 @@ def for_finetuning(config: ConfigDict, examples: ExamplesJob, workdir: pathlib.P
         raise InputError(f"{config.init_from}: has no vocabulary, so it cannot read texts; put its vocab.txt there")
     check_length(config.max_length, loaded.config, config.init_from)
     tokenizer = loaded.tokenizer.add_words(words_of(config.add_tokens))
+    if config.optimizer.frozen_layers >= 0 and tokenizer.vocab_size > loaded.tokenizer.vocab_size:
+        runtime.say("notice: frozen_layers freezes the embeddings, so the rows of the new tokens are not trained")
     loaded = _with_tokenizer(config, loaded, tokenizer)
     params = {"encoder": loaded.params["encoder"], "head": {part: loaded.params["head"][part] for part in fresh}}
     return Start(_computed(config, loaded.config), tokenizer, params, loaded.labels)

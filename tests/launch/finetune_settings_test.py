@@ -32,7 +32,11 @@ pytestmark = pytest.mark.usefixtures("one_device")
         (("--config.steps=10", "--config.epochs=2"), "config.steps and config.epochs are both given"),
         (("--config.warmup_share=2",), "config.warmup_share is 2"),
         (("--config.label_smoothing=1",), "config.label_smoothing is 1"),
-        (("--config.optimizer.schedule=wsd", "--config.optimizer.decay_share=1.5"), "optimizer.decay_share is 1.5"),
+        (("--config.optimizer.decay_share=1.5",), "optimizer.decay_share is 1.5"),
+        (
+            ("--config.optimizer.schedule=wsd", "--config.warmup_share=0.95"),
+            "warmup_share is 0.95; .*decay_share leaves",
+        ),
         (("--config.max_length=2",), "config.max_length is 2; .*CLS"),
         (("--config.task=tagging",), "config.task belongs to the file of settings; choose another by --config="),
         (("--config.task", "tagging"), "config.task belongs to the file of settings"),
