@@ -8,7 +8,7 @@ Values only: the other settings are in configs/every_run.py and in the dataclass
 from ml_collections import ConfigDict, config_dict
 
 from bert import config_fields
-from bert.architectures.bert import BertConfig
+from bert.architectures.bert import SIZED, BertConfig
 from bert.data.settings import BatchSettings
 from bert.training.train import LoopSettings
 from configs import every_run
@@ -24,9 +24,8 @@ def get_config(size: str = "base") -> ConfigDict:
     every_run.add_to(config)
 
     config.model.size = size  # a size released by Google; each of the next four overrides its value, if set
-    sizes = ("num_layers", "hidden_size", "num_heads", "intermediate_size")
     others = ("hidden_act", "max_position_embeddings", "initializer_range")
-    config_fields.add(config, BertConfig, *sizes, *others, section="model", unset=sizes)
+    config_fields.add(config, BertConfig, *SIZED, *others, section="model", unset=SIZED)
     config_fields.add(config, BatchSettings, section="examples", without=("seed",))
 
     config.optimizer.learning_rate = 1e-4  # the peak; BERT appendix A.2: 1e-4

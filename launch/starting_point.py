@@ -8,7 +8,7 @@ from ml_collections import ConfigDict
 
 from bert import architectures, config_fields
 from bert.architectures import ModelConfig
-from bert.architectures.bert import SIZES, BertConfig
+from bert.architectures.bert import SIZED, SIZES, BertConfig
 from bert.errors import InputError, listed, printable
 from bert.interop import added_rows, sources
 from bert.interop.model_directory import ModelDirectory
@@ -22,7 +22,6 @@ from launch.runs import Start
 from tasks.job import ExamplesJob
 
 HEAD_PARTS = ("mlm", "pooler", "next_sentence")  # of pretraining
-_SIZES = ("num_layers", "hidden_size", "num_heads", "intermediate_size")  # settings that may be unset
 
 
 def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, pairs: bool) -> Start:
@@ -42,7 +41,7 @@ def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, 
     if config.init_from and isinstance(encoder, BertConfig):
         shape = (encoder.num_layers, encoder.hidden_size, encoder.num_heads)
         size = next((name for name, sizes in SIZES.items() if sizes == shape), "x".join(map(str, shape)))
-        names = ["hidden_act", "max_position_embeddings", *(name for name in _SIZES if config.model[name] is not None)]
+        names = ["hidden_act", "max_position_embeddings", *(name for name in SIZED if config.model[name] is not None)]
         for name, value in ({"size": size} | {name: getattr(encoder, name) for name in names}).items():
             if config.model[name] != value:
                 runtime.say(f"config.model.{name} is {value}, as the weights of {config.init_from} have it")
@@ -144,6 +143,6 @@ def _fresh_parts(config: ConfigDict) -> list[str]:
 
 def _computed(config: ConfigDict, encoder: ModelConfig) -> ModelConfig:
     """The encoder with the settings that may differ from weights: all but sizes, activation and how it was drawn."""
-    decided = ("size", *_SIZES, "max_position_embeddings", "hidden_act", "initializer_range")
+    decided = ("size", *SIZED, "max_position_embeddings", "hidden_act", "initializer_range")
     changes: dict[str, Any] = {name: value for name, value in config.model.items() if name not in decided}
     return architectures.with_settings(encoder, changes)

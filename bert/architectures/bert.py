@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 from bert.architectures import config_keys
 from bert.errors import InputError, check_choice, check_range
 
-# layers, hidden width, heads; the feed-forward width is always four times the hidden width.
+# The fields that a released size decides; its feed-forward width is always four times its hidden width.
+SIZED = ("num_layers", "hidden_size", "num_heads", "intermediate_size")
 SIZES = {
     "tiny": (2, 128, 2),
     "mini": (4, 256, 4),
@@ -109,7 +110,7 @@ class BertConfig:
         """The released model of that size (tiny, mini, small, medium, base, large), with changes by field name."""
         check_choice("size", size, tuple(SIZES))
         layers, width, heads = SIZES[size]
-        sizes = {"hidden_size": width, "num_layers": layers, "num_heads": heads, "intermediate_size": 4 * width}
+        sizes = dict(zip(SIZED, (layers, width, heads, 4 * width), strict=True))
         return cls(**{"vocab_size": vocab_size, **sizes, **changes})
 
     @classmethod
