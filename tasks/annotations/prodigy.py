@@ -76,7 +76,7 @@ def _is_annotation(row: Mapping[str, Any], place: str, tally: Tally) -> bool:
         tally.add(f"answers {answer}, left out", place)
     elif view not in _OF_SPANS:
         tally.add(f"answers of the view {view}, which has no spans, left out", place)
-    elif row.get("_is_binary", view in _ONE_SPAN):
+    elif row.get("_is_binary", view in _ONE_SPAN and len(row.get("spans") or ()) == 1):
         tally.add("answers on a single span, which say nothing about the other words, left out", place)
     else:
         return True

@@ -49,8 +49,8 @@ def test_answers_that_do_not_tell_of_all_words(write):
     ]
     old = row(number=4, _view_id="ner")
     del old["_is_binary"]
-    file = read(write("a.jsonl", lines(*rows, old)))
-    assert spans(file) == [{}, {}, {"1": [(0, 4, "PER")]}, {}]
+    file = read(write("a.jsonl", lines(*rows, old, old | {"_input_hash": 5, "spans": []})))
+    assert spans(file) == [{}, {}, {"1": [(0, 4, "PER")]}, {}, {"1": []}]
     assert says(said(file), "answers on a single span ... : 2 (first ... a.jsonl:1)")
     assert says(said(file), "view choice ... : 1 (first ... a.jsonl:2)")
 

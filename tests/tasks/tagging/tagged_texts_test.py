@@ -115,6 +115,8 @@ def test_texts_that_are_not_annotated_train_nothing(write):
     assert len(read(path, no_spans="unlabelled").rows) == 1
     assert [row.words for row in read(path, "no").rows] == [("Anna", "saw", "New", "York", "."), ("b",), ("c",)]
     assert says(refused(write("b.jsonl", lines(*rows[1:2]))), "b.jsonl: none of 1 sentences ... no tags")
+    rejected = write("c.jsonl", lines({"text": ANNA, "spans": [], "answer": "reject"}))
+    assert says(refused(rejected), "c.jsonl: none of 1 ... export of prodigy ... answers reject, left out: 1 (first")
 
 
 def test_json_lines_of_words_are_no_texts(write):
