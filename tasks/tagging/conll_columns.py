@@ -142,7 +142,8 @@ def _check_words(path: str, sentences: Sequence[_Sentence], word: int) -> None:
     columns = [sentence.columns[word] for sentence in sentences]
     begun = all(_NUMBER.fullmatch(cells[0]) and cells[0][0] in "01" for cells in columns)
     if begun and max(map(len, columns)) > 1 and all(_NUMBER.fullmatch(cell) for cells in columns for cell in cells):
-        raise InputError(f"{path}: column {word} holds the numbers of the words, not the words; set words")
+        way_out = f"set words to the column with the words, such as {word + 1}, and tags if the last column has none"
+        raise InputError(f"{path}: column {word} holds the numbers of the words; {way_out}")
 
 
 def _ragged(path: str, number: int, line: str, count: int, first: tuple[int, int], settings: TagSettings) -> InputError:

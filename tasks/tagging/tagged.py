@@ -182,6 +182,9 @@ def _in_iob2(path: str, rows: list[TaggedSentence], scheme: str, notes: list[str
     letters = letters_of(rows)
     has_ends = not set(letters) <= set(LETTERS["iob2"])
     if scheme == "auto":
+        if letters and not set(letters) & set(LETTERS["iob2"]):
+            what = f"tags begin with {', '.join(letters)} alone"
+            raise InputError(f"{path}: {what}, with neither B, I nor O; set scheme to plain, or name it (bioes)")
         fitting = (name for name in ("bioes", "bilou", "bmes") if set(letters) <= set(LETTERS[name]))
         scheme = next(fitting, "bioes") if has_ends else detect_scheme(rows)
         if scheme == "iob1":

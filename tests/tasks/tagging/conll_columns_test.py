@@ -149,6 +149,7 @@ LINE_FAULTS = [
     ),
     ("a 0\nb 3\n", {}, ":1: column 1: '0' is a number ... tag_names"),
     ("a 0\nb 3\n", {"tag_names": "O,B,I"}, ":2: column 1: '3' ... 3 names"),
+    ("a S\nb M\nc L\n", {}, ": tags begin with L, M, S alone ... plain"),
     ("a S-X\n", {"scheme": "iob2"}, ":1: column 1: 'S-X' is no tag of iob2"),
     ("a E-X\n\nb L-X\n", {}, ":3: a tag begins with L ... E ... a.txt:1 ... plain"),
     ("a O\nb B_PER\n", {}, ":2: column 1: 'B_PER' is no tag"),
