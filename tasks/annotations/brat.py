@@ -30,7 +30,8 @@ _NO_TYPE = re.compile(r"[^\w-]")
 
 
 def is_folder(folder: pathlib.Path) -> bool:
-    return next(folder.rglob("*.ann"), None) is not None
+    """Also a single .ann file, which `read` refuses with the way out."""
+    return folder.suffix == ".ann" or next(folder.rglob("*.ann"), None) is not None
 
 
 def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedText]:

@@ -4,7 +4,8 @@
   {"id": 1, "text": "Anna sat.", "entities": [{"id": 7, "label": "PER", "start_offset": 0, "end_offset": 4}],
    "relations": [...]}
 
-Older versions call the spans labels, or annotations, which name a user each. Relations are not read.
+Versions 1.3 to 1.6 call the text data, and put texts that nobody annotated in unknown.jsonl. Older ones call the spans
+labels, or annotations, which name a user each. Relations are not read.
 
 Its page counts UTF-16 units, and the server stores what the page sends; versions of 2019 to 2021 counted code points.
 Projects that count grapheme clusters are read right only where these are single characters.
@@ -33,7 +34,11 @@ def is_row(row: Mapping[str, Any]) -> bool:
     """A text; where its words stand beside it, they are what is tagged."""
     lists = [row[name] for name in ("tokens", "words") if isinstance(row.get(name), list)]
     has_words = any(isinstance(word, str) for words in lists for word in words)
-    return isinstance(row.get("text"), str) and not has_words
+    return isinstance(row.get(_text_field(row)), str) and not has_words
+
+
+def _text_field(row: Mapping[str, Any]) -> str:
+    return "data" if isinstance(row.get("data"), str) and "text" not in row else "text"
 
 
 def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedText]:
@@ -42,7 +47,7 @@ def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedTe
     rows = []
     key, has_spans = _key(table.rows)
     for row, place in zip(table.rows, table.places, strict=True):
-        cell = cell_of(row, place, settings.text or "text")
+        cell = cell_of(row, place, settings.text or _text_field(row))
         if not isinstance(cell.value, str):
             raise cell.error("is no text; write one, or set text to the field that has it")
         if relations := row.get("relations"):
@@ -104,7 +109,8 @@ def write(texts: Sequence[PredictedText], output: pathlib.Path, how: Writing) ->
     rows = []
     for text in texts:
         row = text.row_of("doccano")
-        kept = {name: value for name, value in row.items() if name not in (*_KEYS, "relations")}
+        left_out = (*_KEYS, "relations", _text_field(row))
+        kept = {name: value for name, value in row.items() if name not in left_out}
         label = [[*how.bounds(text, span), span.label] for span in text.spans]
         rows.append(({"id": text.id} if text.id else {}) | kept | {"text": text.text, "label": label})
     return {output: "".join(map(json_text, rows))}

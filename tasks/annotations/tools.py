@@ -47,7 +47,7 @@ def tool_of(path: str, encoding: str = "utf-8") -> str:
     """The tool that wrote a file, a folder or a zip archive, by the content; "" where none did."""
     check_path(path)
     with unpacked(path) as place:
-        if place.is_dir() and (name := next((name for name, tool in TOOLS.items() if tool.is_folder(place)), "")):
+        if name := next((name for name, tool in TOOLS.items() if tool.is_folder(place)), ""):
             return name
         files = files_of_rows(place) if place.is_dir() else [place] if is_json(place) else []
         rows = [row for file in files for row in first_rows(str(file), encoding)]

@@ -80,4 +80,5 @@ def test_what_is_no_folder_of_brat_is_refused(folder, write):
     path = folder({"a.txt": TEXT, "a.ann": "T1 PER 0 4\tAnna\n"})
     assert says(refused(path), "a.ann:1 ... no span")
     assert says(refused(write("x.txt", TEXT), format="brat"), "x.txt: is no folder")
+    assert says(refused(f"{path}/a.ann"), "a.ann: is no folder; name the folder")
     assert says(refused(folder({"a.txt": b"\xff", "a.ann": ""})), "a.txt ... not UTF-8 ... encoding")

@@ -18,11 +18,12 @@ ANNA = "Anna sat."
         {"id": 1, "entities": [[0, 4, "PER"]], "username": "x", "metadata": {}},
         {"id": 1, "entities": [{"id": 9, "label": "PER", "start_offset": 0, "end_offset": 4}], "relations": []},
         {"id": 1, "spans": [{"start": 0, "end": 4, "label": "PER"}], "label": ["about people"]},
+        {"id": 1, "data": ANNA, "label": [[0, 4, "PER"]]},
         {"id": 1, "annotations": [{"label": "PER", "start_offset": 0, "end_offset": 4}], "meta": {}},
     ],
 )
 def test_the_spans_of_every_version(write, fields):
-    row = {"text": ANNA, **fields}
+    row = fields if "data" in fields else {"text": ANNA, **fields}
     for path in (
         write("a.jsonl", b"\xef\xbb\xbf" + lines(row).encode()),
         write("a.json.gz", gzip.compress(lines(row).encode())),

@@ -34,6 +34,7 @@ def zipped(files):
         ({"text": "a", "tokens": ["a"]}, ""),
         ({"tokens": ["a"], "tags": ["O"]}, ""),
         ({"text": 3}, ""),
+        ({"data": "a", "label": []}, "doccano"),
     ],
 )
 def test_a_tool_is_known_by_its_rows(write, row, tool):

@@ -111,7 +111,7 @@ def test_offsets_count_what_the_tool_counts(tmp_path):
 
 def test_fields_of_the_input_stay_where_it_is_of_the_same_tool(tmp_path):
     inputs = {
-        "doccano": {"id": 4, "text": "Anna sat.", "entities": [[5, 8, "X"]], "url": "a/b", "relations": []},
+        "doccano": {"id": 4, "data": "Anna sat.", "label": [[5, 8, "X"]], "url": "a/b", "relations": []},
         "label_studio": {"id": 4, "data": {"body": "Anna sat.", "url": "a/b"}, "meta": {"x": 1}, "annotations": [
             {"completed_by": 1, "result": [{"type": "labels", "from_name": "ner", "to_name": "doc",
                                            "value": {"start": 5, "end": 8, "text": "sat", "labels": ["X"]}}]}]},
@@ -128,7 +128,7 @@ def test_fields_of_the_input_stay_where_it_is_of_the_same_tool(tmp_path):
             assert (got[0]["id"], got[0]["data"], got[0]["meta"]) == (4, row["data"], row["meta"])
             assert got[0]["annotations"][0]["result"][0]["from_name"] == "ner"
         else:
-            assert got["url"] == "a/b"
+            assert (got["url"], got["text"], "data" in got) == ("a/b", "Anna sat.", False)
             assert (got.get("tokens"), "entities" in got, "relations" in got) == (row.get("tokens"), False, False)
             assert not {"answer", "_task_hash", "_view_id"} & got.keys()
         for other in TOOLS.keys() - {tool, "brat"}:
