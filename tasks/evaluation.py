@@ -5,7 +5,7 @@ import json
 import math
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,6 +78,10 @@ class Evaluator(abc.ABC):
         """The shares of the annotators' votes, as arguments of `uncertainty.of_rows`; None where there are none."""
         return None
 
+    def written_in(self, examples: Any, format: str) -> Sequence[Hashable]:
+        """For each row, which text of the output it is a part of; the texts are counted, and none is divided."""
+        return range(len(examples.rows))
+
     def write_predictions(
         self,
         path: pathlib.Path,
@@ -94,14 +98,19 @@ class Evaluator(abc.ABC):
           details: (jsonl) also the probabilities of each token, or the other candidates.
           rank: of `uncertainty.MEASURES`: the least sure rows first, with this measure, which formats without a place
             for it leave out. Beside "disagreement" stands that of the votes, where the examples have them.
-          top: only so many rows.
+          top: only so many rows, or texts of an annotation tool.
         """
         self.check_writable(examples, format, rank)
         predictions = self.predictions(examples, details=details, measure=rank)
         if rank:
             if rank == "disagreement" and (shares := self.vote_shares(examples)):
                 predictions = uncertainty.added(predictions, rank, *shares, name=OBSERVED)
-            chosen = uncertainty.order(rank, [row[rank] for row in predictions])[:top]
+            order, text_N = (
+                uncertainty.order(rank, [row[rank] for row in predictions]),
+                self.written_in(examples, format),
+            )
+            first = set(list(dict.fromkeys(text_N[i] for i in order))[:top])
+            chosen = [i for i in order if text_N[i] in first]
             examples, predictions = examples.take(chosen), [predictions[i] for i in chosen]
         contents = self.contents(path, examples, predictions, format, details)
         for target in contents:

@@ -2,7 +2,7 @@
 
 import json
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from tasks.annotations.annotated_texts import AnnotationSettings
 from tasks.annotations.tools import TOOLS
 from tasks.bio_mrc import bio_scores
 from tasks.evaluation import WRITTEN_WORST, Evaluation
-from tasks.questions.annotated_questions import predicted_texts
+from tasks.questions.annotated_questions import key_of_text, predicted_texts
 from tasks.questions.answer_tokens import mark
 from tasks.questions.model_files import QuestionsEvaluator
 from tasks.questions.question_rows import Questions
@@ -76,6 +76,9 @@ class BioMrcEvaluator(QuestionsEvaluator):
         cut, pieces_N = questions.windows_of(examples.rows, self.scorer.tokenizer, fitted)
         counts_KC = bio_scores.vote_counts(mark(examples.rows, pieces_N), pieces_N, {})
         return votes.target(counts_KC, VoteSettings(), bio_scores.OUTSIDE)[0], cut.starts
+
+    def written_in(self, examples: Questions, format: str) -> Sequence[Hashable]:
+        return list(map(key_of_text, examples.rows)) if format in TOOLS else super().written_in(examples, format)
 
     def contents(
         self, path: pathlib.Path, examples: Questions, predictions: list[dict[str, Any]], format: str, details: bool

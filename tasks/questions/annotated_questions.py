@@ -100,11 +100,16 @@ def with_questions(files: QuestionSettings, part: Questions) -> QuestionSettings
     return dataclasses.replace(files, questions=json.dumps(asked, ensure_ascii=False)) if asked else files
 
 
+def key_of_text(row: Question) -> tuple[str, str]:
+    """What questions on the labels of one text have in common; other questions are alone."""
+    return row.place, row.context if row.label else row.id
+
+
 def predicted_texts(rows: Sequence[Question], predictions: Sequence[Mapping[str, Any]]) -> list[PredictedText]:
     """The texts with the spans of all their labels; other questions are a text each, with the label "answer"."""
     by_text: dict[tuple[str, str], list[int]] = {}
     for i, row in enumerate(rows):
-        by_text.setdefault((row.place, row.context if row.label else row.id), []).append(i)
+        by_text.setdefault(key_of_text(row), []).append(i)
     texts = []
     for indices in by_text.values():
         first = rows[indices[0]]

@@ -147,6 +147,18 @@ def test_passages_by_the_mean_of_their_tokens(commands, unsure_at_mats):
     assert list(json.loads(texts)) == ["unsure", "sure"]
 
 
+def test_a_text_of_an_annotation_tool_is_never_divided(commands, unsure_at_mats):
+    """Each of its labels is a question; the first is the text with the least sure of them, with all its spans."""
+    run, model = commands("bio_mrc"), unsure_at_mats("bio_mrc")
+    model.extra["files"] = {"questions": '{"A": "Who?", "B": "Where?"}'}
+    path = run.write("in.jsonl", "".join(json.dumps({"text": text}) + "\n" for text in ("the cat", "the mat", "cat")))
+    written = run.predict(model, path, "out.jsonl", "doccano", rank="entropy", top=2)
+    told = lines(written, "out.jsonl")
+    assert [one["text"] for one in told] == ["the mat", "the cat"]
+    assert [sorted(label for *_, label in one["label"]) for one in told] == [["A", "A", "B", "B"]] * 2
+    assert len(lines(run.predict(model, path, "out.jsonl", "jsonl", rank="entropy", top=2), "out.jsonl")) == 2
+
+
 def test_answers_by_their_candidates_and_no_answer(commands):
     options = SquadOptions(**WINDOWS, no_answer=True, best=3)
     model = answerer({"paris": 8.0, "city": 3.0}, {"paris": 2.5, "city": 2.0}, nothing=6.0, extra=options.to_json())
