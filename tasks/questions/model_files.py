@@ -10,8 +10,9 @@ from ml_collections import ConfigDict
 from tasks.evaluation import Evaluator
 from tasks.job import ExamplesJob, read_parts
 from tasks.questions.annotated_questions import with_questions
+from tasks.questions.parts import for_scoring, for_training, passage_keys, placed, split
 from tasks.questions.question_rows import Questions, QuestionSettings
-from tasks.questions.questions import for_scoring, for_training, passage_keys, placed, read_questions, split
+from tasks.questions.questions import read_questions
 
 
 class QuestionsJob(ExamplesJob):

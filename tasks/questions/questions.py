@@ -1,39 +1,34 @@
-"""Reads questions and annotated spans: chooses the reader and the questions to keep, and splits for validation.
+"""Reads questions and annotated spans: chooses the reader and the questions to keep.
 
-Not here: `Question` (question_rows.py), and the readers (squad_files.py; annotated_questions.py for annotation tools;
-span_files.py for the other formats).
+Not here: `Question` (question_rows.py), the readers (squad_files.py; annotated_questions.py for annotation tools;
+span_files.py for the other formats), and what becomes of the questions (parts.py).
 
 With format "auto", exports of annotation tools are recognised; else the first row decides: squad (`paragraphs`, or flat
 rows with `answers`), multispanqa (`context` is a list of words), pico (`docid`), lines (`context` is a text; our own
 format, described in span_files.py). Rows are those of a table, the list `data`, a list, or one object per line.
 
 Which questions are kept. For prediction: all, in their order, except questions whose document is missing. For scoring:
-those with the texts of an annotator's answers. For training (`for_training`): of these, those with the position of an
-answer and a passage that is not blank. Dropped questions are counted by reason. An annotator who marked nothing means
-"no answer" and is kept; an annotator with only invalid spans is left out. A question with an answer without a position
+those with the texts of an annotator's answers. For training (parts.py): of these, those with the position of an answer
+and a passage that is not blank. Dropped questions are counted by reason. An annotator who marked nothing means "no
+answer" and is kept; an annotator with only invalid spans is left out. A question with an answer without a position
 never counts as a question without an answer.
 """
 
-import dataclasses
 import unicodedata
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
-
-import numpy as np
 
 from bert.corpus.corpus_files import saved_data_set
 from bert.errors import InputError, listed
 from tasks.annotations.tools import TOOLS
 from tasks.files import annotators
 from tasks.files.cells import TableCell, short
-from tasks.files.equal_texts import key_of
 from tasks.files.json_tables import read_jsonl, read_value
 from tasks.files.records import Table, TableSettings, row_places
-from tasks.files.reports import ReadReport, Tally, check_labelled, none_left
-from tasks.files.splits import check_share
+from tasks.files.reports import ReadReport, Tally, check_labelled
 from tasks.files.tables import check_path, ending_to_read, read_table, unreadable
-from tasks.metrics import span_metrics
 from tasks.questions.annotated_questions import read_annotated_questions, tool_of_questions
+from tasks.questions.parts import none_kept
 from tasks.questions.question_rows import (
     NO_DOCUMENT,
     NO_PASSAGE,
@@ -59,8 +54,8 @@ def read_questions(path: str, settings: QuestionSettings, *, labelled: str) -> Q
     """The questions of a file.
 
     Args:
-      labelled: "needed": questions that can be scored, see `for_scoring` and `for_training`; "if there": all, with what
-        annotations they have; "no": all, without annotations.
+      labelled: "needed": questions that can be scored, see parts.py; "if there": all, with what annotations
+        they have; "no": all, without annotations.
 
     Raises:
       InputError: nothing there, another kind of file, bad JSON, a field that is missing or of another type, an id that
@@ -94,97 +89,6 @@ def _read(path: str, settings: QuestionSettings, fields: QuestionFields) -> tupl
         table = table._replace(notes=tuple(notes))
     format = _format_of(table) if settings.format == "auto" else settings.format
     return table, list(READERS[format](table, fields))
-
-
-def split(questions: Questions, share: float, seed: int, *, equal_apart: bool = False) -> tuple[Questions, Questions]:
-    """(train, validation): a share of the groups split off at random, each part in the order of the file.
-
-    Groups that share a passage (see equal_texts.py) count as one, if there are enough. A pure function of its
-    arguments. A share of the groups is not that share of the questions where groups differ much. Groups of which
-    nothing can be trained on do not count where others are there, and stay in the training part.
-
-    Args:
-      equal_apart: see `tasks.job.as_begun`; equal passages of several groups may be in both parts then.
-
-    Raises:
-      InputError: a share outside (0, 1), or too few groups for two parts.
-    """
-    check_share(share)
-    file_N = [row.group for row in questions.rows]
-    together_N = file_N if equal_apart else _joined(questions.rows)
-    trained = [i for i, row in enumerate(questions.rows) if not row.untrainable] or range(len(questions.rows))
-
-    def counted(group_N: Sequence[str]) -> tuple[list[str], int]:
-        """The groups that count, and how many of them to hold out."""
-        groups = list(dict.fromkeys(group_N[i] for i in trained))
-        return groups, min(round(len(groups) * share), len(groups) - 1)
-
-    # Where too few would be left, groups are not joined; how many passages are in both parts is in the job's report.
-    group_N = together_N if counted(together_N)[1] > 0 else file_N
-    groups, take = counted(group_N)
-    joined = len(set(file_N)) - len(set(group_N))
-    if take < 1:
-        raise InputError(
-            f"{questions.report.source}: {len(groups)} articles or documents are too few to split off {share:g} of "
-            f"them; name a validation file, or set validation_share to {1 / len(groups) if len(groups) > 1 else 0:.2g}"
-        )
-    order = np.random.default_rng(seed).permutation(len(groups))
-    chosen = {groups[i] for i in order[:take]}
-    is_validation = np.array([group in chosen for group in group_N])
-    notes = [f"{joined:,} articles or documents share a passage with another one and stay in its part"] * bool(joined)
-    return questions.divided(is_validation, share, seed, notes)
-
-
-def placed(questions: Questions) -> Questions:
-    """Those that can be trained on, under the report of all."""
-    return questions._replace(rows=[row for row in questions.rows if not row.untrainable])
-
-
-def for_training(questions: Questions) -> Questions:
-    """Those that can be trained on; the report counts the others as dropped."""
-    report, rows = questions.report, placed(questions).rows
-    dropped = Tally(report.dropped)
-    for row in questions.rows:
-        if row.untrainable:
-            dropped.add(row.untrainable, row.place)
-    if not rows:
-        raise _none_left(report.source, report.read, dropped)
-    return Questions(rows, dataclasses.replace(report, kept=len(rows), dropped=dropped.counts))
-
-
-def for_scoring(questions: Questions) -> Questions:
-    """All of them; the report says which of them `for_training` would drop, and of which f1 counts characters."""
-    tally = Tally()
-    characters = span_metrics.by_characters({row.id: row.context for row in questions.rows})
-    for row in questions.rows:
-        if row.untrainable:
-            tally.add(f"questions that are scored but could not be trained on ({row.untrainable})", row.place)
-        if row.id in characters:
-            tally.add("questions of which f1 counts characters as tokens, for their language has no blanks", row.place)
-    return questions._replace(report=questions.report.with_notes(tally.notes()))
-
-
-def _joined(rows: Sequence[Question]) -> list[str]:
-    """For each question its group, or the first of the groups that it shares passages with, also through others."""
-    before: dict[str, str] = {}  # group -> an earlier one that it is joined to, or itself
-    of_passage: dict[Hashable, str] = {}
-
-    def first(group: str) -> str:
-        while before.setdefault(group, group) != group:
-            group = before[group]
-        return group
-
-    groups = [row.group for row in rows]
-    places = {group: i for i, group in reversed(list(enumerate(groups)))}
-    for group, passage in dict.fromkeys((row.group, row.context) for row in rows):
-        pair = first(group), first(of_passage.setdefault(key_of([passage]), group))
-        before[max(pair, key=places.__getitem__)] = min(pair, key=places.__getitem__)
-    return [first(group) for group in groups]
-
-
-def passage_keys(questions: Questions) -> list[Hashable]:
-    """A key of each passage, once; of equal ones (see equal_texts.py) the same."""
-    return list(dict.fromkeys(key_of([context]) for context in dict.fromkeys(row.context for row in questions.rows)))
 
 
 def _read_rows(path: str, settings: QuestionSettings) -> Table:
@@ -270,7 +174,7 @@ def _choose(questions: list[Question], table: Table, fields: QuestionFields, lab
     if unknown:
         notes.append(absent)
     if not rows:
-        raise _none_left(table.path, len(questions), dropped, f"{absent}; " if unknown else "")
+        raise none_kept(table.path, len(questions), dropped, f"{absent}; " if unknown else "")
     return Questions(rows, ReadReport(table.path, len(questions), len(rows), dropped.counts, tuple(notes)))
 
 
@@ -290,11 +194,6 @@ def _with_annotators(question: Question, choice: annotators.AnnotatorChoice) -> 
     elif not chosen:
         why = question.untrainable or "no annotation"
     return question._replace(annotations=chosen, golds=golds, untrainable=why)
-
-
-def _none_left(path: str, read: int, dropped: Tally, more: str = "") -> InputError:
-    advice = f"{more}is it the right file, and are documents and annotators right?"
-    return none_left(path, "questions", read, dropped.counts, advice)
 
 
 def _is_blank(text: str) -> bool:

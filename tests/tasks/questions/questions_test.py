@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tasks.questions.questions import for_training, passage_keys, split
+from tasks.questions.parts import for_training, passage_keys, split
 from tests.tasks.one_line import message_of, says
 from tests.tasks.questions.read_questions import answer, fault, notes_of, read, squad, texts
 
@@ -103,7 +103,7 @@ FAULTS = [  # file, content, what the message says after its name
     ("classes.json", '[{"text": "a", "label": 1}]', ": no text has a labelled span; set questions"),
     ("table.csv", "id,question\n1,a\n", ": .csv ... questions ... json lines"),
     ("table.txt", "id,question\n1,a\n", ":1: not JSON"),
-    ("a.zip", b"PK\x03\x04", ": .zip ... unpack"),
+    ("a.zip", b"PK\x03\x04", ": cannot be unpacked"),
     ("latin.json", b'[{"context": "caf\xe9"}]', ", byte 17 (line 1): 0xE9 ... encoding"),
     ("p.json", '[{"paragraphs": {}}]', ": row 1: paragraphs: {} is no list"),
     ("c.json", '[{"paragraphs": [{"qas": []}]}]', ": row 1, paragraph 1: context is missing"),

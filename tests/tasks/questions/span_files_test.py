@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from tasks.questions.questions import for_training, split
+from tasks.questions.parts import for_training, split
 from tests.tasks.one_line import says
 from tests.tasks.questions.read_questions import fault, notes_of, read, texts
 

@@ -7,8 +7,8 @@ from collections import Counter
 import datasets
 import pytest
 
+from tasks.questions.parts import for_scoring, for_training, split
 from tasks.questions.question_rows import Annotation, Gold
-from tasks.questions.questions import for_scoring, for_training, split
 from tests.tasks.one_line import says
 from tests.tasks.questions.read_questions import CONTEXT, answer, fault, notes_of, read, squad, texts
 
