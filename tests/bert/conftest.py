@@ -1,9 +1,16 @@
-"""The small vocabulary and the small texts that the tests of this folder share."""
+"""What the tests of this folder share: a small vocabulary, small texts, and changed copies of the tiny model."""
+
+import json
+import pathlib
+import shutil
 
 import pytest
+import safetensors.numpy
 
+import bert
 from tests.bert.builders import SPECIAL, WORDS
 
+TINY = pathlib.Path(__file__).resolve().parents[1] / "golden" / "tiny_bert"
 # Look-alikes are written as escapes: composed and decomposed characters are different entries.
 ENTRIES = """
     [PAD] [UNK] [CLS] [SEP] [MASK] hello world ! ' , . [ ] mask un ##aff ##able naive na\u00efve cafe one two line note
@@ -34,3 +41,21 @@ def write(tmp_path):
 @pytest.fixture
 def vocab(write):
     return str(write("vocab/vocab.txt", "\n".join([*SPECIAL, *WORDS, "."])))
+
+
+@pytest.fixture
+def variant(tmp_path):
+    """variant(drop=prefixes, vocabulary=entries, tensors=changed, **config): the tiny model, changed, as loaded."""
+
+    def make(*, drop=(), vocabulary=None, tensors=None, **config):
+        folder = tmp_path / "model"
+        shutil.copytree(TINY, folder)
+        found = safetensors.numpy.load_file(folder / "model.safetensors") | (tensors or {})
+        kept = {name: tensor for name, tensor in found.items() if not name.startswith(tuple(drop) or "-")}
+        safetensors.numpy.save_file(kept, folder / "model.safetensors")
+        (folder / "config.json").write_text(json.dumps(json.loads((folder / "config.json").read_text()) | config))
+        if vocabulary is not None:
+            (folder / "vocab.txt").write_text("\n".join(vocabulary))
+        return bert.load(folder)
+
+    return make
