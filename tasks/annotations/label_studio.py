@@ -5,10 +5,10 @@
      "value": {"start": 0, "end": 4, "text": "Anna", "labels": ["PER"]}}]}]}
   {"id": 1, "text": "Anna sat.", "label": [{"start": 0, ..., "labels": ["PER"]}], "annotator": 3, "annotation_id": 5}
 
-JSON-MIN has a row for each annotation. Before version 1.0, annotations are called completions. Annotations that were
-skipped are none; predictions and drafts are none either. Of several annotations by one annotator the last counts. Where
-a task has a ground truth, it alone counts. Spans with several labels are one for each. Regions of other kinds
-(hypertext, paragraphs, choices) are not read.
+JSON-MIN has a row for each annotation. Before version 1.0, and in John Snow Labs' Annotation Lab, annotations are
+called completions, and name a created_username. Annotations that were skipped are none; predictions and drafts are none
+either. Of several annotations by one annotator the last counts. Where a task has a ground truth, it alone counts. Spans
+with several labels are one for each. Regions of other kinds (hypertext, paragraphs, choices) are not read.
 
 Offsets are code points since version 1.4, UTF-16 units before, and in part of the versions of 2023 and 2024.
 Source: labelstud.io/guide/task_format; HumanSignal/label-studio, pull requests 1559 and 6135, issues 1347, 3078, 4988.
@@ -148,16 +148,20 @@ def _by_annotator(task: Mapping[str, Any], place: str, tally: Tally) -> tuple[tu
         annotator = _annotator(annotation) or str(number)
         if annotator in marks:
             tally.add("annotations of a text that their annotator annotated again, left out", place)
+        regions = _regions(annotation)
         others = [region for region in annotation.get("result") or () if not _is_span(region)]
-        for region in others:
-            kind = region.get("type") if isinstance(region, Mapping) else None
+        kinds = [str(region.get("type")) if isinstance(region, Mapping) else "None" for region in others]
+        for kind in kinds:
             tally.add(f"regions of type {kind}, which are not read", place)
-        marks[annotator] = [mark for region in _regions(annotation) for mark in _marks(region["value"])]
+        if not regions and any(kind.endswith("labels") for kind in kinds):  # spans of another form are not nothing
+            tally.add("annotations of which no span can be used, left out", place)
+            continue
+        marks[annotator] = [mark for region in regions for mark in _marks(region["value"])]
     return tuple(marks.items())
 
 
 def _annotator(annotation: Mapping[str, Any]) -> str:
-    who = annotation.get("completed_by")
+    who = annotation.get("completed_by", annotation.get("created_username"))
     if isinstance(who, Mapping):
         who = who.get("email") or who.get("id")
     return "" if who is None else str(who)

@@ -77,8 +77,10 @@ def fault_of(start: int, end: int, text: str) -> str | None:
 
 
 def _unit_of(marked: Sequence[MarkedText], units: Sequence[str], path: str) -> tuple[str, list[str]]:
-    """The unit in which most spans fit, of those that lie elsewhere in another unit, and a note where there are any."""
-    fitting, told, first = dict.fromkeys(units, 0), 0, ""
+    """The unit in which most spans fit, of those that lie elsewhere in another unit; a note where that is not sure, or
+    not the usual unit."""
+    fitting, first, is_said = dict.fromkeys(units, 0), "", True
+    found: dict[str, list[tuple[int, int] | None]] = {unit: [] for unit in units}
     for row in marked:
         if not any(differ(row.text, unit) for unit in units):
             continue
@@ -86,15 +88,18 @@ def _unit_of(marked: Sequence[MarkedText], units: Sequence[str], path: str) -> t
         for mark in (mark for _, marks in row.marks for mark in marks):
             spans = [_span(mark, counted) for counted in offsets]
             if len(set(spans)) > 1:
-                told, first = told + 1, first or row.place
+                first, is_said = first or row.place, is_said and mark.said is not None
                 for unit, span in zip(units, spans, strict=True):
+                    found[unit].append(span)
                     fitting[unit] += span is not None and _fits(mark, row.text, span, borders)
     unit = max(units, key=fitting.__getitem__)
-    if not told:
+    told = len(found[unit])
+    if not told or (unit == units[0] and is_said and fitting[unit] == told):
         return unit, []
-    counts = ", ".join(f"{fitting[name]:,} fit {NAMES[name]}" for name in units)
+    others = [other for other in units if found[other] != found[unit]]
+    counts = ", ".join(f"{fitting[name]:,} fit {NAMES[name]}" for name in (unit, *others))
     note = f"{path}: offsets count {NAMES[unit]} (of {told:,} spans that tell, {counts}; first {first})"
-    if list(fitting.values()).count(fitting[unit]) > 1:
+    if any(fitting[other] == fitting[unit] for other in others):
         note += "; set offsets if that is wrong"
     return unit, [note]
 

@@ -78,16 +78,21 @@ def read_annotated(path: str, settings: AnnotationSettings) -> AnnotatedTexts:
 
 
 def _merged(files: Sequence[pathlib.Path], tool: Tool, settings: AnnotationSettings, tally: Tally) -> list[MarkedText]:
-    """The texts of files of one annotator each, who is called as the file; equal texts are one."""
+    """The texts of files of one annotator each, who is called as the file; equal texts are one.
+
+    Where each file has one text and a number for a name (Label Studio stores its tasks so), files are no annotators.
+    """
     if settings.no_spans == "auto":
         settings = dataclasses.replace(settings, no_spans="unlabelled")
+    read = {file: tool.read(str(file), settings, tally) for file in files}
+    of_tasks = all(file.stem.isdecimal() and len(found) == 1 for file, found in read.items())
     rows: dict[tuple[str, int], MarkedText] = {}
-    for file in files:
+    for file, found in read.items():
         seen: collections.Counter[str] = collections.Counter()
-        for row in tool.read(str(file), settings, tally):
+        for row in found:
             seen[row.text] += 1  # a text that a file has twice is two
             first = rows.setdefault((row.text, seen[row.text]), row._replace(marks=()))
-            name = file.name.partition(".")[0]
+            name = SINGLE if of_tasks else file.name.partition(".")[0]
             marks = dict(first.marks) | {name if who == SINGLE else who: marks for who, marks in row.marks}
             rows[row.text, seen[row.text]] = first._replace(marks=tuple(marks.items()))
     return list(rows.values())

@@ -39,6 +39,8 @@ def test_annotators_by_number_and_by_address(write):
     assert spans(file) == [{"3": [(0, 4, "PER")], "ben@x.org": [(0, 4, "ORG")], "5": [(0, 4, "PER")]}]
     old = {"id": 1, "data": {"text": ANNA}, "completions": [{"result": [region()]}, {"result": [], "skipped": True}]}
     assert spans(read(write("b.json", json.dumps([old])))) == [{"1": [(0, 4, "PER")]}]
+    old["completions"][0]["created_username"] = "eric"
+    assert spans(read(write("c.json", json.dumps([old])))) == [{"eric": [(0, 4, "PER")]}]
 
 
 def test_what_is_no_annotation(write):
@@ -110,6 +112,14 @@ def test_spans_elsewhere_and_regions_of_other_kinds_are_counted(write):
     for what in ("text is not that at their offsets", "no whole numbers", "without a label", "type choices",
                  "type hypertextlabels", "type relation"):  # fmt: skip
         assert says(said(file), f"{what} ... : 1 (first")
+
+
+def test_spans_of_another_form_are_not_nothing(write):
+    choice = {"type": "choices", "value": {"choices": ["a"]}}
+    rows = [task(by(1, region(type="hypertextlabels"), choice)), task(by(1, choice))]
+    file = read(write("a.json", json.dumps(rows)))
+    assert spans(file) == [{}, {"1": []}]
+    assert says(said(file), "no span can be used, left out: 1 (first ... row 1)")
 
 
 def test_the_field_with_the_text(write):

@@ -97,6 +97,15 @@ def test_nothing_in_one_of_several_files_is_not_annotated_unless_it_is_said_to_b
     assert spans(file) == [{"anna": [(0, 4, "PER")], "cleo": []}, {"anna": [], "cleo": []}]
 
 
+def test_a_file_for_each_task_is_no_annotator(write, tmp_path):
+    value = {"start": 0, "end": 4, "text": "Anna", "labels": ["PER"]}
+    for number, text in enumerate((ANNA, "Anna ran.")):
+        done = {"id": 1, "result": [{"type": "labels", "value": value}]}
+        write(f"all/{number}.json", json.dumps({"id": number, "data": {"text": text}, "completions": [done]}))
+    file = read(str(tmp_path / "all"))
+    assert (spans(file), file.annotators) == ([{"1": [(0, 4, "PER")]}] * 2, ())
+
+
 def test_a_text_that_a_file_has_twice_is_two(write, tmp_path):
     other = DOCCANO | {"label": [[0, 4, "ORG"]]}
     write("all/anna.jsonl", lines(DOCCANO, other))
