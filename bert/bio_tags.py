@@ -67,6 +67,8 @@ def in_iob2(tags: Sequence[str | None], marked: Collection[str] = "B") -> tuple[
     Args:
       marked: which of B, E and S the scheme writes wherever it can. A span that begins or ends without is a fault.
     """
+    if set(tags) == {"O"}:  # as in most sentences
+        return list(tags), 0
     mended: list[str | None] = []
     faults = length = 0  # of the span that may go on
     open_kind: str | None = None

@@ -68,6 +68,11 @@ def splitter(delimiter: str) -> Callable[[str], list[str]]:
     return lambda line: pattern.split(line.strip(" \t"))
 
 
+def is_document_start(line: str, fields: Sequence[str]) -> bool:
+    """Whether a line has -DOCSTART-, with any columns behind it, whatever stands between them."""
+    return DOCUMENT_START in line and (DOCUMENT_START in fields or line.lstrip().startswith(f"{DOCUMENT_START} "))
+
+
 def _sentences(path: str, settings: TagSettings, labelled: str, notes: list[str]) -> list[_Sentence]:
     split = splitter(settings.delimiter)
     lines = [
@@ -81,7 +86,7 @@ def _sentences(path: str, settings: TagSettings, labelled: str, notes: list[str]
     marked = 0  # of these, the lines with -DOCSTART-
     for number, line, fields in lines:
         before = rows[-1][1] if rows else []
-        if DOCUMENT_START in line and (DOCUMENT_START in fields or line.lstrip().startswith(f"{DOCUMENT_START} ")):
+        if is_document_start(line, fields):
             documents.append(number)
             marked += 1
             fields = []

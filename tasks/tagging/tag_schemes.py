@@ -4,12 +4,13 @@ Not here: files (tagged.py), what the tags mean (bert/bio_tags.py).
 """
 
 import dataclasses
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from bert import bio_tags
+from bert import bio_tags, surrogates
 from bert.bio_tags import is_tag_of_any_scheme
 from bert.errors import InputError, check_choice
 from tasks.annotations.annotated_texts import AnnotationSettings, Source
@@ -132,10 +133,9 @@ def is_whole(value: Any) -> bool:
 def check_tags(tags: Iterable[str | None], scheme: str, where: Callable[[int], str]) -> None:
     """Refuses a tag that is none in its scheme; ``where``: index of a tag -> its place, for the message."""
     for i, tag in enumerate(tags):
-        if tag is None or (tag if scheme == "plain" else is_tag_of_any_scheme(tag) and _is_of(tag, scheme)):
-            if tag:
-                check_characters(tag, where(i))
+        if tag is None or _is_right(tag, scheme):
             continue
+        check_characters(tag, where(i))
         if not tag:
             raise InputError(f"{where(i)}: a tag is empty; write one, or what the setting empty says, for no tag")
         if tag.isdecimal():
@@ -147,8 +147,10 @@ def check_tags(tags: Iterable[str | None], scheme: str, where: Callable[[int], s
         )
 
 
-def _is_of(tag: str, scheme: str) -> bool:
-    return scheme == "auto" or tag[0] in LETTERS[scheme]
+@functools.lru_cache(1024)  # a file has few tags, many times
+def _is_right(tag: str, scheme: str) -> bool:
+    known = bool(tag) if scheme == "plain" else is_tag_of_any_scheme(tag) and tag[0] in LETTERS.get(scheme, tag)
+    return known and not surrogates.contains(tag)
 
 
 def _neighbours(tags: Sequence[str | None]) -> Iterator[tuple[str | None, str]]:

@@ -16,7 +16,7 @@ from bert.errors import InputError
 from tasks.files.cells import short
 from tasks.files.records import comma_names
 from tasks.files.text_lines import read_lines
-from tasks.tagging.conll_columns import splitter
+from tasks.tagging.conll_columns import is_document_start, splitter
 from tasks.tagging.tag_schemes import TagFile, TaggedSentence, TagSettings, read_tags
 
 GROUND_TRUTH = "ground_truth"
@@ -29,11 +29,15 @@ class _Word(NamedTuple):
 
 
 class _WorkerFile(NamedTuple):
-    """One file of a document; with a fault, (reason, place) of a line that is no `word tag`, it has no sentences."""
+    """One file of a document; with a fault, (reason, place) of a line that is no `word tag`, it has no sentences.
+
+    no_words: places of lines with -DOCSTART- and of comments, which are left out.
+    """
 
     path: pathlib.Path
     sentences: list[list[_Word]]
     fault: tuple[str, str] | None = None
+    no_words: tuple[str, ...] = ()
 
     @property
     def flat(self) -> list[_Word]:
@@ -63,6 +67,7 @@ def read_workers(path: str, settings: TagSettings, labelled: str) -> TagFile:
     read = splitter(settings.delimiter)
     rows: list[TaggedSentence] = []
     used = ties = 0
+    no_words: list[str] = []
     for name in sorted(by_document):
         files = {worker: _read(file, read, settings) for worker, file in by_document[name].items()}
         true = _read(truth / name, read, settings) if truth else None
@@ -71,6 +76,7 @@ def read_workers(path: str, settings: TagSettings, labelled: str) -> TagFile:
         if not true:
             true, tied = _most_common(list(files.values()))
             ties += tied
+        no_words += [place for file in files.values() for place in file.no_words]
         faults = {worker: _fault(file, true, bool(truth)) for worker, file in files.items()}
         for reason, place in filter(None, faults.values()):
             dropped.setdefault(reason, []).append(place)
@@ -83,6 +89,8 @@ def read_workers(path: str, settings: TagSettings, labelled: str) -> TagFile:
         f"{path}: {used:,} files of {len(workers)} workers on {len(by_document):,} documents are used",
         *(f"dropped {len(places):,} files of workers: {why} (first {places[0]})" for why, places in dropped.items()),
     ]
+    if no_words:
+        notes.append(f"{path}: {len(no_words):,} comments and -DOCSTART- lines are left out (first {no_words[0]})")
     if ties:
         notes.append(f"{path}: in {ties:,} documents no words have most files; those of the first file were taken")
     return TagFile(rows, notes, (*(worker.name for worker in workers), *([GROUND_TRUTH] if truth else [])))
@@ -116,17 +124,22 @@ def _names(folder: pathlib.Path) -> list[str]:
 
 def _read(file: pathlib.Path, split: Callable[[str], list[str]], settings: TagSettings) -> _WorkerFile:
     words: list[_Word | None] = []  # None of a blank line
+    no_words = []
     for number, line in enumerate(read_lines(str(file), settings.encoding), 1):
         if not line.strip(" \t"):
             words.append(None)
             continue
         fields = split(line)
+        if is_document_start(line, fields) or (fields[0] == "#" and len(fields) != 2):
+            words += [None] * is_document_start(line, fields)
+            no_words.append(f"{file}:{number}")
+            continue
         if len(fields) != 2 or not fields[0]:
             what = "has a tag and no word" if len(fields) < 3 and is_tag(fields[-1]) else "is no word with its tag"
             return _WorkerFile(file, [], (f"a line {what}", f"{file}:{number}"))
         words.append(_Word(fields[0], fields[1], number))
     sentences = [[word for word in group if word] for _, group in itertools.groupby(words, key=bool)]
-    return _WorkerFile(file, [sentence for sentence in sentences if sentence])
+    return _WorkerFile(file, [sentence for sentence in sentences if sentence], None, tuple(no_words))
 
 
 def _most_common(files: Sequence[_WorkerFile]) -> tuple[_WorkerFile, bool]:

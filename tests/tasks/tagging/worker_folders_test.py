@@ -88,3 +88,11 @@ def test_the_raw_files_of_workers(shared, tmp_path):
         assert all(known[row.place] == row.words for row in rows.rows)
         assert rows.report.kept == len(rows.rows) < rows.report.read == len(truth.rows)
     assert (used, lost) == (806, 1_964 - 806)
+
+
+def test_lines_that_are_no_words_are_left_out_and_counted(write, tmp_path):
+    write("crowd/ann/d1.txt", "-DOCSTART- O\na B-X\n# b c d\n# O\n-DOCSTART-\nc O\n")
+    write("crowd/bob/d1.txt", "a S-X\n# O\n\nc O\n")
+    rows = read(tmp_path / "crowd")
+    assert sentences(rows) == ["a/B-X/B-X #/O/O", "c/O/O"]
+    assert says(str(rows.report), "3 comments and -DOCSTART- lines are left out (first ... ann/d1.txt:1")
