@@ -14,8 +14,10 @@ Offsets are code points since version 1.4, UTF-16 units before, and in part of t
 Source: labelstud.io/guide/task_format; HumanSignal/label-studio, pull requests 1559 and 6135, issues 1347, 3078, 4988.
 """
 
+import collections
+import itertools
 import pathlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from bert.errors import InputError, listed
@@ -41,14 +43,14 @@ def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedTe
     """The tasks of a file, each with its annotators."""
     table = read_rows(path, settings.encoding)
     tasks = _tasks(table)
-    field = settings.text or _text_field(path, tasks)
+    field, elsewhere = _text_field(path, tasks, settings.text)
     rows = []
     for task, place in tasks:
         text = value_of(task["data"], field)
         if not isinstance(text, str):
             raise TableCell(f"{place}: data: {field}", text).error("is no text; set text to the field that has it")
         identity = task.get("id", task["data"].get("id"))
-        marks = _by_annotator(task, place, tally)
+        marks = _by_annotator(task, place, elsewhere, tally)
         rows.append(MarkedText("" if identity is None else str(identity), text, marks, place, place, task))
     return rows
 
@@ -77,30 +79,28 @@ def _is_results(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, Mapping) and "labels" in item for item in value)
 
 
-def _text_field(path: str, tasks: Sequence[tuple[Mapping[str, Any], str]]) -> str:
-    """The field of the data that has the text: the only one with text, or the one in which the spans are."""
+def _text_field(path: str, tasks: Sequence[tuple[Mapping[str, Any], str]], setting: str) -> tuple[str, set[str]]:
+    """(the field of the data that has the text: the one of the setting, or the only one, or the one in which most spans
+    are; the to_name of regions that are on another one)."""
     fields = list(dict.fromkeys(name for task, _ in tasks for name, _ in _texts(task["data"])))
-    if len(fields) == 1:
-        return fields[0]
-    fitting = dict.fromkeys(fields, 0)
-    names: dict[str, None] = {}  # that regions give the text
-    for task, _ in tasks:
-        for annotation in _annotations(task):
-            for region in _regions(annotation):
-                names[str(region.get("to_name"))] = None
-                value = region["value"]
-                said, start, end = value.get("text"), value.get("start"), value.get("end")
-                if isinstance(said, str) and type(start) is type(end) is int:
-                    for name, text in _texts(task["data"]):
-                        fitting[name] += text[start:end] == said
-    best = max(fields, key=fitting.__getitem__, default="")
-    if best and fitting[best]:
-        return best
-    named = [name for name in (*names, "text") if name in fields]
-    if not named:
+    fitting: dict[str, collections.Counter[str]] = {}  # to_name -> field -> how many regions have their text in it
+    for task, _ in tasks if len(fields) > 1 else ():
+        for region in itertools.chain.from_iterable(map(_regions, _annotations(task))):
+            counts = fitting.setdefault(str(region.get("to_name")), collections.Counter())
+            value = region["value"]
+            said, start, end = value.get("text"), value.get("start"), value.get("end")
+            if isinstance(said, str) and type(start) is type(end) is int:
+                counts.update(name for name, text in _texts(task["data"]) if text[start:end] == said)
+    total = sum(fitting.values(), collections.Counter())
+    named = [name for name in (*(field for field, _ in total.most_common(1)), *fitting, "text") if name in fields]
+    field = setting or (fields[0] if len(fields) == 1 else next(iter(named), ""))
+    if not field:
         has = f"the fields {listed(fields, 10)}" if fields else "no field with text"
         raise InputError(f"{path}: its data have {has}; set text to the one that is annotated")
-    return named[0]
+    best = {name: max(counts, key=counts.__getitem__, default=name) for name, counts in fitting.items()}
+    elsewhere = {name for name in best if fitting[name][best[name]] > fitting[name][field]}
+    untold = {name for name, counts in fitting.items() if not counts}  # called as a field, they are on that
+    return field, elsewhere | {name for name in untold if name in fields and name != field}
 
 
 def _texts(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -131,7 +131,10 @@ def _is_span(region: Any) -> bool:
     return is_labels and isinstance(region.get("value"), Mapping)
 
 
-def _by_annotator(task: Mapping[str, Any], place: str, tally: Tally) -> tuple[tuple[str, list[Mark]], ...]:
+def _by_annotator(
+    task: Mapping[str, Any], place: str, elsewhere: Collection[str], tally: Tally
+) -> tuple[tuple[str, list[Mark]], ...]:
+    """``elsewhere``: to_name of regions that are on another text."""
     found = _annotations(task)
     for annotation in found:
         if not isinstance(annotation, Mapping) or not isinstance(annotation.get("result"), list | None):
@@ -156,7 +159,10 @@ def _by_annotator(task: Mapping[str, Any], place: str, tally: Tally) -> tuple[tu
         if not regions and any(kind.endswith("labels") for kind in kinds):  # spans of another form are not nothing
             tally.add("annotations of which no span can be used, left out", place)
             continue
-        marks[annotator] = [mark for region in regions for mark in _marks(region["value"])]
+        here = [region for region in regions if str(region.get("to_name")) not in elsewhere]
+        if len(here) < len(regions):
+            tally.add("regions of another text, which are not read (text)", place, len(regions) - len(here))
+        marks[annotator] = [mark for region in here for mark in _marks(region["value"])]
     return tuple(marks.items())
 
 

@@ -138,7 +138,7 @@ def _with_spans(row: MarkedText, units: Sequence[str], source: Source, tally: Ta
 
 
 def _label(mark: Mark) -> str:
-    return "" if mark.label is None else surrogates.replace(str(mark.label)).strip()
+    return "" if mark.label is None else " ".join(surrogates.replace(str(mark.label)).split())
 
 
 def _spans_of(mark: Mark, text: str, offsets: Sequence[Offsets], place: str, tally: Tally) -> Iterator[LabelledSpan]:

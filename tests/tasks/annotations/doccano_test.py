@@ -80,6 +80,11 @@ def test_unpaired_surrogates_keep_their_place(write):
     assert says(said(read(path)), "unpaired surrogates ... : 1 (first")
 
 
+def test_blanks_in_labels_are_single_ones(write):
+    file = read(write("a.jsonl", lines({"text": ANNA, "label": [[0, 4, " a\n  name "]]})))
+    assert spans(file) == [{"1": [(0, 4, "a name")]}]
+
+
 def test_labels_of_whole_texts_are_no_spans(write):
     file = read(write("a.jsonl", lines({"text": ANNA, "label": ["good"]}, {"text": ANNA, "label": []})))
     assert spans(file) == [{}, {"1": []}]

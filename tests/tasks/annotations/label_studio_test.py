@@ -114,6 +114,21 @@ def test_spans_elsewhere_and_regions_of_other_kinds_are_counted(write):
         assert says(said(file), f"{what} ... : 1 (first")
 
 
+def test_regions_of_two_texts_of_a_task(write):
+    """Those of the text that is read count, which is the one with most, or the one that is set; told by their name."""
+    first, second = region(0, 4, "PER", "Anna", to_name="a"), region(0, 3, "LOC", "Rom", to_name="b")
+    bare = region(0, 2, "LOC", None, to_name="b")
+    rows = [{"data": {"title": "Rom is far.", "body": ANNA}, "annotations": [by(1, first, first, second, bare)]}]
+    path = write("a.json", json.dumps(rows))
+    assert spans(read(path)) == [{"1": [(0, 4, "PER")] * 2}]
+    assert says(said(read(path)), "regions of another text ... : 2 (first")
+    named = [region(0, 4, "A", None, to_name="body"), region(0, 3, "B", None, to_name="title")]
+    told = write("b.json", json.dumps([{"data": rows[0]["data"], "annotations": [by(1, *named)]}]))
+    assert (read(told).texts[0].text, spans(read(told))) == (ANNA, [{"1": [(0, 4, "A")]}])
+    titles = read(path, text="title")
+    assert (titles.texts[0].text, spans(titles)) == ("Rom is far.", [{"1": [(0, 3, "LOC"), (0, 2, "LOC")]}])
+
+
 def test_spans_of_another_form_are_not_nothing(write):
     choice = {"type": "choices", "value": {"choices": ["a"]}}
     rows = [task(by(1, region(type="hypertextlabels"), choice)), task(by(1, choice))]
