@@ -2,8 +2,8 @@
 
 tasks/NAME/job.py reads the examples of a training run and builds head, loss and metrics (`job.ExamplesJob`).
 tasks/NAME/evaluate.py scores a trained model on files and writes its predictions (`evaluation.Evaluator`). Commands
-find both by NAME. Shared parts: files/, questions/ and annotations/ read files, votes.py and token_labels.py make targets, metrics/
-has the metrics.
+find both by NAME. Shared parts: files/, questions/ and annotations/ read files, votes.py and token_labels.py make
+targets, metrics/ has the metrics.
 
 A new task is tasks/NAME/ with these two files, bert/prediction/NAME.py, configs/NAME.py, and a line in
 `bert.prediction.TASKS`.
