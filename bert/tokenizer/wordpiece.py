@@ -135,7 +135,7 @@ class WordPiece(Tokenizer):
         new = {word.content: word for word in words}
         for content in special.values():
             if content in new:
-                raise InputError(f"{short_repr(content)} is a special token of this vocabulary; leave it out")
+                raise InputError(f"added tokens: {short_repr(content)} is a special token already; leave it out")
         new = {content: word for content, word in new.items() if content not in known}
         vocab = [*self.vocab, *(content for content in new if content not in self._ids)]
         ids = {entry: index for index, entry in enumerate(vocab)}
