@@ -13,10 +13,13 @@ Source: Ramshaw and Marcus 1995; Tjong Kim Sang and Veenstra 1999; Ratinov and R
 
 import re
 from collections.abc import Collection, Sequence
+from typing import Any, TypeVar
 
 _TAG = re.compile(r"O|[BI](-\S.*)?")
 ROLES = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S", "W": "S"}  # letter -> as BIOES has it
 _ANY_TAG = re.compile(rf"O|[{''.join(ROLES)}](-\S.*)?")
+
+Tag = TypeVar("Tag", str, str | None)
 
 _NO_TAG = re.compile(r"X|PAD|LABEL_[0-9]+|\[\w+\]|<\w+>", re.IGNORECASE)  # of some models: [PAD], and X inside of words
 
@@ -101,9 +104,10 @@ def merged_labels(labels: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
     return merged, [merged.index(label) for label in own]
 
 
-def repaired(tags: Sequence[str | None]) -> list[str | None]:
-    """The tags with each I that begins a span made a B; one after None stays, for its B may be what is not there."""
-    return in_iob2(tags)[0]
+def repaired(tags: Sequence[Tag]) -> list[Tag]:
+    """The tags of any scheme in IOB2; in tags B, I and O, each I that begins a span becomes B. See `in_iob2`."""
+    mended: list[Any] = in_iob2(tags)[0]  # None only where the tag is None
+    return mended
 
 
 def spans(tags: Sequence[str], *, strict: bool = False) -> list[tuple[str, int, int]]:

@@ -8,7 +8,6 @@ python -m launch.predict --model=runs/tagger --input=FILE --output=FILE --format
 import pathlib
 
 from bert.errors import InputError, check_choice, listed, printable
-from bert.prediction.uncertainty import MEASURES
 from launch import console, file_options, flags
 
 OPTIONS = {
@@ -34,6 +33,8 @@ def run(argv: list[str]) -> None:
         endings = ", ".join(_BY_ENDING)
         raise InputError(f"--output={output}: the ending must be one of {endings}, or say --format=, see --help")
     top = flags.whole_number(options, "top", 0)
+    from bert.prediction.uncertainty import MEASURES  # NumPy takes half a second, and --help needs none
+
     if options.rank:
         check_choice("--rank", options.rank, MEASURES)
     elif top:

@@ -164,8 +164,7 @@ def answers(
 
 def entities(row_tags: Sequence[str]) -> list[tuple[str, int, int]]:
     """(type, first, last + 1) of each entity of tags in any scheme (see bio_tags.py)."""
-    iob2, _ = bio_tags.in_iob2(row_tags)
-    return bio_tags.spans([str(tag) for tag in iob2])
+    return bio_tags.spans(bio_tags.repaired(row_tags))
 
 
 def _entity(row: WordRow, kind: str, first: int, stop: int) -> dict[str, Any]:

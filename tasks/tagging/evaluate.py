@@ -72,7 +72,7 @@ class TaggingEvaluator(evaluation.Evaluator):
         p_KC = tagging.probabilities(self.scorer, sentences, options)
         predicted = tagging.tags(p_KC, sentences.starts, self.model.labels, options)
         if self.in_iob2:
-            predicted = [_iob2(tags) for tags in predicted]
+            predicted = list(map(bio_tags.repaired, predicted))
             p_KC = _merged(p_KC, self.model.labels)
         scores = tag_scores.score(p_KC, predicted, rows, labels, {})
         counts_KC = tag_scores.vote_counts(rows, labels, {})
@@ -129,7 +129,7 @@ class TaggingEvaluator(evaluation.Evaluator):
         if format == "jsonl":
             pairs = zip(map(_id, examples.rows), predictions, strict=True)
             return {path: evaluation.json_lines(id | prediction for id, prediction in pairs)}
-        convert = _iob2 if self.in_iob2 else list
+        convert = bio_tags.repaired if self.in_iob2 else list
         sentences = (zip(row["tokens"], convert(row["tags"]), strict=True) for row in predictions)
         return {path: "\n".join("".join(f"{word} {tag}\n" for word, tag in sentence) for sentence in sentences)}
 
@@ -143,10 +143,6 @@ def _name(source: str) -> str:
 def _id(row: TaggedSentence) -> dict[str, str]:
     """The id of a sentence as "id"; nothing where it has none."""
     return {"id": row.id} if row.id else {}
-
-
-def _iob2(tags: Sequence[str]) -> list[str]:
-    return [str(tag) for tag in bio_tags.in_iob2(tags)[0]]
 
 
 def _merged(p_KC: np.ndarray, labels: Sequence[str]) -> np.ndarray:
