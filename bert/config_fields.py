@@ -42,10 +42,11 @@ def add(
     if section and section not in config:
         config[section] = ConfigDict()
     part, annotations = config[section] if section else config, typing.get_type_hints(kind)
-    place = f"{kind.__module__.replace('.', '/')}.py, {kind.__name__}"
-    texts: dict[str, str] = {}
+    texts, places = dict[str, str](), dict[str, str]()
     for base in filter(dataclasses.is_dataclass, reversed(kind.__mro__)):
-        texts |= comments(inspect.getsource(base), r"(\w+): ")
+        own_texts = comments(inspect.getsource(base), r"(\w+): ")
+        texts |= own_texts
+        places |= dict.fromkeys(own_texts, f"{base.__module__.replace('.', '/')}.py, {base.__name__}")
     for field in dataclasses.fields(kind):
         if (names and field.name not in names) or field.name in without or field.default is dataclasses.MISSING:
             continue
@@ -55,7 +56,7 @@ def add(
                 annotation = next(option for option in typing.get_args(annotation) if option is not types.NoneType)
             value = config_dict.placeholder(annotation)
         part[field.name] = value
-        declared.setdefault(place, {})[f"{section}.{field.name}".lstrip(".")] = texts[field.name]
+        declared.setdefault(places[field.name], {})[f"{section}.{field.name}".lstrip(".")] = texts[field.name]
 
 
 def build(kind: type[Settings], config: Mapping[str, Any], **others: Any) -> Settings:

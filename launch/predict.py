@@ -33,7 +33,7 @@ def run(argv: list[str]) -> None:
         endings = ", ".join(_BY_ENDING)
         raise InputError(f"--output={output}: the ending must be one of {endings}, or say --format=, see --help")
     top = flags.whole_number(options, "top", 0)
-    from bert.prediction.uncertainty import MEASURES  # NumPy takes half a second, and --help needs none
+    from bert.prediction.uncertainty import MEASURES  # NumPy takes time, and --help needs none
 
     if options.rank:
         check_choice("--rank", options.rank, MEASURES)

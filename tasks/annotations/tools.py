@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bert.errors import InputError, check_choice
+from bert.training import run_directory
 from tasks.annotations import brat, doccano, label_studio, marks, prodigy
 from tasks.annotations.annotated_texts import SINGLE, AnnotatedTexts, AnnotationSettings, PredictedText
 from tasks.annotations.files import files_of_rows, unpacked
@@ -99,9 +100,14 @@ def _merged(files: Sequence[pathlib.Path], tool: Tool, settings: AnnotationSetti
 
 
 def written(
-    tool: str, texts: Sequence[PredictedText], output: pathlib.Path, settings: AnnotationSettings, model: str
+    tool: str, texts: Sequence[PredictedText], output: pathlib.Path, settings: AnnotationSettings, source: str
 ) -> dict[pathlib.Path, str]:
-    """The files with the spans of a model as a tool imports them; ``model``: its name."""
+    """The files with the spans of a model as a tool imports them.
+
+    ``source``: where the model is. It is called as its folder, or as the run that it is in.
+    """
+    path = pathlib.Path(source)
+    model = path.parent.name if path.name == run_directory.MODEL and path.parent.name else path.name
     unit = TOOLS[tool].units[0] if settings.offsets == "auto" else settings.offsets
     from_name, to_name = comma_names(settings.controls)
     how = Writing(tool, unit, (from_name, to_name), model)

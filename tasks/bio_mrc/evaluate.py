@@ -87,7 +87,7 @@ class BioMrcEvaluator(QuestionsEvaluator):
         if format in TOOLS:
             joined = predicted_texts(examples.rows, predictions)
             settings = config_fields.build(AnnotationSettings, self.settings)
-            return tools.written(format, joined, path, settings, pathlib.Path(self.model.source).name)
+            return tools.written(format, joined, path, settings, self.model.source)
         pairs = list(zip([row.id for row in examples.rows], predictions, strict=True))
         if format == "jsonl":
             return {path: evaluation.json_lines({"id": id} | prediction for id, prediction in pairs)}

@@ -13,7 +13,6 @@ from bert import bio_tags, config_fields
 from bert.data import encoded_examples
 from bert.errors import InputError, check_choice, printable
 from bert.prediction import tagging
-from bert.training import run_directory
 from tasks import evaluation, votes
 from tasks.annotations import tools
 from tasks.annotations.annotated_texts import AnnotationSettings, LabelledSpan, PredictedText
@@ -125,19 +124,13 @@ class TaggingEvaluator(evaluation.Evaluator):
         if format in TOOLS:
             texts = [_predicted_text(*pair) for pair in zip(examples.rows, predictions, strict=True)]
             settings = config_fields.build(AnnotationSettings, self.settings)
-            return tools.written(format, texts, path, settings, _name(self.model.source))
+            return tools.written(format, texts, path, settings, self.model.source)
         if format == "jsonl":
             pairs = zip(map(_id, examples.rows), predictions, strict=True)
             return {path: evaluation.json_lines(id | prediction for id, prediction in pairs)}
         convert = bio_tags.repaired if self.in_iob2 else list
         sentences = (zip(row["tokens"], convert(row["tags"]), strict=True) for row in predictions)
         return {path: "\n".join("".join(f"{word} {tag}\n" for word, tag in sentence) for sentence in sentences)}
-
-
-def _name(source: str) -> str:
-    """The name of a model: that of its folder, or of the run that it is in."""
-    path = pathlib.Path(source)
-    return path.parent.name if path.name == run_directory.MODEL and path.parent.name else path.name
 
 
 def _id(row: TaggedSentence) -> dict[str, str]:

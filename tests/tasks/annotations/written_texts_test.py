@@ -72,6 +72,13 @@ def content_of(tool, texts, folder, **settings):
     return json.loads(pathlib.Path(path).read_text().splitlines()[0])
 
 
+@pytest.mark.parametrize(("source", "name"), [("hub/tagger", "tagger"), ("runs/names/model", "names")])
+def test_a_model_is_called_as_its_folder_or_its_run(tmp_path, source, name):
+    texts = [predicted("Anna sat.", [])]
+    (content,) = written("label_studio", texts, tmp_path / "a.json", AnnotationSettings(), source).values()
+    assert json.loads(content)[0]["predictions"][0]["model_version"] == name
+
+
 def test_the_fields_that_each_tool_needs(tmp_path):
     row = predicted("Anna sat.", [(0, 4, "PER")], "7")
     assert content_of("doccano", [row], tmp_path) == {"id": "7", "text": "Anna sat.", "label": [[0, 4, "PER"]]}
