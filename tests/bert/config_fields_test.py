@@ -42,13 +42,13 @@ def test_fields_become_settings_with_their_defaults_and_types():
         config.cased = "yes"
 
 
-def test_comments_are_those_of_the_fields():
+def test_comments_are_those_of_the_fields_at_the_class_that_declares_them():
     """Above the field and behind it; of a field that a subclass declares again, the subclass's."""
     config = ConfigDict()
     config_fields.add(config, Base)
-    config_fields.add(config, Derived, "rate", "cased", section="part")
+    config_fields.add(config, Derived, section="part")
     assert list(config_fields.declared.values()) == [
-        {"rate": "Share of tokens that are masked.", "mode": ""},
+        {"rate": "Share of tokens that are masked.", "mode": "", "part.mode": ""},
         {"part.rate": "another default", "part.cased": "not set: as the vocabulary"},
     ]
 
