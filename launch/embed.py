@@ -10,6 +10,8 @@ import time
 import bert
 from bert.errors import InputError, printable
 from launch import flags
+from tasks.files.outputs import check_other_file
+from tasks.files.records import TableSettings, comma_names
 
 OPTIONS = {
     "model": "model directory or run directory",
@@ -38,8 +40,6 @@ def run(argv: list[str]) -> None:
     from bert.progress import progress
     from launch import runtime
     from tasks import text_vectors
-    from tasks.evaluation import check_other_file
-    from tasks.files.records import TableSettings, comma_names
 
     text_vectors.check_output(output)
     check_other_file("--output", output, options.input)

@@ -8,6 +8,8 @@ import pathlib
 
 from bert.errors import printable
 from launch import console, file_options, flags
+from tasks.files.outputs import write_whole
+from tasks.files.records import comma_names
 
 OPTIONS = {
     "model": "model directory or run directory",
@@ -23,13 +25,11 @@ def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS | file_options.OPTIONS, ("model", "data"))
     evaluator = file_options.evaluator_of(options, "data", "out")
     examples = evaluator.read(options.data, split=options.split or "validation", labelled="needed")
-    metrics = tuple(dict.fromkeys(filter(None, flags.names(options, "metrics") or ())))
+    metrics = tuple(dict.fromkeys(comma_names(options.metrics or "")))
     evaluator.check_metrics(metrics, examples)
     evaluation = evaluator.evaluate(examples, metrics)
     print(evaluation.text, file=console.beside(options.out))
     if options.out:
-        from tasks.evaluation import write_whole  # JAX is slow to import, and --help needs none
-
         path, text = pathlib.Path(options.out), json.dumps(evaluation.values, indent=1, ensure_ascii=False, default=str)
         write_whole(path, text + "\n", "--out")
         print(printable(f"wrote {path}"), file=console.beside(options.out))

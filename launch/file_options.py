@@ -6,6 +6,7 @@ import bert
 import tasks
 from bert.errors import InputError
 from launch import flags
+from tasks.files.outputs import check_other_file
 
 if TYPE_CHECKING:
     from tasks.evaluation import Evaluator
@@ -44,8 +45,6 @@ def evaluator_of(options: flags.Options, source: str, output: str) -> "Evaluator
     ``output`` names the file of ``source``.
     """
     batch_size = flags.whole_number(options, "batch_size", 32)
-    from tasks.evaluation import check_other_file  # JAX is slow to import, and --help needs none
-
     for path in filter(None, (options[source], options.documents)):
         check_other_file(f"--{output}", options[output] or "", path)
     model, changes = bert.load(options.model), {name: options[name] for name in OPTIONS}

@@ -19,6 +19,7 @@ from ml_collections import ConfigDict, config_flags
 from bert import config_fields
 from bert.errors import InputError, RunError, printable
 from launch import config_files, console
+from tasks.files.records import comma_names
 
 # Setting -> its spelling in the command that was parsed last, such as "text" -> "--config.text"; for messages.
 _spellings: dict[str, str] = {}
@@ -147,7 +148,7 @@ def yes_no_or_unset(options: Options, name: str) -> bool | None:
 
 def names(options: Options, name: str) -> tuple[str, ...] | None:
     """The names in an option, with commas between them; None where it is not given."""
-    return None if options[name] is None else tuple(word.strip() for word in options[name].split(","))
+    return None if options[name] is None else comma_names(options[name])
 
 
 def _joined(words: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bert.errors import InputError, printable
 from launch import console, flags
+from tasks.files.outputs import check_other_file, json_lines, write_whole
 
 if TYPE_CHECKING:
     from bert.data.settings import BatchSettings
@@ -53,7 +54,6 @@ def run(argv: list[str]) -> None:
     from bert.corpus import corpus_files
     from bert.progress import progress
     from bert.store.prepare_settings import PrepareSettings
-    from tasks.evaluation import check_other_file, json_lines, write_whole
 
     outputs = {name: options[name] for name in ("out", "per_sentence") if options[name]}
     for source in corpus_files.find_sources(options.data):

@@ -1,21 +1,18 @@
-"""`Evaluator`, the base class in each task's evaluate.py, and shared parts: the report, atomic output files."""
+"""`Evaluator`, the base class in each task's evaluate.py, and `Evaluation`, the report."""
 
 import abc
-import json
-import math
-import os
 import pathlib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from bert import files, surrogates
 from bert.errors import InputError, check_choice, printable
 from bert.inference import LoadedModel
 from bert.prediction import uncertainty
 from bert.prediction.scores import Scorer
 from bert.training.evaluate import Metrics
+from tasks.files.outputs import check_other_file, write_whole
 from tasks.files.reports import ReadReport
 from tasks.metrics import class_table, constant_predictions
 from tasks.metrics.agreement import AnnotatorScores
@@ -105,10 +102,8 @@ class Evaluator(abc.ABC):
         if rank:
             if rank == "disagreement" and (shares := self.vote_shares(examples)):
                 predictions = uncertainty.added(predictions, rank, *shares, name=OBSERVED)
-            order, text_N = (
-                uncertainty.order(rank, [row[rank] for row in predictions]),
-                self.written_in(examples, format),
-            )
+            order = uncertainty.order(rank, [row[rank] for row in predictions])
+            text_N = self.written_in(examples, format)
             first = set(list(dict.fromkeys(text_N[i] for i in order))[:top])
             chosen = [i for i in order if text_N[i] in first]
             examples, predictions = examples.take(chosen), [predictions[i] for i in chosen]
@@ -202,41 +197,8 @@ def file_settings(model: LoadedModel, defaults: Mapping[str, Any], changes: Mapp
     return {**defaults, **stored, **named, **{name: named[name] == "yes" for name in switches}}
 
 
-def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None:
-    """Writes a file that has its name only when it is complete; ``option`` of the command line names it."""
-    try:
-        files.write(path, surrogates.join(text))  # JSON can hold them in any cell, id or name, and UTF-8 cannot
-    except OSError as error:
-        if isinstance(error, BrokenPipeError) and files.standard_stream(path):  # such as head, which has read enough
-            raise
-        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another {option}") from None
-
-
-def check_other_file(option: str, output: str | pathlib.Path, source: str) -> None:
-    """Refuses to write over the file that is read, or over one in the folder that is, by whatever name or link."""
-    if not os.path.isfile(output):  # nothing is there, or a pipe or device
-        return
-    folder = pathlib.Path(source)
-    read = [folder, *(folder.rglob("*") if folder.is_dir() else ())]
-    if any(path.exists() and path.samefile(output) for path in read):
-        raise InputError(f"{option}={output}: is the input, which it would replace; choose another name")
-
-
-def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
-    """An object a line; NaN and infinity, which JSON does not have, become null."""
-    return "".join(json.dumps(_finite(row), ensure_ascii=False, default=str, allow_nan=False) + "\n" for row in rows)
-
-
 def _place_and_id(row: Mapping[str, Any]) -> str:
     return f"{row['place']} (id {cut(str(row['id']))})" if "id" in row else str(row["place"])
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _finite(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def cut(text: str, most: int = 80) -> str:

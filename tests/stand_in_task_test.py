@@ -27,6 +27,7 @@ from bert.training.best import Choice
 from bert.training.task import Task
 from launch import evaluate, finetune, predict
 from tasks import evaluation
+from tasks.files import outputs
 from tasks.files.reports import ReadReport
 from tasks.job import ExamplesJob, settings_of
 from tasks.metrics import classification_metrics
@@ -152,7 +153,7 @@ class WordCountEvaluator(evaluation.Evaluator):
         return predict_rows(self.scorer, [text for text, _ in lines.rows])
 
     def contents(self, path, lines, predictions, format, details):
-        return {path: evaluation.json_lines(predictions)}
+        return {path: outputs.json_lines(predictions)}
 
 
 EVALUATOR = WordCountEvaluator

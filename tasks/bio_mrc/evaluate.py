@@ -17,6 +17,7 @@ from tasks.annotations.annotated_texts import AnnotationSettings
 from tasks.annotations.tools import TOOLS
 from tasks.bio_mrc import bio_scores
 from tasks.evaluation import WRITTEN_WORST, Evaluation
+from tasks.files import outputs
 from tasks.questions.annotated_questions import key_of_text, predicted_texts
 from tasks.questions.answer_tokens import mark
 from tasks.questions.model_files import QuestionsEvaluator
@@ -90,7 +91,7 @@ class BioMrcEvaluator(QuestionsEvaluator):
             return tools.written(format, joined, path, settings, self.model.source)
         pairs = list(zip([row.id for row in examples.rows], predictions, strict=True))
         if format == "jsonl":
-            return {path: evaluation.json_lines({"id": id} | prediction for id, prediction in pairs)}
+            return {path: outputs.json_lines({"id": id} | prediction for id, prediction in pairs)}
         texts = {id: [span["text"] for span in prediction["spans"]] for id, prediction in pairs}
         return {path: json.dumps(texts, ensure_ascii=False, indent=1) + "\n"}
 

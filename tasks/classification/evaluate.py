@@ -19,6 +19,7 @@ from bert.prediction import classification
 from tasks import evaluation
 from tasks.classification import glue, sources
 from tasks.evaluation import OBSERVED, Evaluation
+from tasks.files import outputs
 from tasks.files.examples import TextExamples
 from tasks.files.records import comma_names, id_column
 from tasks.metrics import class_table, classification_metrics, constant_predictions, weighted_metrics
@@ -143,7 +144,7 @@ class ClassificationEvaluator(evaluation.Evaluator):
             return {path: "\n".join(glue.submission(self.settings["glue"], pairs)) + "\n"}
         if format == "jsonl":
             predicted = (row | {"predicted": answer} for row, answer in zip(rows, predictions, strict=True))
-            return {path: evaluation.json_lines(predicted)}
+            return {path: outputs.json_lines(predicted)}
         return {path: _delimited(rows, predictions, "," if format == "csv" else "\t", self.settings["separator"])}
 
     def _positive(self, examples: TextExamples) -> str | None:

@@ -10,5 +10,6 @@ Which module answers which question:
   lists and objects in cells mean: `label_lists`, lists that are printed as text: `printed`, numbers: `label_numbers`.
 - What is the target of a row? `targets`.
 - Which rows are kept, and how are they split? `examples`, with `reports`, `splits` and `equal_texts`.
+- How are files of predictions and scores written? `outputs`.
 - Which annotators are kept? `annotators`. Which names look alike? `look_alikes`.
 """

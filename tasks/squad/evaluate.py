@@ -12,6 +12,7 @@ from bert.prediction import squad
 from bert.prediction.squad import SquadOptions
 from tasks import evaluation
 from tasks.evaluation import Evaluation
+from tasks.files import outputs
 from tasks.metrics import span_metrics
 from tasks.metrics.score import Score
 from tasks.questions.model_files import QuestionsEvaluator
@@ -86,7 +87,7 @@ class SquadEvaluator(QuestionsEvaluator):
         by_id = dict(zip([row.id for row in examples.rows], predictions, strict=True))
         if format == "jsonl":
             shown = zip(by_id, squad.shown(predictions, details), strict=True)
-            return {path: evaluation.json_lines({"id": id} | prediction for id, prediction in shown)}
+            return {path: outputs.json_lines({"id": id} | prediction for id, prediction in shown)}
         values: dict[str, Any] = {"predictions": {id: prediction["answer"] for id, prediction in by_id.items()}}
         if not (path.is_fifo() or path.is_char_device() or files.standard_stream(path)):  # these have no file beside
             values["nbest_predictions"] = {

@@ -18,6 +18,7 @@ from tasks.annotations import tools
 from tasks.annotations.annotated_texts import AnnotationSettings, LabelledSpan, PredictedText
 from tasks.annotations.tools import TOOLS
 from tasks.evaluation import WRITTEN_WORST, Evaluation
+from tasks.files import outputs
 from tasks.tagging import tag_scores, tagged
 from tasks.tagging.job import check_labels
 from tasks.tagging.tag_schemes import TaggedRows, TaggedSentence, TagSettings
@@ -127,7 +128,7 @@ class TaggingEvaluator(evaluation.Evaluator):
             return tools.written(format, texts, path, settings, self.model.source)
         if format == "jsonl":
             pairs = zip(map(_id, examples.rows), predictions, strict=True)
-            return {path: evaluation.json_lines(id | prediction for id, prediction in pairs)}
+            return {path: outputs.json_lines(id | prediction for id, prediction in pairs)}
         convert = bio_tags.repaired if self.in_iob2 else list
         sentences = (zip(row["tokens"], convert(row["tags"]), strict=True) for row in predictions)
         return {path: "\n".join("".join(f"{word} {tag}\n" for word, tag in sentence) for sentence in sentences)}

@@ -1,0 +1,44 @@
+"""Writes the files of a command: whole or not at all, never over what is read; rows as JSON lines."""
+
+import json
+import math
+import os
+import pathlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bert import files, surrogates
+from bert.errors import InputError
+
+
+def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None:
+    """Writes a file that has its name only when it is complete; ``option`` of the command line names it."""
+    try:
+        files.write(path, surrogates.join(text))  # JSON can hold them in any cell, id or name, and UTF-8 cannot
+    except OSError as error:
+        if isinstance(error, BrokenPipeError) and files.standard_stream(path):  # such as head, which has read enough
+            raise
+        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another {option}") from None
+
+
+def check_other_file(option: str, output: str | pathlib.Path, source: str) -> None:
+    """Refuses to write over the file that is read, or over one in the folder that is, by whatever name or link."""
+    if not os.path.isfile(output):  # nothing is there, or a pipe or device
+        return
+    folder = pathlib.Path(source)
+    read = [folder, *(folder.rglob("*") if folder.is_dir() else ())]
+    if any(path.exists() and path.samefile(output) for path in read):
+        raise InputError(f"{option}={output}: is the input, which it would replace; choose another name")
+
+
+def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    """An object a line; NaN and infinity, which JSON does not have, become null."""
+    return "".join(json.dumps(_finite(row), ensure_ascii=False, default=str, allow_nan=False) + "\n" for row in rows)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
