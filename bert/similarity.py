@@ -14,7 +14,7 @@ import numpy as np
 from bert.errors import InputError, check_choice, check_range
 from bert.sentences import SIMILARITIES
 
-_BLOCK_BYTES = 1 << 22  # of vectors that are compared at a time: such a block stays in the cache
+_BLOCK_BYTES = 1 << 20  # of vectors that are compared at a time: such a block stays in the cache of one core
 _SMALLEST_NORM = 1e-12
 
 
@@ -60,11 +60,12 @@ def search(query_D: Any, corpus: Any, top: int = 10, name: str = "cosine") -> li
         if not np.isfinite(scores_M).all():
             wrong = block.start + int(np.flatnonzero(~np.isfinite(scores_M))[0])
             raise InputError(f"{where}: vector {wrong} (or the query) is not finite; make the vectors again")
-        index, score = np.arange(block.start, block.start + len(scores_M)), scores_M
-        if len(score) > top:
-            kept = np.flatnonzero(score >= np.partition(score, -top)[-top])
-            index, score = index[kept], score[kept]
-        best_index, best_score = np.concatenate([best_index, index]), np.concatenate([best_score, score])
+        worst = best_score[-1] if len(best_score) == top else -np.inf
+        kept_M = np.flatnonzero(scores_M > worst)  # of equal ones, those before stay
+        if not len(kept_M):
+            continue
+        best_index = np.concatenate([best_index, kept_M + block.start])
+        best_score = np.concatenate([best_score, scores_M[kept_M]])
         order = np.lexsort((best_index, -best_score))[:top]
         best_index, best_score = best_index[order], best_score[order]
     return list(zip(best_index.tolist(), best_score.tolist(), strict=True))
@@ -78,9 +79,14 @@ def _scores(a_ND: np.ndarray, b_MD: np.ndarray, name: str) -> np.ndarray:
             scores_NM /= _norms(b_MD)
         return scores_NM
     # Differences themselves: |a|^2 - 2 a b + |b|^2 would cancel where two vectors are alike.
-    order = 1 if name == "manhattan" else 2
-    rows = [-np.linalg.norm(b_MD - a_D, ord=order, axis=1) for a_D in a_ND]
-    return np.stack(rows) if rows else np.empty((0, len(b_MD)), np.float32)
+    scores_NM = np.empty((len(a_ND), len(b_MD)), np.float32)
+    for a_D, scores_M in zip(a_ND, scores_NM, strict=True):
+        apart_MD = b_MD - a_D
+        if name == "manhattan":
+            scores_M[:] = -np.abs(apart_MD, out=apart_MD).sum(1)
+        else:
+            scores_M[:] = -np.sqrt(np.einsum("md,md->m", apart_MD, apart_MD))
+    return scores_NM
 
 
 def _norms(x_ND: np.ndarray) -> np.ndarray:
