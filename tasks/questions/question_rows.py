@@ -109,7 +109,7 @@ def questions_by_label(setting: str) -> dict[str, str]:
         except (ValueError, RecursionError) as error:
             raise InputError(f"questions {short(setting)} is no JSON ({error}); write LABEL=QUESTION,...") from None
     else:
-        parts = re.split(r",(?=[^,=]*=)", setting) if setting.strip() else []
+        parts = re.split(r",(?=[^,=]*=)", setting.strip(" ,")) if setting.strip(" ,") else []
         pairs = [tuple(word.strip() for word in part.split("=", 1)) for part in parts]
     asked: dict[str, str] = {}
     for pair in pairs:

@@ -84,11 +84,11 @@ def test_the_labels_of_an_export_are_asked_of_each_part_and_by_the_finished_mode
     ]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "b.jsonl").write_text(json.dumps(rows[0]) + "\n")
-    job = read(data=str(tmp_path / "a.jsonl"), validation=str(tmp_path / "b.jsonl"), questions="LOC=Where?")
-    asked = [("1/LOC", "Where?"), ("1/PER", "PER"), ("2/LOC", "Where?"), ("2/PER", "PER")]
+    job = read(data=str(tmp_path / "a.jsonl"), validation=str(tmp_path / "b.jsonl"), questions="PER=Who?")
+    asked = [("1/PER", "Who?"), ("1/LOC", "LOC"), ("2/PER", "Who?"), ("2/LOC", "LOC")]
     assert [(row.id, row.question) for row in job.train.rows] == asked
     assert [(row.id, row.question) for row in job.validation.rows] == asked[:2]
-    assert job.extra({})["files"]["questions"] == '{"LOC": "Where?", "PER": "PER"}'
+    assert job.extra({})["files"]["questions"] == '{"PER": "Who?", "LOC": "LOC"}'
 
 
 # ---- what is trained ----

@@ -140,7 +140,7 @@ def test_questions_with_a_text_beside_them_are_no_export(write):
     ("setting", "asked"),
     [
         ("PER=Who?", {"PER": "Who?"}),
-        (" PER = Who, if any, is it? , LOC=Where?", {"PER": "Who, if any, is it?", "LOC": "Where?"}),
+        (" PER = Who, if any, is it? , LOC=Where?,", {"PER": "Who, if any, is it?", "LOC": "Where?"}),
         ('{"PER": "Is 1 = 1, or not?"}', {"PER": "Is 1 = 1, or not?"}),
         ("PER=", {"PER": "PER"}),
         ("", {}),
