@@ -100,8 +100,8 @@ def merged_labels(labels: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
     kinds = dict.fromkeys(kind for prefix, kind in parsed if prefix in ROLES)
     merged = ("O", *(f"{letter}-{kind}" if kind else letter for kind in kinds for letter in "BI"))
     letters = [ROLES.get(prefix, "O").replace("S", "B").replace("E", "I") for prefix, _ in parsed]
-    own = [f"{x}-{kind}" if kind and x != "O" else x for x, (_, kind) in zip(letters, parsed, strict=True)]
-    return merged, [merged.index(label) for label in own]
+    renamed = [f"{x}-{kind}" if kind and x != "O" else x for x, (_, kind) in zip(letters, parsed, strict=True)]
+    return merged, [merged.index(label) for label in renamed]
 
 
 def repaired(tags: Sequence[Tag]) -> list[Tag]:

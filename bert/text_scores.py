@@ -70,8 +70,8 @@ def score_sentences(
     for start in range(0, len(sentences), SENTENCES_AT_ONCE):
         block = sentences[start : start + SENTENCES_AT_ONCE]
         ids_N = scorer.tokenizer.encode_ids([row["text"] for row in block])
-        found = zip(block, ids_N, log_likelihoods(scorer, ids_N).tolist(), strict=True)
-        scored += [row | {"tokens": len(ids), "pll": pll} for row, ids, pll in found if ids]
+        rows = zip(block, ids_N, log_likelihoods(scorer, ids_N).tolist(), strict=True)
+        scored += [row | {"tokens": len(ids), "pll": pll} for row, ids, pll in rows if ids]
         done(len(block))
     return scored
 

@@ -19,7 +19,7 @@ def get_config() -> ConfigDict:
     config.task = "tagging"  # the folder in tasks/
 
     # Columns, json lines, a table, a folder with one folder per worker, or an export of doccano, Label Studio, Prodigy
-    # or brat; docs/token_tasks.md lists the formats.
+    # or brat; docs/file_formats.md lists the formats.
     config.data = config_dict.placeholder(str)
     config.validation = ""  # the same for validation; empty: documents, or sentences of a single one, are split off
     config.validation_share = 0.1  # approximate share of the sentences, by seed, if no validation is given; 0: none

@@ -186,12 +186,12 @@ def keep_one(argv: Sequence[str], config: ConfigDict, name: str, usual: str) -> 
     """Of two settings that decide the same thing, takes the value of one away: a setting of the command line counts
     before one of the file, and ``name``, where it is set, before ``usual``. Raises InputError where the command line
     sets both."""
-    given = {name, usual} & overridden(argv)
-    if len(given) == 2:
+    overrides = {name, usual} & overridden(argv)
+    if len(overrides) == 2:
         raise InputError(
             f"config.{name} and config.{usual} are both given, and decide the same thing; give one of them"
         )
-    section, _, field = (name if usual in given or config[name] is None else usual).rpartition(".")
+    section, _, field = (name if usual in overrides or config[name] is None else usual).rpartition(".")
     (config[section] if section else config)[field] = None
 
 

@@ -62,8 +62,8 @@ def read(path: str, column: str = "text", settings: TableSettings | None = None)
             raise InputError(f"{path}: holds no line; is it the right file?")
         return Texts(path, count, lines, {"line": range(1, count + 1)}, empty)
     table = read_table(path, settings)
-    found, notes = examples.read_texts(table, (column,))
-    texts = [text for (text,) in found]
+    rows, notes = examples.read_texts(table, (column,))
+    texts = [text for (text,) in rows]
     columns = {name: [row.get(name) for row in table.rows] for name in table.columns if name != column}
     empty = sum(not text.strip() for text in texts)
     return Texts(path, len(texts), lambda: texts, columns, empty, (*table.notes, *notes))

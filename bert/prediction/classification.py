@@ -81,11 +81,11 @@ def read(
             f"{scorer.source}: predicts numbers without probabilities, so it has no {measure}; leave it out"
         )
     p_NC = probabilities(scorer, encode(texts, scorer.tokenizer, options.max_length), options)
-    found = answers(p_NC, scorer.labels, options)
+    predictions = answers(p_NC, scorer.labels, options)
     if options.kind != "classes":
-        return uncertainty.added(found, measure, p_NC)
+        return uncertainty.added(predictions, measure, p_NC)
     p_KC, starts = np.stack([p_NC, 1 - p_NC], -1).reshape(-1, 2), np.arange(len(p_NC) + 1) * p_NC.shape[1]
-    return uncertainty.added(found, measure, p_KC, starts)
+    return uncertainty.added(predictions, measure, p_KC, starts)
 
 
 def texts_of(rows: Sequence[Any], columns: Sequence[str]) -> list[tuple[str, ...]]:

@@ -148,8 +148,8 @@ def read(
     fitted = questions.fitted(options, scorer.tokenizer)
     cut, pieces_N = questions.windows_of(queries, scorer.tokenizer, fitted)
     scores_K2 = scorer.of_tokens(cut.encoded, options.max_length)
-    found = answers(search(scores_K2, cut, options), [query.context for query in queries], pieces_N, options)
-    p_NC = np.zeros((len(found), options.best + 1))
-    for p_C, row in zip(p_NC, found, strict=True):
+    predictions = answers(search(scores_K2, cut, options), [query.context for query in queries], pieces_N, options)
+    p_NC = np.zeros((len(predictions), options.best + 1))
+    for p_C, row in zip(p_NC, predictions, strict=True):
         p_C[: len(row["candidates"])] = [candidate["probability"] for candidate in row["candidates"]]
-    return uncertainty.added(found, measure, p_NC)
+    return uncertainty.added(predictions, measure, p_NC)

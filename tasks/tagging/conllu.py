@@ -106,8 +106,8 @@ def _tags(
     if column is not None:
         return [[None if row[column] == "_" else row[column] for row in sentence.words] for sentence in sentences]
     key = KEY if settings.tags == "-1" else settings.tags
-    found = [[_misc(row).get(key) for row in sentence.words] for sentence in sentences]
-    written = {tag for row in found for tag in row if tag is not None}
+    values = [[_misc(row).get(key) for row in sentence.words] for sentence in sentences]
+    written = {tag for row in values for tag in row if tag is not None}
     if sentences and not written and labelled == "needed":
         keys = dict.fromkeys(key for sentence in sentences for row in sentence.words for key in _misc(row))
         raise InputError(
@@ -115,11 +115,11 @@ def _tags(
             "upos or xpos (with scheme plain)"
         )
     outside = "O" if written and "O" not in written else None
-    for sentence, row in zip(sentences, found, strict=True):
+    for sentence, row in zip(sentences, values, strict=True):
         if None in row and outside:
             place = f"{path}:{sentence.lines[row.index(None)]}"
             tally.add(f"words without {key}= in MISC are O, which the file does not write", place, row.count(None))
-    return [[outside if tag is None else None if tag == "_" else tag for tag in row] for row in found]
+    return [[outside if tag is None else None if tag == "_" else tag for tag in row] for row in values]
 
 
 def _misc(row: list[str]) -> dict[str, str]:

@@ -93,10 +93,10 @@ def _column(table: Table, setting: str, unset: str, role: str, names: Sequence[s
     """The column that a setting names, or the first with a known name; the message names the usual one without."""
     if setting != unset:
         return setting
-    found = _known(table, names)
-    if found and found not in ("tokens", "tags", "annotations"):
-        notes.append(f"{table.path}: the column {found!r} is read as the {role}; set {role} for another")
-    return found or names[0]
+    name = _known(table, names)
+    if name and name not in ("tokens", "tags", "annotations"):
+        notes.append(f"{table.path}: the column {name!r} is read as the {role}; set {role} for another")
+    return name or names[0]
 
 
 def _known(table: Table, names: Sequence[str], taken: Sequence[str] = ()) -> str:

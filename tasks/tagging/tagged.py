@@ -85,8 +85,8 @@ def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str
     mention = ("no words", "no tags") if some_tags else ("no words",)
     used, dropped = kept_rows("sentences", [row.place for row in rows], reasons, drop, mention, notes)
     if not used:
-        told = [note.removeprefix(f"{path}: ") for note in file.notes[:3]] if format in TOOLS else []
-        raise none_left(path, "sentences", len(rows), dropped, "; ".join([*told, "are words and tags right?"]))
+        hints = [note.removeprefix(f"{path}: ") for note in file.notes[:3]] if format in TOOLS else []
+        raise none_left(path, "sentences", len(rows), dropped, "; ".join([*hints, "are words and tags right?"]))
     report = ReadReport(path, len(rows), len(used), dropped, tuple(notes))
     return TaggedRows([rows[i] for i in used], report)
 

@@ -1,4 +1,4 @@
-"""Paths and modules that the documentation, the Makefile, docstrings and comments name exist in the checkout."""
+"""Paths, modules, links and headings that the documentation, the Makefile, docstrings and comments name exist."""
 
 import pathlib
 import re
@@ -11,6 +11,7 @@ FOLDERS = "bert|tasks|configs|launch|bench|tests|docs"
 # Only with these endings: TensorFlow's variables have names such as bert/embeddings.
 PATH = re.compile(rf"(?<![\w/.=-])((?:{FOLDERS})/(?:[\w/-]*\w\.(?:py|md)|(?:[\w-]+/)*))(?![\w*{{<])")
 MODULE = re.compile(r"-m ((?:launch|bench)\.\w+)")
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)")
 EXAMPLES = re.compile(r"NAME|TASK|word_count|/[ax]\.py$|^docs/spec\.md$")  # placeholders; a file of Git LFS
 
 
@@ -36,3 +37,17 @@ def test_named_paths_exist():
 def test_a_missing_path_is_noticed():
     text = "see bert/model/losses.py, `bert/absent.py`, docs/ and python -m launch.absent; tasks/NAME/job.py"
     assert missing(text) == ["bert/absent.py", "launch/absent.py"]
+
+
+def anchors(text: str) -> set[str]:
+    """What GitHub calls the headings of a page."""
+    headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/*.md")], ids=lambda path: path.name)
+def test_links_lead_somewhere(page):
+    for path, anchor in LINK.findall(page.read_text()):
+        target = page.parent / path if path else page
+        assert target.exists(), path
+        assert not anchor or anchor in anchors(target.read_text()), anchor
