@@ -1,15 +1,8 @@
 """Messages for people: what tests of them share."""
 
-import re
-
 import pytest
 
 from bert.errors import InputError
-
-
-def says_so(pattern, message):
-    """Whether a message matches; the test fails with both where it does not."""
-    return re.search(pattern, message) or pytest.fail(f"{message!r} does not match {pattern!r}")
 
 
 def says(message, pieces):

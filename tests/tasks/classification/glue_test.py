@@ -5,7 +5,7 @@ import pytest
 from tasks.classification import glue
 from tasks.files.examples import make_examples
 from tasks.files.label_kinds import ColumnSettings, find_labels
-from tests.tasks.one_line import message_of, says_so
+from tests.tasks.one_line import message_of, says
 
 # Rows and labels as GLUE's authors and the README beside the data count them: task, split -> rows per label, in order.
 COUNTS = {
@@ -136,22 +136,22 @@ def test_submissions_write_labels_as_the_server_reads_them():
 def test_what_is_missing_or_of_another_form_is_told(write, tmp_path):
     folder = str(tmp_path)
     write("RTE/dev.txt", "x")
-    assert says_so("no GLUE task 'colla'; they are cola, sst2", message_of(glue.read, "colla", folder, "train"))
-    assert says_so("rte has no split 'trian'; it has train, validation", message_of(glue.read, "rte", folder, "trian"))
-    missing = r"no validation of rte: looked for dev\.tsv \(or \.gz\), there and in RTE/; found RTE/dev\.txt"
-    assert says_so(missing, message_of(glue.read, "rte", folder, "validation"))
-    assert says_so("absent: no such folder", message_of(glue.read, "rte", f"{folder}/absent", "train"))
+    assert says(message_of(glue.read, "colla", folder, "train"), "no GLUE task 'colla'; they are cola, sst2")
+    assert says(message_of(glue.read, "rte", folder, "trian"), "rte has no split 'trian'; it has train, validation")
+    missing = "no validation of rte: looked for dev.tsv (or .gz), there and in RTE/; found RTE/dev.txt"
+    assert says(message_of(glue.read, "rte", folder, "validation"), missing)
+    assert says(message_of(glue.read, "rte", f"{folder}/absent", "train"), "absent: no such folder")
     write("RTE/train.tsv", "premise\thypothesis\tlabel\na\tb\tentailment\n")
-    other = r"train\.tsv:1: not a file of RTE: columns sentence1, sentence2 are wanted, the first line has 3: 'premise'"
-    assert says_so(other, message_of(glue.read, "rte", folder, "train"))
+    other = "train.tsv:1: not a file of RTE: columns sentence1, sentence2 are wanted, the first line has 3: 'premise'"
+    assert says(message_of(glue.read, "rte", folder, "train"), other)
     write("RTE/train.tsv", "index\tsentence1\tsentence2\tlabel\n0\ta\tb\tneutral\n")
-    unknown = r"train\.tsv:2: label: unknown label 'neutral'; known: entailment, not_entailment"
-    assert says_so(unknown, message_of(glue.read, "rte", folder, "train"))
+    unknown = "train.tsv:2: label: unknown label 'neutral'; known: entailment, not_entailment"
+    assert says(message_of(glue.read, "rte", folder, "train"), unknown)
     write("RTE/train.tsv", "index\tsentence1\tsentence2\tlabel\n0\ta\tentailment\n")
-    assert says_so(r"train\.tsv:2: 3 fields where 4 are wanted", message_of(glue.read, "rte", folder, "train"))
+    assert says(message_of(glue.read, "rte", folder, "train"), "train.tsv:2: 3 fields where 4 are wanted")
     write("RTE/train.tsv", "index\tsentence1\tsentence2\tlabel\n")
-    assert says_so(r"train\.tsv: no rows", message_of(glue.read, "rte", folder, "train"))
+    assert says(message_of(glue.read, "rte", folder, "train"), "train.tsv: no rows")
     write("RTE/train.tsv", "")
-    assert says_so(r"train\.tsv:1: not a file of RTE", message_of(glue.read, "rte", folder, "train"))
+    assert says(message_of(glue.read, "rte", folder, "train"), "train.tsv:1: not a file of RTE")
     write("STS-B/sts-dev.csv", "a\tb\tc\td\t1.0\tx\ty\na\tb\tc\td\t1.0\tx\ty\tl\n")
-    assert says_so(r"sts-dev\.csv:2: 8 fields where 7 or 9", message_of(glue.read, "stsb", folder, "validation"))
+    assert says(message_of(glue.read, "stsb", folder, "validation"), "sts-dev.csv:2: 8 fields where 7 or 9")
