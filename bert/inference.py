@@ -9,14 +9,15 @@ import functools
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 from jax import Array
 
-from bert import prediction
+from bert import attention_steps, prediction
 from bert.architectures import ModelConfig
+from bert.attention_steps import Attention, AttentionSteps
 from bert.data.padding import bucket_length, one_example_a_row, padded, power_of_two, whole_numbers
 from bert.data.pairs import CLASS_NAMES
 from bert.errors import InputError, printable
@@ -32,18 +33,6 @@ from bert.text_vectors import TextVectors
 from bert.tokenizer import sequences
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import HostBatch, Params
-
-
-class Attention(NamedTuple):
-    """One layer's attention on one text.
-
-    pieces: the T tokens, [CLS] and [SEP] included. scores: float32 [N, T, T], ``q . k / sqrt(H)``, queries first.
-    weights: float32 [N, T, T], their softmax over the keys (the last axis).
-    """
-
-    pieces: list[str]
-    scores: np.ndarray
-    weights: np.ndarray
 
 
 def load(path: str | os.PathLike[str]) -> "LoadedModel":
@@ -177,6 +166,12 @@ class LoadedModel(TextVectors):
         T = len(ids)
         pieces = [self.vocabulary.vocab[i] for i in ids]
         return Attention(pieces, np.asarray(scores)[0, :, :T, :T], np.asarray(weights)[0, :, :T, :T])
+
+    def attention_steps(self, text: str, layer: int = 0, head: int = 0, *, pair: str | None = None) -> AttentionSteps:
+        """Each step of one head (0 = the first) for a text or a pair, and the vectors up to the next block."""
+        ids, type_ids = self._join(text, pair, special_in_text=True)
+        pieces = [self.vocabulary.vocab[i] for i in ids]
+        return attention_steps.of_head(self.on_device, self.config, ids, type_ids, pieces, layer, head)
 
     def predict_next_sentence(self, first: str, second: str) -> dict[str, float]:
         """Probabilities by name: does ``second`` follow ``first`` ("is_next"), or was it drawn at "random"?

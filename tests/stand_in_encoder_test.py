@@ -206,7 +206,11 @@ def test_stablehlo_is_written_and_onnx_refused(exported, tmp_path):
 
 def test_what_needs_layers_of_attention_is_refused_in_a_line(exported):
     model = bert.load(exported)
-    for refused in (lambda: model.attention("a great book"), lambda: model.outputs([[2, 3]], look_inside=True)):
+    inside = (model.attention, model.attention_steps)
+    for refused in (
+        *(lambda f=f: f("a great book") for f in inside),
+        lambda: model.outputs([[2, 3]], look_inside=True),
+    ):
         with pytest.raises(InputError, match="'bag_of_words'"):
             refused()
 

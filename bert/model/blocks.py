@@ -147,6 +147,20 @@ class MultiHeadAttention(nn.Module):
         scores_BNTS = attention_scores(*self._queries_and_keys(x_BTD, x_BSD, pattern))
         return scores_BNTS, attention_weights(scores_BNTS, pattern)
 
+    def steps(self, x_BTD: Array, x_BSD: Array, pattern: Pattern) -> dict[str, Array]:
+        """What `__call__` computes on its way, without dropout.
+
+        ``q``, ``k``, ``v``, ``mixture`` [B, T, N, H]; ``scaled``, ``weights`` float32 [B, N, T, S]; ``allowed`` bool
+        [B, 1, T, S]; ``heads`` (the mixtures of all heads, side by side) and ``projected`` [B, T, D].
+        """
+        q, k = self._queries_and_keys(x_BTD, x_BSD, pattern)
+        v = self._heads(self.value, x_BSD)
+        scaled_BNTS, weights_BNTS = self.scores_and_weights(x_BTD, x_BSD, pattern)
+        mixed_BTNH = attention(q, k, v, pattern)
+        steps = {"q": q, "k": k, "v": v, "scaled": scaled_BNTS, "weights": weights_BNTS, "allowed": pattern.allowed()}
+        heads_BTD = mixed_BTNH.reshape(x_BTD.shape)
+        return steps | {"mixture": mixed_BTNH, "heads": heads_BTD, "projected": self.output(heads_BTD)}
+
 
 class FeedForward(nn.Module):
     """``down(activation(up(x)))``, [B, T, D] -> [B, T, D]."""
@@ -190,6 +204,17 @@ class Block(nn.Module):
         """Those of the attention, for the block's input."""
         scores_BNTS, weights_BNTS = self.attention.scores_and_weights(x_BTD, x_BTD, pattern)
         return scores_BNTS, weights_BNTS
+
+    def steps(self, x_BTD: Array, pattern: Pattern) -> dict[str, Array]:
+        """What `__call__` computes on its way, without dropout: the steps of the attention, and the vectors between
+        them and the next block, [B, T, D] each, in the order of computing."""
+        dtype, steps = self.config.dtype, self.attention.steps(x_BTD, x_BTD, pattern)
+        summed_BTD = x_BTD + steps["projected"]
+        normed_BTD = self.attention_norm(summed_BTD).astype(dtype)
+        fed_BTD = self.feed_forward(normed_BTD)
+        output_BTD = self.feed_forward_norm(normed_BTD + fed_BTD).astype(dtype)
+        steps |= {"input": x_BTD, "attention_sum": summed_BTD, "attention_norm": normed_BTD}
+        return steps | {"feed_forward": fed_BTD, "feed_forward_sum": normed_BTD + fed_BTD, "output": output_BTD}
 
 
 def pick(hidden_BTD: Array, positions_BP: Array) -> Array:

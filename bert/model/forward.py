@@ -95,8 +95,9 @@ def _reads_all(wanted: Collection[str], masked_BP: Array | None) -> bool:
     return bool({"sequence_output", "token_logits", "start_logits", "end_logits", *words} & set(wanted))
 
 
-def _check_looking_inside(config: ModelConfig) -> None:
-    if not hasattr(architectures.build(config), "states"):
+def _check_looking_inside(config: ModelConfig, *, steps: bool = False) -> None:
+    encoder = architectures.build(config)
+    if not hasattr(encoder, "states") or (steps and not hasattr(encoder.block_class, "steps")):
         raise InputError(
             f"a {config.model_type!r} encoder shows no hidden states or attention of its layers; leave them out"
         )
@@ -147,6 +148,15 @@ def attention(params: Params, batch: Batch, layer: Array, *, config: ModelConfig
             architectures.build(config), params["encoder"], batch, layer, method="attention"
         )
         return scores_BNTS, weights_BNTS
+
+
+@functools.partial(jax.jit, static_argnames=("config",))
+def attention_steps(params: Params, batch: Batch, layers_K: Array, *, config: ModelConfig) -> dict[str, Array]:
+    """What the blocks of these layers compute on their way, float32 [K, ...]; see `blocks.Block.steps`."""
+    _check_looking_inside(config, steps=True)
+    with jax.default_matmul_precision("highest"):
+        steps = _apply(architectures.build(config), params["encoder"], batch, layers_K, method="steps")
+        return {name: value.astype(jnp.float32) for name, value in steps.items()}
 
 
 def without_padding(name: str, value: Array, rows: int, positions: int) -> np.ndarray:

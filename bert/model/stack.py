@@ -75,13 +75,27 @@ class StackedEncoder(nn.Module):
     def attention(self, batch: Batch, layer: Array) -> tuple[Array, Array]:
         """Scores before the softmax and weights after it, float32 [B, N, T, S], of one layer."""
         inputs_LBTD, _ = self.states(batch)
+        inputs = (inputs_LBTD[layer], self.pattern(batch))
+        outputs: Any = self._block().apply({"params": self._at(layer)}, *inputs, method="scores_and_weights")
+        return outputs[0], outputs[1]
+
+    def steps(self, batch: Batch, layers_K: Array) -> dict[str, Array]:
+        """The steps of some layers' blocks (see `blocks.Block.steps`), with these layers as leading axis."""
+        inputs_LBTD, _ = self.states(batch)
+        pattern, block = self.pattern(batch), self._block()
+
+        def steps(params: Params, x_BTD: Array) -> Any:
+            return block.apply({"params": params}, x_BTD, pattern, method="steps")
+
+        of_layers: dict[str, Array] = jax.vmap(steps)(self._at(layers_K), inputs_LBTD[layers_K])
+        return of_layers
+
+    def _at(self, layers: Array) -> Params:
+        """Parameters of a layer, or of several, stacked."""
         blocks = self.blocks
         if isinstance(blocks, tuple):
             blocks = jax.tree.map(lambda *of_layers: jnp.stack(of_layers), *blocks)
-        params = jax.tree.map(lambda stacked: stacked[layer], blocks)
-        inputs = (inputs_LBTD[layer], self.pattern(batch))
-        outputs: Any = self._block().apply({"params": params}, *inputs, method="scores_and_weights")
-        return outputs[0], outputs[1]
+        return jax.tree.map(lambda stacked: stacked[layers], blocks)
 
     def _run(
         self, batch: Batch, train: bool, look_inside: bool = False, positions_BP: Array | None = None
