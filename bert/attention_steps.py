@@ -77,7 +77,7 @@ def of_layers(
     for an encoder that does not show its layers.
     """
     for layer in layers:
-        _check("layer", layer, config.num_layers)
+        check(config, layer)
     batch = one_example_a_row([ids], bucket_length(len(ids), config.max_length), 1, [type_ids])
     steps = forward.attention_steps(params, batch, jnp.asarray(layers, jnp.int32), config=config)
     T, arrays = len(ids), {name: np.asarray(value)[:, 0] for name, value in steps.items()}
@@ -98,12 +98,20 @@ def of_head(
     head: int,
 ) -> AttentionSteps:
     """The steps of one head. Raises InputError as `of_layers` does, and for a head that is not there."""
+    check(config, layer, head)
     steps = {name: value[0] for name, value in of_layers(params, config, ids, type_ids, [layer]).items()}
-    _check("head", head, len(steps["q"]))
     q, k, v, scaled, weights, mixture = (steps[n][head] for n in ("q", "k", "v", "scaled", "weights", "mixture"))
     return AttentionSteps(pieces, q, k, v, q @ k.T, scaled, weights, mixture, {name: steps[name] for name in VECTORS})
 
 
-def _check(what: str, number: int, count: int) -> None:
-    if not 0 <= number < count:
-        raise InputError(f"{what} is {number}; the model has {what}s 0 to {count - 1}")
+def check(config: ModelConfig, layer: int, head: int = 0) -> None:
+    """Raises InputError where the encoder does not show its layers, or has no such layer or head."""
+    forward.check_looking_inside(config, steps=True)
+    for name, number, count in (("layer", layer, config.num_layers), ("head", head, head_count(config))):
+        if not 0 <= number < count:
+            raise InputError(f"{name} is {number}; the model has {name}s 0 to {count - 1}")
+
+
+def head_count(config: ModelConfig) -> int:
+    """Heads of a layer; every encoder that shows its layers has that setting."""
+    return int(config.num_heads)  # type: ignore[attr-defined]

@@ -160,7 +160,7 @@ class LoadedModel(TextVectors):
         """Pieces, scores and weights of one layer (0 = the first) for a text, or for a text and its ``pair``."""
         if not 0 <= layer < self.config.num_layers:
             raise InputError(f"layer is {layer}; the model has layers 0 to {self.config.num_layers - 1}")
-        ids, type_ids = self._join(text, pair, special_in_text=True)
+        ids, type_ids = self.join(text, pair, special_in_text=True)
         batch = one_example_a_row([ids], bucket_length(len(ids), self._limit), 1, [type_ids])
         scores, weights = forward.attention(self.on_device, batch, layer, config=self.config)
         T = len(ids)
@@ -169,7 +169,7 @@ class LoadedModel(TextVectors):
 
     def attention_steps(self, text: str, layer: int = 0, head: int = 0, *, pair: str | None = None) -> AttentionSteps:
         """Each step of one head (0 = the first) for a text or a pair, and the vectors up to the next block."""
-        ids, type_ids = self._join(text, pair, special_in_text=True)
+        ids, type_ids = self.join(text, pair, special_in_text=True)
         pieces = [self.vocabulary.vocab[i] for i in ids]
         return attention_steps.of_head(self.on_device, self.config, ids, type_ids, pieces, layer, head)
 
@@ -180,9 +180,9 @@ class LoadedModel(TextVectors):
         """
         self.need("next_sentence", "pretrain with the next-sentence objective")
         self.need("pooler", "the next-sentence head reads it")
-        if second is None:  # which `_join` would take for a single text
+        if second is None:  # which `join` would take for a single text
             raise InputError("second is None, which is no text; the head compares two texts")
-        ids, type_ids = self._join(first, second)
+        ids, type_ids = self.join(first, second)
         batch = one_example_a_row([ids], bucket_length(len(ids), self._limit), 1, [type_ids])
         logits_C = np.asarray(self._forward(batch, ("nsp_logits",))["nsp_logits"])[0].astype(np.float64)
         shares_C = np.exp(logits_C - np.logaddexp.reduce(logits_C))
@@ -276,7 +276,7 @@ class LoadedModel(TextVectors):
             raise InputError(f"{self.source}: has no tokenizer.json or vocab.txt and cannot read text; use outputs()")
         return self.tokenizer
 
-    def _join(self, first: str, second: str | None, *, special_in_text: bool = False) -> tuple[list[int], list[int]]:
+    def join(self, first: str, second: str | None, *, special_in_text: bool = False) -> tuple[list[int], list[int]]:
         """Token ids and segment types of a text or a pair."""
         tokenizer = self.vocabulary
         a = tokenizer.encode(first, special_in_text=special_in_text).ids

@@ -76,7 +76,7 @@ def traced_outputs(params: Params, batch: Batch, *, config: ModelConfig, wanted:
             first_BED, masked_BPD = jnp.split(hidden_BTD, [places_BE.shape[1]], axis=1)
         else:
             if "hidden_states" in wanted:
-                _check_looking_inside(config)
+                check_looking_inside(config)
                 states_LBTD, results["attentions"] = encoder(method="states")
                 results["hidden_states"], hidden_BTD = states_LBTD, states_LBTD[-1]
             else:
@@ -95,7 +95,8 @@ def _reads_all(wanted: Collection[str], masked_BP: Array | None) -> bool:
     return bool({"sequence_output", "token_logits", "start_logits", "end_logits", *words} & set(wanted))
 
 
-def _check_looking_inside(config: ModelConfig, *, steps: bool = False) -> None:
+def check_looking_inside(config: ModelConfig, *, steps: bool = False) -> None:
+    """Raises InputError where an encoder does not show its layers, or (``steps``) what its blocks compute."""
     encoder = architectures.build(config)
     if not hasattr(encoder, "states") or (steps and not hasattr(encoder.block_class, "steps")):
         raise InputError(
@@ -142,7 +143,7 @@ def _head_outputs(
 @functools.partial(jax.jit, static_argnames=("config",))
 def attention(params: Params, batch: Batch, layer: Array, *, config: ModelConfig) -> tuple[Array, Array]:
     """Scores before the softmax and weights after it, float32 [B, N, T, S], of one layer."""
-    _check_looking_inside(config)
+    check_looking_inside(config)
     with jax.default_matmul_precision("highest"):
         scores_BNTS, weights_BNTS = _apply(
             architectures.build(config), params["encoder"], batch, layer, method="attention"
@@ -153,7 +154,7 @@ def attention(params: Params, batch: Batch, layer: Array, *, config: ModelConfig
 @functools.partial(jax.jit, static_argnames=("config",))
 def attention_steps(params: Params, batch: Batch, layers_K: Array, *, config: ModelConfig) -> dict[str, Array]:
     """What the blocks of these layers compute on their way, float32 [K, ...]; see `blocks.Block.steps`."""
-    _check_looking_inside(config, steps=True)
+    check_looking_inside(config, steps=True)
     with jax.default_matmul_precision("highest"):
         steps = _apply(architectures.build(config), params["encoder"], batch, layers_K, method="steps")
         return {name: value.astype(jnp.float32) for name, value in steps.items()}

@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 
+import numpy as np
 import pytest
 
 from tests.docs.blocks import run_blocks
@@ -47,13 +48,15 @@ def test_prose_uses_the_numbers_of_the_code(page, printed):
     assert set(NUMBER.findall(prose)) <= known | products
 
 
-def test_page_agrees_with_the_hand_computed_example(printed):
+def test_page_agrees_with_the_class_sheet(printed):
     """Weights, outputs and loss are those of exact decimal arithmetic."""
-    expected = json.loads((CHECKOUT / "tests" / "golden" / "hand_examples.json").read_text())
-    text = "".join(got for got, _ in printed)
-    for case in ("all_four_keys", "without_the_MASK_key"):
-        for name in ("weights", "output"):
-            assert " ".join(f"{number:.4f}" for number in expected["attention_example"][case][name]) in text
-    for score in expected["attention_example"]["all_four_keys"]["scaled_scores_div_sqrt3"]:
+    sheet = json.loads((CHECKOUT / "tests" / "golden" / "activity_sheet.json").read_text())
+    steps, text = sheet["queries_steps"]["MASK"], "".join(got for got, _ in printed)
+    others = np.array(steps["weights"][:3]) / (1 - steps["weights"][3])  # without the last key
+    for numbers in (steps["weights"], steps["output"], others, others @ sheet["values"][:3]):
+        assert " ".join(f"{number:.4f}" for number in numbers) in text
+    for score in steps["scaled"]:
         assert f"{score:.4f}" in text
-    assert f"{expected['masked_word_example']['cross_entropy_nats']:.4f} nats" in text
+    assert f"{sheet['loss']['fun']['loss_nats']:.4f} nats" in text
+    for word, probability in zip(sheet["vocabulary"], sheet["probabilities"], strict=True):
+        assert re.search(rf"^{word} .* {probability:.4f}$", text, re.MULTILINE)

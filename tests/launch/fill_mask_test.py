@@ -72,9 +72,32 @@ def test_loading_is_told_in_one_line_and_what_was_left_out_by_name(caplog, tmp_p
     assert "ignored cls.colour: no part" in caplog.messages[0]
 
 
+def test_a_page_is_written_beside_the_table(capsys, tmp_path):
+    """Of a model, of the class sheet, and of a file; the layer and head asked for are shown first."""
+    page = tmp_path / "pages" / "page.html"
+    fill_mask.run(["fill_mask", f"--model={TINY}", "the [MASK]", f"--show={page}", "--layer=1", "--head=3", "--top=2"])
+    lines = capsys.readouterr().out.splitlines()
+    assert (lines[0], len(lines)) == (f"wrote {page}", 5)
+    assert '"layer": 1, "head": 3, "top": 2' in page.read_text()
+    fill_mask.run(["fill_mask", "--toy", f"--show={page}"])
+    sheet = page.read_text()
+    assert '"boring"' in sheet
+    (tmp_path / "own.json").write_text((TINY.parent / "activity_sheet.json").read_text().replace("boring", "dull"))
+    fill_mask.run(["fill_mask", f"--toy={tmp_path / 'own.json'}", f"--show={page}"])
+    assert page.read_text() == sheet.replace('"boring"', '"dull"').replace('"word": "fun"', '"word": "Deep"')
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        ([f"--model={TINY}", "a [MASK]", "--layer=1"], "--layer=1 needs --show"),
+        ([f"--model={TINY}", "a [MASK]", "--show=p.html", "--layer=2"], "layer is 2; the model has layers 0 to 1"),
+        ([f"--model={TINY}", "a [MASK]", "--show=p.html", "--head=x"], "--head=x: must be a whole number"),
+        ([f"--model={TINY}", "a [MASK]", f"--show={TINY}"], "--show"),
+        (["--toy"], "--show is missing"),
+        (["--toy", "--show=p.html", "a [MASK]"], "--toy takes no text"),
+        (["--toy", "--show=p.html", f"--model={TINY}"], "--toy takes no --model"),
+        (["--toy=none.json", "--show=p.html"], "none.json: no such file"),
         ([f"--model={TINY}"], "the text is missing"),
         ([f"--model={TINY}", "a", "[MASK]"], "2 texts given"),
         (["a [MASK]"], "--model is missing"),
