@@ -23,9 +23,9 @@ from bert.sentences import SentenceEncoder
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import HostBatch, Params
 
-BLOCK = 4096  # texts that are tokenized and packed together
-_SHORTEST_ROW = 64  # tokens of a row that several short texts share
-_TOKENS_OF_A_TEXT = 4  # a row of T positions holds T / 4 texts at most
+BLOCK = 8192  # texts that are tokenized and packed together
+_SHORTEST_ROW = 64  # tokens of a row that several short texts share; it holds a text for every 4 tokens at most
+_MOST_IN_LONGER = 4  # texts in a longer row: each has more than a quarter of it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Embedder:
         for length in np.unique(shape_N):
             chosen_N = np.flatnonzero(shape_N == length)
             length = bucket_length(min(int(length), int(length_N[chosen_N].sum())), longest)
-            yield chosen_N, length, max(1, length // _TOKENS_OF_A_TEXT)
+            yield chosen_N, length, max(1, length // 4) if length <= _SHORTEST_ROW else _MOST_IN_LONGER
 
     def _vectors(self, batch: HostBatch, skipped: int | None) -> Array:
         params = {**self.params, "dense": self.encoder.dense}

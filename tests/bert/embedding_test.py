@@ -1,5 +1,7 @@
 """Vectors of many texts: in their order, packed or not, block by block."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,15 @@ def test_short_texts_share_rows(model, monkeypatch):
     model.embed(["cat"] * 100)
     assert [batch["token_ids"].shape for batch in seen] == [(8, 64)]
     assert sorted(seen[0]["example_ids"].max(1)) == [0, 4, *[16] * 6]
+
+
+def test_rows_of_longer_texts_have_few_slots(model):
+    """Each slot is a vector, so hundreds of them in a row would fill the memory; every text has a place."""
+    config = dataclasses.replace(model.config, max_position_embeddings=512)
+    embedder = dataclasses.replace(model.embedder(), config=config)
+    lengths = np.array([3, 32, 33, 64, 65, 128, 129, 256, 257, 512])
+    shapes = {length: (lengths[chosen].tolist(), slots) for chosen, length, slots in embedder._shapes(lengths)}
+    assert shapes == {48: ([3, 32], 12), 128: ([33, 64], 4), 256: ([65, 128], 4), 512: ([129, 256, 257, 512], 4)}
 
 
 def test_texts_or_vectors_are_compared_and_searched(model):
