@@ -38,9 +38,11 @@ def run(argv: list[str]) -> None:
         raise InputError(f"--text={options.text}: {options.input} has no columns, each line is a text; leave it out")
     # JAX is slow to import, and --help needs none.
     from bert.progress import progress
+    from bert.sentences import SentenceEncoder
     from launch import runtime
     from tasks import text_vectors
 
+    SentenceEncoder().changed(pooling, normalize)  # refuses what is no pooling, before anything is read
     text_vectors.check_output(output)
     check_other_file("--output", output, options.input)
     named = {name: options[name] for name in ("delimiter", "quoting", "encoding") if options[name] is not None}

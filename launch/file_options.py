@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 OPTIONS = {
     "text": "of a table: text column, or two with a comma; of an annotation tool: field with the text",
     "label": "of a table: label column",
+    "input_format": "of questions and tags: format of the file, one of config.format in the help of launch.finetune",
     "documents": "of questions: folder with the documents (pico)",
     "annotators": "of questions and tags: names with commas to keep, or -name,-name for all but these",
     "words": "of tags: column with the word or the words",
     "tags": "of tags: column with the tag or the tags, 1- for a column a worker",
     "scheme": "of tags: iob1, iob2, bioes, bilou, bmes or plain",
+    "empty": "of tags: what stands where a word has no tag",
     "tag_names": "of tags that are numbers: the names of 0, 1, ... with commas",
     "sentence": "of tags: column that tells the sentence, of a table with a word a row",
     "offsets": "of annotation tools: what offsets count, code_points, utf16 or bytes",
@@ -47,7 +49,8 @@ def evaluator_of(options: flags.Options, source: str, output: str) -> "Evaluator
     batch_size = flags.whole_number(options, "batch_size", 32)
     for path in filter(None, (options[source], options.documents)):
         check_other_file(f"--{output}", options[output] or "", path)
-    model, changes = bert.load(options.model), {name: options[name] for name in OPTIONS}
+    flags.spell("format", "--input_format")
+    model, changes = bert.load(options.model), {name.removeprefix("input_"): options[name] for name in OPTIONS}
     evaluator: Evaluator = tasks.module_of(model.task, "evaluate").EVALUATOR(model, changes, batch_size)
     if options.split and not evaluator.settings.get("glue"):
         raise InputError(f"--split={options.split} is for the folder of a GLUE task; name the file itself")

@@ -89,6 +89,11 @@ def parse(
     return config, chosen
 
 
+def spell(setting: str, option: str) -> None:
+    """Has messages call a setting as the option that sets it, where the two have different names."""
+    _spellings[setting] = option
+
+
 def as_options(message: str) -> str:
     """A message of the library with settings spelled as on the command line: "set text to a column" becomes "set
     --config.text to a column", or --text where that is an option."""

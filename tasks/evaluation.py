@@ -188,13 +188,20 @@ def file_settings(model: LoadedModel, defaults: Mapping[str, Any], changes: Mapp
     named = {name: value for name, value in changes.items() if value is not None}
     unknown = [name for name in named if name not in defaults]
     if unknown:
-        known = ", ".join("--" + name for name in changes if name in defaults)
-        raise InputError(f"--{unknown[0]} does not apply to {model.source}, of task {model.task}; that takes {known}")
+        known = ", ".join(_option(name) for name in changes if name in defaults)
+        raise InputError(
+            f"{_option(unknown[0])} does not apply to {model.source}, of task {model.task}; that takes {known}"
+        )
     stored = {name: value for name, value in stored.items() if name in defaults} if isinstance(stored, Mapping) else {}
     switches = [name for name in named if isinstance(defaults[name], bool)]
     for name in switches:
         check_choice(f"--{name}", named[name], ("yes", "no"))
     return {**defaults, **stored, **named, **{name: named[name] == "yes" for name in switches}}
+
+
+def _option(setting: str) -> str:
+    """The option of evaluate and predict; predict's --format is that of its output."""
+    return f"--{'input_format' if setting == 'format' else setting}"
 
 
 def _place_and_id(row: Mapping[str, Any]) -> str:

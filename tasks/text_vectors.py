@@ -41,10 +41,8 @@ class Texts:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        lines = [*self.notes, f"{self.source}: {self.count:,} texts"]
-        if self.empty:
-            lines.append(f"{self.empty:,} of them are empty, and have the vector of an empty text")
-        return "\n".join(lines)
+        empty = f", {self.empty:,} of them empty, with the vector of an empty text" if self.empty else ""
+        return "\n".join([*self.notes, f"{self.source}: {self.count:,} texts{empty}"])
 
 
 def read(path: str, column: str = "text", settings: TableSettings | None = None) -> Texts:

@@ -31,7 +31,7 @@ def test_lines_and_tables(tmp_path, capsys):
     embed.run(["embed", f"--model={model}", f"--input={tmp_path / 'a.txt'}", f"--output={out}"])
     np.testing.assert_allclose(np.load(out), loaded.embed(TEXTS), rtol=0, atol=1e-6)
     said = capsys.readouterr().out
-    for words in ("3 texts", "1 of them are empty", "cls, made one long", f"wrote {out}: 3 vectors of 32"):
+    for words in ("3 texts", "1 of them empty", "cls, made one long", f"wrote {out}: 3 vectors of 32"):
         assert words in said
     (tmp_path / "a.csv").write_text("id;said\n" + "\n".join(f"{i};{text}" for i, text in enumerate(TEXTS)))
     out = tmp_path / "a.parquet"

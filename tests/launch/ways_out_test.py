@@ -40,6 +40,7 @@ PREDICT = "predict --model=classifier --input=reviews.csv --output=out.csv"
 EVALUATE = "evaluate --model=classifier --data=reviews.csv"
 EXPORT = f"export --source={TINY}"
 FILL = f"fill_mask --model={TINY}"
+TAG = f"predict --model={TINY.with_name('tiny_tokcls')} --input=a.jsonl --output=out.conll"
 LINES = '{"text": "the cat", "label": "a"}\n{"text": "a dog", "label": "b"}\n' * 9
 CSV = "text,label\n" + "the cat sat,yes\nthe dog ran,no\n" * 10
 
@@ -158,6 +159,8 @@ WAYS = [
     Way(f"{PRETRAIN} --config.init_fresh=mlm", "leave it out", "--config.init_fresh="),
     Way(f"{PRETRAIN} --workdir=filled", "choose another folder", "--workdir=run", {"filled/mine.txt": "x"}),
     # Models.
+    Way(f"{TAG} --input_format=columns", "set --input_format to lines", "--input_format=lines",
+        {"a.jsonl": '{"tokens": ["the", "cat"]}\n'}),
     Way(f"{EXPORT} --out={TINY}", "choose another directory", "--out=copy"),
     Way(f"{EXPORT} --out=copy --format=torch", "huggingface", "--format=huggingface"),
     Way(f"{EXPORT} --out=filled", "choose a new or an empty directory", "--out=copy", {"filled/mine.txt": "x"}),

@@ -47,7 +47,7 @@ def test_a_line_a_text(tmp_path, lines):
     """Blank lines, too, so that row i belongs to line i; they are counted."""
     texts = text_vectors.read(str(lines))
     assert (texts.count, texts.empty) == (4, 1)
-    assert "1 of them are empty" in str(texts)
+    assert "1 of them empty" in str(texts)
     found = np.load(written(tmp_path / "a.npy", texts), mmap_mode="r")
     assert (found.dtype, found.shape) == (np.float32, (4, 2))
     assert found[:, 0].tolist() == [1, 3, 0, 7]
