@@ -40,7 +40,7 @@ function vectors(name, layer, head) {
 function attention() {
   const [layer, head, t] = ["layer", "head", "query"].map((id) => Number($(id).value || 0));
   const [q, k, v] = ["q", "k", "v"].map((name) => vectors(name, layer, head));
-  const closed = new Set([...state.hidden, ...(data.hidden?.[t] ?? [])]);
+  const closed = new Set([...state.hidden, ...(data.hidden?.[layer][t] ?? [])]);
   const width = q[t].length;
   const divisor = $("unscaled").checked ? 1 : Math.sqrt(width);
   const scores = k.map((key) => dot(q[t], key));

@@ -64,16 +64,17 @@ function explained(prefix, texts, columns, blank) {
   return text ? [el("tr", {}, el("td", { class: "explained", colspan: columns, role: "status" }, text))] : [];
 }
 const factor = (x) => short(x).replace(/^−.*/, "($&)");
+// The products, each of them computed, and their sum; of one product, its value only.
 function products(a, b, total) {
   const pairs = Array.from(a, (x, i) => [x, b[i]]);
   const [left, right] = [pairs.map(([x, y]) => `${factor(x)} · ${factor(y)}`), pairs.map(([x, y]) => factor(x * y))];
-  return `${left.join(" + ")} = ${right.join(" + ")} = ${rounded(total)}`;
+  return [left.join(" + "), ...(a.length > 1 ? [right.join(" + ")] : []), rounded(total)].join(" = ");
 }
 const power = (x, shift) => (shift ? `e^(${rounded(x)} − ${rounded(shift)})` : `e^${rounded(x)}`);
 
 function steps(a, blank) {
   const show = Math.min(4, a.width), raw = $("unscaled").checked;
-  const texts = (what, s) => {
+  const texts = (what, s, h) => {
     if (what === "a") return `q · k = ${products(a.q, a.k[s], a.scores[s])}`;
     if (what === "b")
       return raw ? "Not divided: the switch “without √d_k” is on."
@@ -82,21 +83,23 @@ function steps(a, blank) {
     if (what === "e") return `${power(a.scaled[s], a.soft.shift)} = ${rounded(a.soft.exponentials[s])}`;
     if (what === "w")
       return `${rounded(a.soft.exponentials[s])} / ${rounded(a.soft.total)} = ${rounded(a.soft.shares[s])}`;
+    if (what === "p")
+      return `weight · value = ${products([a.soft.shares[s]], [a.v[s][h]], a.soft.shares[s] * a.v[s][h])}`;
     return `number ${Number(s) + 1} of the result: weights times values, ` +
       products(a.soft.shares, a.v.map((value) => value[s]), a.mixture[s]);
   };
   const body = data.tokens.flatMap((_, s) => {
-    const off = a.closed.has(s), always = data.hidden?.[a.t]?.includes(s);
+    const off = a.closed.has(s), always = data.hidden?.[a.layer][a.t].includes(s);
     const change = (event) => { state.hidden[event.target.checked ? "add" : "delete"](s); draw(`hide ${s}`); };
     const box = el("input", { type: "checkbox", "aria-label": `hide the key of ${name(s)}`, checked: off,
       disabled: always, "data-key": `hide ${s}`, onchange: change });
     const share = a.soft.shares[s];
     const bar = el("span", { class: "bar", "aria-hidden": true }, el("i", { style: `width:${100 * share}%` }));
-    const part = blank ? columns(Array.from({ length: show }, empty), a.width > 4) : few(a.v[s].map((x) => share * x));
+    const part = Array.from(a.v[s].slice(0, show), (x, h) => cell(`step p ${s} ${h}`, share * x, blank));
     const cells = [name(s), box, cell(`step a ${s}`, a.scores[s], blank), cell(`step b ${s}`, a.scaled[s], blank),
       off ? "hidden" : cell(`step e ${s}`, a.soft.exponentials[s], blank),
-      off ? "0" : [cell(`step w ${s}`, share, blank), ...(blank ? [] : [bar])], part];
-    const below = new RegExp(`^step [abew] ${s}$`).test(state.open);
+      off ? "0" : [cell(`step w ${s}`, share, blank), ...(blank ? [] : [bar])], columns(part, a.width > 4)];
+    const below = new RegExp(`^step [abewp] ${s}\\b`).test(state.open);
     return [row(cells, { class: off && "off" }), ...(below ? explained("step ", texts, 7, blank) : [])];
   });
   if (a.closed.size === a.k.length)

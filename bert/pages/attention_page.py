@@ -41,9 +41,10 @@ def of_model(model: LoadedModel, text: str, layer: int = 0, head: int = 0, top: 
     masks = [t for t, piece in enumerate(ids) if piece == tokenizer.mask_id][: len(logits_PV)]
     masks = masks[: max(1, _ROOM_FOR_MASKS * 3 // (16 * logits_PV.shape[1]))]
     T, D, N = len(ids), config.hidden_size, attention_steps.head_count(config)
+    folder = pathlib.Path(model.source).resolve()
     sizes = {"vocabulary": len(tokenizer.vocab), "layers": config.num_layers, "hidden size": D, "heads": N}
     data: dict[str, Any] = {
-        "model": pathlib.Path(model.source).name,
+        "model": folder.parent.name if folder.name == "model" else folder.name,  # of a run, the run
         "text": text,
         "sizes": list((sizes | {"numbers per head": D // N, "maximum length": config.max_length}).items()),
         "layer_count": config.num_layers,
@@ -120,9 +121,9 @@ def _norms(steps: Mapping[str, np.ndarray]) -> dict[str, list[list[float]]]:
     return {name: [[float(f"{x:.8g}") for x in row] for row in norms_KT] for name, norms_KT in norms.items()}
 
 
-def _hidden(steps: Mapping[str, np.ndarray]) -> list[list[int]]:
-    """For each query the keys that the model hides from it."""
-    return [np.flatnonzero(row == 0).tolist() for row in steps["allowed"][0, 0]]
+def _hidden(steps: Mapping[str, np.ndarray]) -> list[list[list[int]]]:
+    """The keys that the model hides from a query, at [layer][query]."""
+    return [[np.flatnonzero(row_S == 0).tolist() for row_S in layer_TS] for layer_TS in steps["allowed"][:, 0]]
 
 
 def _encoded(array: np.ndarray) -> str:

@@ -53,7 +53,7 @@ def test_data_are_the_numbers_of_the_library(tiny, page):
             np.testing.assert_allclose(data["norms"][name][layer], norms_T, rtol=1e-5)
     np.testing.assert_array_equal(decoded(data["logits"], 2, 128), tiny.masks(TEXT).logits_PV)
     assert data["vocabulary"] == list(tiny.tokenizer.vocab)
-    assert not any(data["hidden"])
+    assert data["hidden"] == [[[]] * T] * 2
 
 
 def test_a_text_stays_text(page):
@@ -214,6 +214,8 @@ def test_a_number_opens_the_sum_that_makes_it(opened):
     assert browser.run("document.activeElement.dataset.key") == "step a 0", "the keyboard stays where it was"
     click(browser, '[data-key="step y 0"]')
     assert text(browser, "#steps .explained").endswith("= 0.0736 + 0.179 + 0.0447 + 0.1862 = 0.4836")
+    click(browser, '[data-key="step p 1 2"]')
+    assert text(browser, "#steps .explained") == "weight · value = 0.2984 · 0.8 = 0.2387"
     click(browser, '[data-key="share 3"]')
     assert text(browser, "#prediction .explained").endswith("2.1815 / 43.1906 = 0.0505")
     click(browser, '[data-key="share 3"]')
@@ -273,8 +275,7 @@ def test_a_model_in_a_browser(opened, tiny, page):
         for column, array in ((3, steps.scores), (4, steps.scaled), (6, steps.weights)):
             np.testing.assert_allclose(cells(browser, "steps", column), array[t], atol=0.51e-4)
         norms = [norms_T[t] for norms_T in steps.norms().values()]
-        np.testing.assert_allclose(cells(browser, "between", 3)[:3], norms[1:4], atol=0.51e-4)
-        np.testing.assert_allclose(cells(browser, "between", 3)[6], norms[-1], atol=0.51e-4)
+        np.testing.assert_allclose(cells(browser, "between", 3)[:7], norms[1:], atol=0.51e-4)
         ranked = tiny.fill_mask(TEXT, top=10)[0 if t == 3 else 1]
         shown = dict(zip(browser.run("prediction().shown.map((id) => data.vocabulary[id])"),
                          cells(browser, "prediction", 6), strict=True))  # fmt: skip
