@@ -14,7 +14,7 @@ def main() -> None:
     workload.write()
     model, sentences = bert.load(workload.model), workload.read()
     versions = {"name": "ours", "jax": jax.__version__, "device": jax.devices()[0].device_kind}
-    step = lambda: model.embed(sentences, batch_size=workload.batch)  # noqa: E731
+    step = lambda: model.embed(sentences)  # noqa: E731
     turns.serve(step, lambda: None, versions, ours.memory)
 
 

@@ -20,7 +20,7 @@ class Sentences:
     """A pass over ``count`` sentences, batch by batch.
 
     Attributes:
-      size: a name of `BertConfig.of_size`. batch: texts (others), or rows of tokens (ours) computed at a time.
+      size: a name of `BertConfig.of_size`. batch: texts that others compute at a time; ours packs them into rows.
       file: a sentence a line; where not given, sentences of the installed documentation.
     """
 

@@ -22,7 +22,7 @@ OPTIONS = {
     "model declares where not given, else mean",
     "normalize": "yes: vectors of length one; no: as they are; as the model declares where not given, else no",
     "prompt": "the name of a prompt that the model declares, to put in front of each text",
-    "batch_size": "rows of tokens computed at a time (32 where not given)",
+    "batch_size": "rows of tokens computed at a time (16 where not given; GPUs and TPUs are faster with more)",
     "delimiter": "of a table: between the columns",
     "columns": "of a table without a header: the names of its columns, with commas",
     "quoting": "of a table: yes, no or auto",
@@ -32,7 +32,7 @@ OPTIONS = {
 
 def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS, ("model", "input", "output"))
-    output, batch_size = pathlib.Path(options.output), flags.whole_number(options, "batch_size", 32)
+    output, batch_size = pathlib.Path(options.output), flags.whole_number(options, "batch_size", 16)
     pooling, normalize = flags.names(options, "pooling"), flags.yes_no_or_unset(options, "normalize")
     if options.text is not None and options.input.removesuffix(".gz").endswith(".txt"):
         raise InputError(f"--text={options.text}: {options.input} has no columns, each line is a text; leave it out")
