@@ -40,8 +40,7 @@ class SentenceEncoder:
 
     def width(self, hidden_size: int) -> int:
         """K, the width of the vectors."""
-        pooled = hidden_size * len(self.pooling)
-        return int(self.dense[-1]["bias"].shape[0]) if self.dense else pooled
+        return int(self.dense[-1]["bias"].shape[0]) if self.dense else hidden_size * len(self.pooling)
 
     def changed(self, pooling: str | Sequence[str] | None, normalize: bool | None) -> "SentenceEncoder":
         """The same with another pooling, then without the layers behind it, and with vectors made one long, or not.
@@ -65,8 +64,8 @@ class SentenceEncoder:
         if name is None:
             return ""
         if name not in self.prompts:
-            known = f"it has {', '.join(self.prompts)}" if self.prompts else "the model declares none; leave prompt out"
-            raise InputError(f"prompt is {name!r:.100}, which the model does not declare; {known}")
+            known = f"only {', '.join(self.prompts)}; name one" if self.prompts else "none; leave prompt out"
+            raise InputError(f"prompt is {name!r:.100}, but the model declares {known}")
         return self.prompts[name]
 
     def __str__(self) -> str:

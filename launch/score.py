@@ -104,12 +104,11 @@ def batch_settings(model: "LoadedModel", path: str, batch_size: int, named: Mapp
 
 
 def _table(scores: "Mapping[str, float | None]") -> str:
-    """A line a score; counts (n_...) as whole numbers."""
-    shown = {
-        name: "undefined" if value is None else f"{value:,.0f}" if name.startswith("n_") else f"{value:.4f}"
-        for name, value in scores.items()
-    }
-    return "\n".join(f"  {name:<{max(map(len, scores))}}{value:>14}" for name, value in shown.items())
+    """A line a score."""
+    from launch.score_tables import shown
+
+    width = max(map(len, scores)) + 2
+    return "\n".join(f"  {name:<{width}}{shown(name, value)}" for name, value in scores.items())
 
 
 if __name__ == "__main__":

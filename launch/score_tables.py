@@ -17,13 +17,13 @@ def show_seeds(runs: dict[int, Metrics], best: int, job: ExamplesJob) -> None:
     width = max(map(len, titles)) + 2
     seeds = "".join(f"{f'seed {seed}':>10}" for seed in runs)
     print("\n" + " " * width + seeds + f"{'mean':>10}{'sd':>10}{'best':>10}")
-    for shown, name in titles.items():
+    for heading, name in titles.items():
         values = [scores.get(name) for scores in runs.values()]
         known = [value for value in values if value is not None]
         mean = f"{statistics.fmean(known):10.4f}" if known else f"{'':>10}"
         deviation = f"{statistics.stdev(known):10.4f}" if len(known) > 1 else f"{'':>10}"
-        columns = "".join(_shown(name, value) for value in values)
-        print(f"{printable(shown):<{width}}" + columns + mean + deviation + _shown(name, runs[best].get(name)))
+        columns = "".join(shown(name, value) for value in values)
+        print(f"{printable(heading):<{width}}" + columns + mean + deviation + shown(name, runs[best].get(name)))
     choice = job.choice
     assert choice is not None
     equal = [str(seed) for seed, scores in runs.items() if scores[choice.metric] == runs[best][choice.metric]]
@@ -42,9 +42,9 @@ def show_scores(best: Metrics, job: ExamplesJob) -> None:
     titles = titles_of(best, job)
     width = max(map(len, titles)) + 2
     print("\n" + f"{'validation':<{width}}{'model':>10}" + (f"{'baseline':>10}" if baseline else ""))
-    for shown, name in titles.items():
-        beside = _shown(name, baseline.get(name)) if baseline else ""
-        print(f"{printable(shown):<{width}}{_shown(name, best[name])}{beside}")
+    for heading, name in titles.items():
+        beside = shown(name, baseline.get(name)) if baseline else ""
+        print(f"{printable(heading):<{width}}{shown(name, best[name])}{beside}")
     if baseline:
         print("baseline: TF-IDF and a linear model")
     if sentence := constant_predictions.sentence(best, job.unit):
@@ -60,7 +60,8 @@ def titles_of(scores: Metrics, job: ExamplesJob) -> dict[str, str]:
     return titles
 
 
-def _shown(name: str, value: float | None) -> str:
+def shown(name: str, value: float | None) -> str:
+    """A value as the end of a line, 10 characters or more; counts as whole numbers."""
     if value is None:
         return f"{'undefined':>10}"
     return f"{value:10,.0f}" if is_count(name) else f"{value:10.4f}"

@@ -23,7 +23,7 @@ def with_tokenizer(model: ModelDirectory, tokenizer: Tokenizer, rows: str) -> Mo
       rows: what a new row starts as: "pieces", the mean of the rows of the pieces that the token was cut into; "mean",
         the mean of all rows (Hewitt 2021).
     """
-    check_choice("config.added_rows", rows, ROWS)
+    check_choice("added_rows", rows, ROWS)
     before, count = model.tokenizer, tokenizer.vocab_size
     assert before is not None  # the caller has read texts with it
     new, every_id = tokenizer.vocab[before.vocab_size :], list(range(before.vocab_size))

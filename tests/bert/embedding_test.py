@@ -8,9 +8,7 @@ import pytest
 import bert
 from bert import embedding
 from bert.architectures import bert_encoder
-from tests.bert.interop.sentence_directory import TINY
-
-WORDS = (TINY / "vocab.txt").read_text().split()[75:116]
+from tests.bert.interop.sentence_directory import TINY, random_texts
 
 
 @pytest.fixture(scope="module")
@@ -18,14 +16,9 @@ def model():
     return bert.load(TINY)
 
 
-def texts(count):
-    rng = np.random.default_rng(5)
-    return [" ".join(rng.choice(WORDS, rng.integers(0, 20))) for _ in range(count)]
-
-
 def test_blocks_and_packing_change_nothing(model, monkeypatch):
     """Blocks of 20 texts, and one example a row, give what one block of packed rows gives; an iterator will do."""
-    many, counted = texts(50), []
+    many, counted = random_texts(50), []
     want = model.embed(many, "mean", normalize=True)
     monkeypatch.setattr(embedding, "BLOCK", 20)
     blocks = list(model.embedder(normalize=True).blocks(iter(many), counted.append))

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import bert
-from tests.bert.embedding_test import texts
-from tests.bert.interop.sentence_directory import TINY, WIDTH
+from tests.bert.interop.sentence_directory import TINY, WIDTH, random_texts
 
 NEEDED = "needs Sentence-Transformers and torch, which are no dependencies: python -m bench.environments"
-TEXTS = [*texts(60), "", "cat " * 100]
+TEXTS = [*random_texts(60), "", "cat " * 100]
 ALL = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 CASES = [
     *((mode, length, False) for mode in ALL for length in (False, True)),

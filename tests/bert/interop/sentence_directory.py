@@ -9,6 +9,13 @@ import safetensors.numpy
 
 TINY = pathlib.Path(__file__).resolve().parents[2] / "golden" / "tiny_bert"
 WIDTH = 32
+WORDS = (TINY / "vocab.txt").read_text().split()[75:116]
+
+
+def random_texts(count: int) -> list[str]:
+    """The same texts each time, of 0 to 19 words."""
+    rng = np.random.default_rng(5)
+    return [" ".join(rng.choice(WORDS, rng.integers(0, 20))) for _ in range(count)]
 
 
 def make(
