@@ -10,8 +10,9 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 CHECKOUT = pathlib.Path(__file__).resolve().parent.parent
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CHECKOUT / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-# Eight devices for the tests of sharding; without LLVM's optimizations, for compiling is most of what tests do.
-os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0")
+# Eight devices for the tests of sharding; without optimizations, for compiling is most of what tests do.
+_EIGHT, _FAST = "--xla_force_host_platform_device_count=8", "--xla_backend_optimization_level=0"
+os.environ.setdefault("XLA_FLAGS", f"{_EIGHT} {_FAST} --xla_cpu_use_fusion_emitters=false")
 
 import pytest  # noqa: E402  (the environment must be set before jax is imported)
 

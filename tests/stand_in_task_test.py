@@ -199,11 +199,11 @@ def write_lines(path, count, seed):
 
 
 def test_a_task_in_one_file_trains_predicts_and_is_evaluated(registered, tmp_path):
-    write_lines(tmp_path / "train.txt", 160, 0)
+    write_lines(tmp_path / "train.txt", 600, 0)
     texts = write_lines(tmp_path / "held.txt", 40, 1)
     finetune.run([
         "finetune", f"--config={tmp_path / 'word_count.py'}", f"--config.data={tmp_path / 'train.txt'}",
-        f"--config.validation={tmp_path / 'held.txt'}", f"--config.init_from={TINY}", "--config.epochs=15",
+        f"--config.validation={tmp_path / 'held.txt'}", f"--config.init_from={TINY}", "--config.epochs=3",
         "--config.optimizer.learning_rate=5e-3", "--config.allocator=system", "--config.batch_size=8",
         "--config.model.hidden_dropout=0.0", "--config.packed=False", f"--workdir={tmp_path / 'run'}",
     ])  # fmt: skip
