@@ -23,7 +23,7 @@ class LabelledSpan(NamedTuple):
     label: str
 
 
-class Source(NamedTuple):
+class Origin(NamedTuple):
     """Where a text came from: the tool (a name in tools.py), the unit of its offsets, and what the tool wrote."""
 
     tool: str
@@ -39,7 +39,7 @@ class AnnotatedText(NamedTuple):
       read the text and found nothing.
     place: "FILE:LINE", "FILE: row N", or the file.
     document: what must not be cut apart by a split.
-    source: a writer of the same tool keeps the fields of its row.
+    origin: a writer of the same tool keeps the fields of its row.
     lost: (annotator, label) of those whose spans with a label are all left out, so that nothing is known of it.
     """
 
@@ -48,7 +48,7 @@ class AnnotatedText(NamedTuple):
     annotations: tuple[tuple[str, tuple[LabelledSpan, ...]], ...]
     place: str
     document: str
-    source: Source
+    origin: Origin
     lost: tuple[tuple[str, str], ...] = ()
 
 
@@ -95,7 +95,7 @@ class PredictedText(NamedTuple):
 
     words: [start, end) of each word.
     scores: of each span. score: of the text. Both are geometric means of the probabilities of the words' tags.
-    source: as of `AnnotatedText`; None of a text that came from no tool.
+    origin: as of `AnnotatedText`; None of a text that came from no tool.
     """
 
     id: str
@@ -104,8 +104,8 @@ class PredictedText(NamedTuple):
     spans: Sequence[LabelledSpan]
     scores: Sequence[float]
     score: float
-    source: Source | None
+    origin: Origin | None
 
     def row_of(self, tool: str) -> dict[str, Any]:
         """A copy of the row that the tool wrote; empty where the text is not from that tool."""
-        return dict(self.source.row) if self.source and self.source.tool == tool else {}
+        return dict(self.origin.row) if self.origin and self.origin.tool == tool else {}

@@ -96,8 +96,8 @@ def _marks(file: pathlib.Path, settings: AnnotationSettings, tally: Tally) -> li
             raise TableCell(f"{file}:{number}", line).error("is no span; write T1<tab>LABEL 0 4<tab>TEXT, or remove it")
         bounds = [int(bound) for bound in re.split("[ ;]", match[2])]
         parts = len(bounds) // 2
-        said = "" if parts > 1 and match[3] is None else match[3]  # without a text, parts cannot be told to be one
-        marks.append(Mark(bounds[0], bounds[-1], match[1], said, parts))
+        text = "" if parts > 1 and match[3] is None else match[3]  # without it, parts cannot be told to be one
+        marks.append(Mark(bounds[0], bounds[-1], match[1], text, parts))
     return marks
 
 

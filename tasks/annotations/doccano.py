@@ -18,7 +18,7 @@ from typing import Any
 
 from bert.files import json_text
 from tasks.annotations.annotated_texts import SINGLE, AnnotationSettings, PredictedText
-from tasks.annotations.marks import Mark, MarkedText
+from tasks.annotations.marks import Mark, MarkedText, mark_of
 from tasks.annotations.rows import read_rows
 from tasks.annotations.writing import Writing
 from tasks.files.cells import TableCell
@@ -97,10 +97,8 @@ def _marks(cell: TableCell) -> list[tuple[str, list[Mark]]]:
             by_user.setdefault(SINGLE, []).append(Mark(*item[:3]))
             continue
         start, end = next((item[start], item[end]) for start, end in _BOUNDS if start in item and end in item)
-        said = item.get("text")
-        user = str(item.get("user") or SINGLE)
-        mark = Mark(start, end, item.get("label"), said if isinstance(said, str) else None)
-        by_user.setdefault(user, []).append(mark)
+        mark = mark_of(start, end, item.get("label"), item.get("text"))
+        by_user.setdefault(str(item.get("user") or SINGLE), []).append(mark)
     return list(by_user.items())
 
 
@@ -110,7 +108,7 @@ def write(texts: Sequence[PredictedText], output: pathlib.Path, how: Writing) ->
     for text in texts:
         row = text.row_of("doccano")
         left_out = (*_KEYS, "relations", _text_field(row))
-        kept = {name: value for name, value in row.items() if name not in left_out}
+        others = {name: value for name, value in row.items() if name not in left_out}
         label = [[*how.bounds(text, span), span.label] for span in text.spans]
-        rows.append(({"id": text.id} if text.id else {}) | kept | {"text": text.text, "label": label})
+        rows.append(({"id": text.id} if text.id else {}) | others | {"text": text.text, "label": label})
     return {output: "".join(map(json_text, rows))}

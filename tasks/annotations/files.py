@@ -48,7 +48,7 @@ def _unpack(path: str, folder: str) -> None:
         with zipfile.ZipFile(path) as archive:
             members = [member for member in archive.infolist() if member.filename.lower().endswith(_ENDINGS)]
             members = [member for member in members if not member.filename.startswith("__MACOSX/")]
-            size, packed = (sum(getattr(one, name) for one in members) for name in ("file_size", "compress_size"))
+            size, packed = (sum(getattr(member, name) for member in members) for name in ("file_size", "compress_size"))
             if size > MOST_UNPACKED and size > MOST_TIMES * packed:
                 raise InputError(f"{path}: unpacks to {size:,} bytes, as no text does; unpack it yourself if it is one")
             archive.extractall(folder, members)

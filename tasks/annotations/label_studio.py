@@ -23,7 +23,7 @@ from typing import Any
 from bert.errors import InputError, listed
 from bert.files import json_text
 from tasks.annotations.annotated_texts import AnnotationSettings, PredictedText
-from tasks.annotations.marks import Mark, MarkedText
+from tasks.annotations.marks import Mark, MarkedText, mark_of
 from tasks.annotations.rows import read_rows
 from tasks.annotations.writing import Writing
 from tasks.files.cells import TableCell
@@ -88,9 +88,9 @@ def _text_field(path: str, tasks: Sequence[tuple[Mapping[str, Any], str]], setti
         for region in itertools.chain.from_iterable(map(_regions, _annotations(task))):
             counts = fitting.setdefault(str(region.get("to_name")), collections.Counter())
             value = region["value"]
-            said, start, end = value.get("text"), value.get("start"), value.get("end")
-            if isinstance(said, str) and type(start) is type(end) is int:
-                counts.update(name for name, text in _texts(task["data"]) if text[start:end] == said)
+            inside, start, end = value.get("text"), value.get("start"), value.get("end")
+            if isinstance(inside, str) and type(start) is type(end) is int:
+                counts.update(name for name, text in _texts(task["data"]) if text[start:end] == inside)
     total = sum(fitting.values(), collections.Counter())
     named = [name for name in (*(field for field, _ in total.most_common(1)), *fitting, "text") if name in fields]
     field = setting or (fields[0] if len(fields) == 1 else next(iter(named), ""))
@@ -118,8 +118,8 @@ def _annotations(task: Mapping[str, Any]) -> list[Any]:
 
 def _regions(annotation: Any) -> list[Mapping[str, Any]]:
     """The labelled spans of an annotation."""
-    found = _list(annotation.get("result")) if isinstance(annotation, Mapping) else []
-    return [region for region in found if _is_span(region)]
+    results = _list(annotation.get("result")) if isinstance(annotation, Mapping) else []
+    return [region for region in results if _is_span(region)]
 
 
 def _list(value: Any) -> list[Any]:
@@ -135,19 +135,19 @@ def _by_annotator(
     task: Mapping[str, Any], place: str, elsewhere: Collection[str], tally: Tally
 ) -> tuple[tuple[str, list[Mark]], ...]:
     """``elsewhere``: to_name of regions that are on another text."""
-    found = _annotations(task)
-    for annotation in found:
+    annotations = _annotations(task)
+    for annotation in annotations:
         if not isinstance(annotation, Mapping) or not isinstance(annotation.get("result"), list | None):
             cell = TableCell(f"{place}: annotations", annotation)
             raise cell.error('is no annotation; write objects like {"completed_by": 1, "result": [...]}')
-    kept = [one for one in found if not (one.get("was_cancelled") or one.get("skipped"))]
-    if len(kept) < len(found):
-        tally.add("annotations that were skipped, left out", place, len(found) - len(kept))
-    truth = [one for one in kept if one.get("ground_truth")]
-    if truth and len(truth) < len(kept):
-        tally.add("annotations beside a ground truth, left out", place, len(kept) - len(truth))
+    finished = [one for one in annotations if not (one.get("was_cancelled") or one.get("skipped"))]
+    if len(finished) < len(annotations):
+        tally.add("annotations that were skipped, left out", place, len(annotations) - len(finished))
+    truth = [one for one in finished if one.get("ground_truth")]
+    if truth and len(truth) < len(finished):
+        tally.add("annotations beside a ground truth, left out", place, len(finished) - len(truth))
     marks: dict[str, list[Mark]] = {}
-    for number, annotation in enumerate(truth or kept, 1):
+    for number, annotation in enumerate(truth or finished, 1):
         annotator = _annotator(annotation) or str(number)
         if annotator in marks:
             tally.add("annotations of a text that their annotator annotated again, left out", place)
@@ -175,9 +175,9 @@ def _annotator(annotation: Mapping[str, Any]) -> str:
 
 def _marks(value: Mapping[str, Any]) -> Iterator[Mark]:
     """A mark for each label of a region."""
-    labels, said = value.get("labels"), value.get("text")
+    labels = value.get("labels")
     for label in labels if isinstance(labels, list) and labels else [None]:
-        yield Mark(value.get("start"), value.get("end"), label, said if isinstance(said, str) else None)
+        yield mark_of(value.get("start"), value.get("end"), label, value.get("text"))
 
 
 def write(texts: Sequence[PredictedText], output: pathlib.Path, how: Writing) -> dict[pathlib.Path, str]:
@@ -186,7 +186,7 @@ def write(texts: Sequence[PredictedText], output: pathlib.Path, how: Writing) ->
     from_name, to_name = next((names for row in rows if (names := _controls(row))), how.controls)
     tasks = []
     for number, (text, row) in enumerate(zip(texts, rows, strict=True), 1):
-        kept = {name: row[name] for name in ("id", "data", "meta") if row.get(name) is not None}
+        unchanged = {name: row[name] for name in ("id", "data", "meta") if row.get(name) is not None}
         data = {"data": {"text": text.text} | ({"id": text.id} if text.id else {})}
         regions = []
         for i, (span, score) in enumerate(zip(text.spans, text.scores, strict=True), 1):
@@ -195,7 +195,7 @@ def write(texts: Sequence[PredictedText], output: pathlib.Path, how: Writing) ->
             region = {"from_name": from_name, "to_name": to_name, "type": "labels", "value": value, "score": score}
             regions.append({"id": f"{number}-{i}", **region})
         predictions = [{"model_version": how.model, "score": text.score, "result": regions}]
-        tasks.append({**data, **kept, "predictions": predictions})
+        tasks.append({**data, **unchanged, "predictions": predictions})
     return {output: json_text(tasks)}
 
 

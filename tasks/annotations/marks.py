@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bert import surrogates, words
-from tasks.annotations.annotated_texts import AnnotatedText, LabelledSpan, Source
+from tasks.annotations.annotated_texts import AnnotatedText, LabelledSpan, Origin
 from tasks.annotations.offsets import NAMES, Offsets, differ, offsets_of
 from tasks.files.reports import Tally
 
@@ -24,15 +24,20 @@ class Mark(NamedTuple):
     """A span as a tool wrote it.
 
     start, end: in the file's unit; of any type, for nothing was checked.
-    label: None or blank where there is none. said: the text that the tool wrote with it; None: it wrote none.
+    label: None or blank where there is none. text: that the tool wrote with the span; None: it wrote none.
     parts: of how many pieces it consists, start and end being those of the whole.
     """
 
     start: Any
     end: Any
     label: Any
-    said: str | None = None
+    text: str | None = None
     parts: int = 1
+
+
+def mark_of(start: Any, end: Any, label: Any, text: Any) -> Mark:
+    """A mark; a text that is none does not count."""
+    return Mark(start, end, label, text if isinstance(text, str) else None)
 
 
 class MarkedText(NamedTuple):
@@ -62,7 +67,7 @@ def annotated(
         clean.append(row._replace(text=surrogates.replace(row.text)))
     unit, notes = (setting, []) if setting != "auto" else _unit_of(clean, units, path)
     order = list(dict.fromkeys((unit, *(units if setting == "auto" else ()))))
-    return [_with_spans(row, order, Source(tool, unit, row.row), tally) for row in clean], notes
+    return [_with_spans(row, order, Origin(tool, unit, row.row), tally) for row in clean], notes
 
 
 def fault_of(start: int, end: int, text: str) -> str | None:
@@ -79,8 +84,8 @@ def fault_of(start: int, end: int, text: str) -> str | None:
 def _unit_of(marked: Sequence[MarkedText], units: Sequence[str], path: str) -> tuple[str, list[str]]:
     """The unit in which most spans fit, of those that lie elsewhere in another unit; a note where that is not sure, or
     not the usual unit."""
-    fitting, first, is_said = dict.fromkeys(units, 0), "", True
-    found: dict[str, list[tuple[int, int] | None]] = {unit: [] for unit in units}
+    fitting, first, have_texts = dict.fromkeys(units, 0), "", True
+    spans_of: dict[str, list[tuple[int, int] | None]] = {unit: [] for unit in units}
     for row in marked:
         if not any(differ(row.text, unit) for unit in units):
             continue
@@ -88,25 +93,25 @@ def _unit_of(marked: Sequence[MarkedText], units: Sequence[str], path: str) -> t
         for mark in (mark for _, marks in row.marks for mark in marks):
             spans = [_span(mark, counted) for counted in offsets]
             if len(set(spans)) > 1:
-                first, is_said = first or row.place, is_said and mark.said is not None
+                first, have_texts = first or row.place, have_texts and mark.text is not None
                 for unit, span in zip(units, spans, strict=True):
-                    found[unit].append(span)
+                    spans_of[unit].append(span)
                     fitting[unit] += span is not None and _fits(mark, row.text, span, borders)
     unit = max(units, key=fitting.__getitem__)
-    told = len(found[unit])
-    if not told or (unit == units[0] and is_said and fitting[unit] == told):
+    count = len(spans_of[unit])
+    if not count or (unit == units[0] and have_texts and fitting[unit] == count):
         return unit, []
-    others = [other for other in units if found[other] != found[unit]]
+    others = [other for other in units if spans_of[other] != spans_of[unit]]
     counts = ", ".join(f"{fitting[name]:,} fit {NAMES[name]}" for name in (unit, *others))
-    note = f"{path}: offsets count {NAMES[unit]} (of {told:,} spans that tell, {counts}; first {first})"
+    note = f"{path}: offsets count {NAMES[unit]} (of {count:,} spans that tell, {counts}; first {first})"
     if any(fitting[other] == fitting[unit] for other in others):
         note += "; set offsets if that is wrong"
     return unit, [note]
 
 
 def _fits(mark: Mark, text: str, span: tuple[int, int], borders: tuple[set[int], set[int]]) -> bool:
-    if mark.said is not None:
-        return _is_said(mark, text, span)
+    if mark.text is not None:
+        return _has_its_text(mark, text, span)
     return span[0] in borders[0] and span[1] in borders[1]
 
 
@@ -119,11 +124,11 @@ def _span(mark: Mark, offsets: Offsets) -> tuple[int, int] | None:
     return offsets.span(mark.start, mark.end) if type(mark.start) is type(mark.end) is int else None
 
 
-def _is_said(mark: Mark, text: str, span: tuple[int, int]) -> bool:
-    return mark.said is None or _GAPS.sub("", text[slice(*span)]) == _GAPS.sub("", surrogates.replace(mark.said))
+def _has_its_text(mark: Mark, text: str, span: tuple[int, int]) -> bool:
+    return mark.text is None or _GAPS.sub("", text[slice(*span)]) == _GAPS.sub("", surrogates.replace(mark.text))
 
 
-def _with_spans(row: MarkedText, units: Sequence[str], source: Source, tally: Tally) -> AnnotatedText:
+def _with_spans(row: MarkedText, units: Sequence[str], origin: Origin, tally: Tally) -> AnnotatedText:
     offsets = [offsets_of(row.text, unit) for unit in units] if row.marks else []
     annotations, lost = [], []
     for annotator, marks in row.marks:
@@ -134,7 +139,7 @@ def _with_spans(row: MarkedText, units: Sequence[str], source: Source, tally: Ta
             lost += [(annotator, label) for label in {*map(_label, marks)} - {span.label for span in spans}]
         else:
             tally.add("annotations of which no span can be used, left out", place)
-    return AnnotatedText(row.id, row.text, tuple(annotations), row.place, row.document, source, tuple(sorted(lost)))
+    return AnnotatedText(row.id, row.text, tuple(annotations), row.place, row.document, origin, tuple(sorted(lost)))
 
 
 def _label(mark: Mark) -> str:
@@ -150,9 +155,9 @@ def _spans_of(mark: Mark, text: str, offsets: Sequence[Offsets], place: str, tal
     if type(mark.start) is not int or type(mark.end) is not int:
         tally.add("spans whose offsets are no whole numbers, dropped", place)
         return
-    tried = offsets if mark.said is not None else offsets[:1]
+    tried = offsets if mark.text is not None else offsets[:1]
     spans = [span for span in (_span(mark, unit) for unit in tried) if span is not None]
-    right = next((span for span in spans if _is_said(mark, text, span)), None)
+    right = next((span for span in spans if _has_its_text(mark, text, span)), None)
     if right is None and spans:
         what = "discontinuous spans" if mark.parts > 1 else "spans whose text is not that at their offsets"
         tally.add(f"{what}, dropped", place)

@@ -17,7 +17,7 @@ from typing import Any
 
 from bert.files import json_text
 from tasks.annotations.annotated_texts import SINGLE, AnnotationSettings, LabelledSpan, PredictedText
-from tasks.annotations.marks import Mark, MarkedText
+from tasks.annotations.marks import MarkedText, mark_of
 from tasks.annotations.rows import read_rows
 from tasks.annotations.writing import Writing
 from tasks.files.records import cell_of, value_of
@@ -57,14 +57,9 @@ def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedTe
         spans = cell_of(row, place, "spans")
         if not isinstance(spans.value or [], list) or not all(isinstance(span, Mapping) for span in spans.value or ()):
             raise spans.error('is no list of spans; write objects like {"start": 0, "end": 4, "label": "PER"}')
-        marks[annotator] = [_mark(span) for span in spans.value or ()]
+        marks[annotator] = [mark_of(*map(span.get, ("start", "end", "label", "text"))) for span in spans.value or ()]
         rows[key] = first._replace(marks=tuple(marks.items()))
     return list(rows.values())
-
-
-def _mark(span: Mapping[str, Any]) -> Mark:
-    said = span.get("text")
-    return Mark(span.get("start"), span.get("end"), span.get("label"), said if isinstance(said, str) else None)
 
 
 def _is_annotation(row: Mapping[str, Any], place: str, tally: Tally) -> bool:
@@ -88,18 +83,18 @@ def write(texts: Sequence[PredictedText], output: pathlib.Path, how: Writing) ->
     rows = []
     for text in texts:
         row = text.row_of("prodigy")
-        kept = {name: value for name, value in row.items() if name not in _ANSWERED}
+        others = {name: value for name, value in row.items() if name not in _ANSWERED}
         if not row and text.id:
-            kept["meta"] = {"id": text.id}
-        given: Any = row.get("tokens")
-        tokens: Sequence[Any] = given if _has_borders(given, text.spans) else _tokens(text)
+            others["meta"] = {"id": text.id}
+        tokens_before: Any = row.get("tokens")
+        tokens: Sequence[Any] = tokens_before if _has_borders(tokens_before, text.spans) else _tokens(text)
         first, last = ({token[side]: token["id"] for token in tokens} for side in ("start", "end"))
         spans = [
             {"start": span.start, "end": span.end, "label": span.label, "score": score}
             | {"token_start": first[span.start], "token_end": last[span.end]}
             for span, score in zip(text.spans, text.scores, strict=True)
         ]
-        rows.append({**kept, "text": text.text, "tokens": tokens, "spans": spans})
+        rows.append({**others, "text": text.text, "tokens": tokens, "spans": spans})
     return {output: "".join(map(json_text, rows))}
 
 

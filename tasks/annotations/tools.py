@@ -86,16 +86,16 @@ def _merged(files: Sequence[pathlib.Path], tool: Tool, settings: AnnotationSetti
     if settings.no_spans == "auto":
         settings = dataclasses.replace(settings, no_spans="unlabelled")
     read = {file: tool.read(str(file), settings, tally) for file in files}
-    of_tasks = all(file.stem.isdecimal() and len(found) == 1 for file, found in read.items())
+    of_tasks = all(file.stem.isdecimal() and len(texts) == 1 for file, texts in read.items())
     rows: dict[tuple[str, int], MarkedText] = {}
-    for file, found in read.items():
+    for file, texts in read.items():
         seen: collections.Counter[str] = collections.Counter()
-        for row in found:
+        for row in texts:
             seen[row.text] += 1  # a text that a file has twice is two
             first = rows.setdefault((row.text, seen[row.text]), row._replace(marks=()))
             name = SINGLE if of_tasks else file.name.partition(".")[0]
-            marks = dict(first.marks) | {name if who == SINGLE else who: marks for who, marks in row.marks}
-            rows[row.text, seen[row.text]] = first._replace(marks=tuple(marks.items()))
+            by_annotator = dict(first.marks) | {name if who == SINGLE else who: spans for who, spans in row.marks}
+            rows[row.text, seen[row.text]] = first._replace(marks=tuple(by_annotator.items()))
     return list(rows.values())
 
 

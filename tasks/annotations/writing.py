@@ -25,7 +25,7 @@ class Writing:
 
     def unit_of(self, text: PredictedText) -> str:
         """The unit of a text's offsets: the one in which they were read, where the text is from this tool."""
-        return text.source.offsets if text.source and text.source.tool == self.tool else self.unit
+        return text.origin.offsets if text.origin and text.origin.tool == self.tool else self.unit
 
     def bounds(self, text: PredictedText, span: LabelledSpan) -> tuple[int, int]:
         """[start, end) of a span in the unit of its text."""

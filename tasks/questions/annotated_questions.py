@@ -45,7 +45,7 @@ def read_annotated_questions(path: str, tool: str, fields: QuestionFields) -> tu
     """
     file = read_annotated(path, config_fields.build(AnnotationSettings, vars(fields.settings), format=tool))
     notes = [f"{path}: read as an export of {file.tool}", *(file.notes if fields.annotated else ())]
-    asked = _asked(path, file, fields, notes)
+    question_of_label = _question_of_label(path, file, fields, notes)
     counts = collections.Counter(text.id for text in file.texts)
     questions = []
     for number, text in enumerate(file.texts, 1):
@@ -53,7 +53,7 @@ def read_annotated_questions(path: str, tool: str, fields: QuestionFields) -> tu
         if counts[text.id] > 1 and text.id:
             document = f"{document}:{number}"
             fields.tally.add("texts with the id of another, called ID:NUMBER", text.place)
-        for label, question in asked.items():
+        for label, question in question_of_label.items():
             of_label = [
                 (name, [list(span[:2]) for span in spans if span.label == label])
                 for name, spans in text.annotations
@@ -67,7 +67,7 @@ def read_annotated_questions(path: str, tool: str, fields: QuestionFields) -> tu
     return questions, notes
 
 
-def _asked(path: str, file: AnnotatedTexts, fields: QuestionFields, notes: list[str]) -> dict[str, str]:
+def _question_of_label(path: str, file: AnnotatedTexts, fields: QuestionFields, notes: list[str]) -> dict[str, str]:
     """Label -> its question: those of the settings, then the labels of the file."""
     setting = questions_by_label(fields.settings.questions)
     labels = dict.fromkeys(span.label for text in file.texts for _, spans in text.annotations for span in spans)
@@ -88,16 +88,17 @@ def _asked(path: str, file: AnnotatedTexts, fields: QuestionFields, notes: list[
                 "LABEL=QUESTION,LABEL=QUESTION"
             )
         setting = dict.fromkeys(labels, fields.settings.question)
-    asked = setting | {label: label for label in labels if label not in setting}
-    if not asked:
+    question_of_label = setting | {label: label for label in labels if label not in setting}
+    if not question_of_label:
         raise InputError(f"{path}: no text has a labelled span; set questions to what is asked, such as PER=Who?")
-    return asked
+    return question_of_label
 
 
 def with_questions(files: QuestionSettings, part: Questions) -> QuestionSettings:
     """The settings with all questions that were asked by labels, so that a finished model asks the same ones."""
-    asked = {row.label: row.question for row in part.rows if row.label}
-    return dataclasses.replace(files, questions=json.dumps(asked, ensure_ascii=False)) if asked else files
+    question_of_label = {row.label: row.question for row in part.rows if row.label}
+    setting = json.dumps(question_of_label, ensure_ascii=False)
+    return dataclasses.replace(files, questions=setting) if question_of_label else files
 
 
 def key_of_text(row: Question) -> tuple[str, str]:
@@ -113,16 +114,16 @@ def predicted_texts(rows: Sequence[Question], predictions: Sequence[Mapping[str,
     texts = []
     for indices in by_text.values():
         first = rows[indices[0]]
-        found = sorted(
+        ordered = sorted(
             (span["start"], span["end"], rows[i].label or _ANSWER, span["probability"])
             for i in indices
             for span in predictions[i]["spans"]
         )
-        spans, scores = [LabelledSpan(*span[:3]) for span in found], [span[3] for span in found]
-        identity, source = (first.of_text.id, first.of_text.source) if first.of_text else (first.id, None)
+        spans, scores = [LabelledSpan(*span[:3]) for span in ordered], [span[3] for span in ordered]
+        identity, origin = (first.of_text.id, first.of_text.origin) if first.of_text else (first.id, None)
         places = _cut_at(spans, words.places_of_words(first.context))
         score = float(np.exp(np.mean(np.log(scores)))) if scores else 1.0
-        texts.append(PredictedText(identity, first.context, places, spans, scores, score, source))
+        texts.append(PredictedText(identity, first.context, places, spans, scores, score, origin))
     return texts
 
 

@@ -42,10 +42,10 @@ def question_parts(
     """
     reader = functools.partial(read_questions, settings=files, labelled="needed")
     train, validation = read_parts(config, "questions", reader, split, equal_apart=equal_apart)
-    asked = with_questions(files, train)
-    if config.validation and asked != files:  # the same questions, though its texts may lack a label
-        validation = read_questions(config.validation, asked, labelled="needed")
-    return for_training(train), validation and for_scoring(validation), asked
+    complete = with_questions(files, train)
+    if config.validation and complete != files:  # the same questions, though its texts may lack a label
+        validation = read_questions(config.validation, complete, labelled="needed")
+    return for_training(train), validation and for_scoring(validation), complete
 
 
 class QuestionsEvaluator(Evaluator):

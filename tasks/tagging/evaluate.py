@@ -178,7 +178,7 @@ def _predicted_text(row: TaggedSentence, prediction: Mapping[str, Any]) -> Predi
         spans.append(LabelledSpan(places[first][0], places[stop - 1][1], entity["type"] or "entity"))
         scores.append(float(np.exp(log_p_T[first:stop].mean())))
     score = float(np.exp(log_p_T.mean())) if row.words else 1.0
-    return PredictedText(row.id, text, places, spans, scores, score, row.source)
+    return PredictedText(row.id, text, places, spans, scores, score, row.origin)
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from bert import bio_tags, surrogates
 from bert.bio_tags import is_tag_of_any_scheme
 from bert.errors import InputError, check_choice
-from tasks.annotations.annotated_texts import AnnotationSettings, Source
+from tasks.annotations.annotated_texts import AnnotationSettings, Origin
 from tasks.annotations.tools import TOOLS
 from tasks.files.cells import TableCell, check_characters
 from tasks.files.records import TableSettings, comma_names
@@ -40,7 +40,7 @@ class TaggedSentence(NamedTuple):
     document: what must not be cut apart by a split: a -DOCSTART- or a file by number or name; else the sentence.
     id: of json lines and annotation tools, where they have one.
     text, places: of a sentence that is a text cut into words: the text, and [start, end) of each word in it.
-    source: of a text from an annotation tool.
+    origin: of a text from an annotation tool.
     """
 
     words: tuple[str, ...]
@@ -50,7 +50,7 @@ class TaggedSentence(NamedTuple):
     id: str = ""
     text: str | None = None
     places: tuple[tuple[int, int], ...] = ()
-    source: Source | None = None
+    origin: Origin | None = None
 
     @classmethod
     def of(

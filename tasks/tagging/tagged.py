@@ -185,7 +185,7 @@ def _in_iob2(path: str, rows: list[TaggedSentence], scheme: str, notes: list[str
         if letters and not set(letters) & set(LETTERS["iob2"]):
             what = f"tags begin with {', '.join(letters)} alone"
             raise InputError(f"{path}: {what}, with neither B, I nor O; set scheme to plain, or name it (bioes)")
-        fitting = (name for name in ("bioes", "bilou", "bmes") if set(letters) <= set(LETTERS[name]))
+        fitting = (name for name, known in LETTERS.items() if set(letters) <= set(known))
         scheme = next(fitting, "bioes") if has_ends else detect_scheme(rows)
         if scheme == "iob1":
             notes.append(f"{path}: the scheme is IOB1 (entities begin with I); tags are turned into IOB2")

@@ -26,7 +26,7 @@ def read_tagged_texts(path: str, settings: TagSettings, labelled: str) -> TagFil
         tags = tuple((name, tags_of(spans, places, text.place, tally)) for name, spans in annotations)
         cut = tuple(text.text[start:end] for start, end in places)
         rows.append(
-            TaggedSentence(cut, tags, text.place, text.document, text.id, text.text, tuple(places), text.source)
+            TaggedSentence(cut, tags, text.place, text.document, text.id, text.text, tuple(places), text.origin)
         )
     notes = [f"{path}: read as an export of {file.tool}"]
     if labelled != "no":

@@ -32,7 +32,7 @@ def test_the_spans_of_every_version(write, fields):
         assert (file.tool, file.annotators) == ("doccano", ())
         assert spans(file) == [{"1": [(0, 4, "PER")]}]
         (text,) = file.texts
-        assert (text.id, text.text, text.source.row) == ("1", ANNA, row)
+        assert (text.id, text.text, text.origin.row) == ("1", ANNA, row)
         assert text.place in (f"{path}:1", f"{path}: row 1")
 
 
@@ -62,7 +62,7 @@ def test_offsets_count_what_makes_words_of_the_spans(write):
     assert "offsets" not in said(read(write("b.jsonl", lines({"text": ANNA, "label": [[0, 4, "PER"]]}))))
     for row in ({"text": "😀"}, {"text": f"{ANNA} 😀", "label": [[0, 4, "PER"]]}):  # where it does not matter
         undecided = read(write("c.jsonl", lines(row)))
-        assert (undecided.notes, undecided.texts[0].source.offsets) == ([], "utf16")
+        assert (undecided.notes, undecided.texts[0].origin.offsets) == ([], "utf16")
     undecided = read(write("d.jsonl", lines({"text": "😀 xxxx", "label": [[3, 5, "A"]]})))
     assert says(said(undecided), "offsets count UTF-16 units ... set offsets")
 

@@ -29,7 +29,7 @@ def test_tasks_as_a_list_an_object_and_lines(write):
     for name, content in contents.items():
         file = read(write(name, "\ufeff" + content))
         assert (file.tool, spans(file), file.annotators) == ("label_studio", [{"3": [(0, 4, "PER")]}], ("3",))
-        assert (file.texts[0].id, file.texts[0].source.row) == ("7", row)
+        assert (file.texts[0].id, file.texts[0].origin.row) == ("7", row)
 
 
 def test_annotators_by_number_and_by_address(write):

@@ -30,9 +30,9 @@ PIECES = [
 ]
 
 
-def predicted(text, found, id="", source=None):
+def predicted(text, found, id="", origin=None):
     scores = [0.5 + i / 100 for i in range(len(found))]
-    return PredictedText(id, text, places_of_words(text), [LabelledSpan(*s) for s in found], scores, 0.75, source)
+    return PredictedText(id, text, places_of_words(text), [LabelledSpan(*s) for s in found], scores, 0.75, origin)
 
 
 def saved(tool, texts, folder, **settings):
@@ -111,7 +111,7 @@ def test_offsets_count_what_the_tool_counts(tmp_path):
         marks = [[count(a), count(b), label] for a, b, label in SPANS]
         (tmp_path / "in.jsonl").write_text(lines({"text": HARD, "label": marks}))
         (text,) = read(tmp_path / "in.jsonl").texts
-        assert content_of("doccano", [row._replace(source=text.source)], tmp_path)["label"] == marks
+        assert content_of("doccano", [row._replace(origin=text.origin)], tmp_path)["label"] == marks
     ann = pathlib.Path(saved("brat", [predicted("New\r\nYork", [(0, 9, "LOC")])], tmp_path)) / "000001.ann"
     assert ann.read_text() == "T1\tLOC 0 3;5 9\tNew York\n"
 
@@ -129,7 +129,7 @@ def test_fields_of_the_input_stay_where_it_is_of_the_same_tool(tmp_path):
     for tool, row in inputs.items():
         (tmp_path / "in.jsonl").write_text(lines(row))
         (text,) = read(tmp_path / "in.jsonl").texts
-        found = predicted(text.text, [(0, 4, "PER")], text.id, text.source)
+        found = predicted(text.text, [(0, 4, "PER")], text.id, text.origin)
         got = content_of(tool, [found], tmp_path)
         if tool == "label_studio":
             assert (got[0]["id"], got[0]["data"], got[0]["meta"]) == (4, row["data"], row["meta"])
