@@ -42,8 +42,9 @@ _TORCH = {
     "relu": "activation.ReLU",
     "gelu": "activation.GELU",
     "silu": "activation.SiLU",
+    "tanh": "activation.Tanh",
+    "sigmoid": "activation.Sigmoid",
 }
-_TORCH |= {"tanh": "activation.Tanh", "sigmoid": "activation.Sigmoid"}
 # Keys of modules that are computed with one value only.
 _FIXED = {
     "transformer_task": "feature-extraction",
@@ -68,7 +69,7 @@ def read(
         if (folder.parent / MODULES).is_file():
             report.notes.append(f"vectors of texts are declared in {folder.parent}; load that directory to have them")
         return None
-    settings = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
+    settings = _optional(folder / SETTINGS)
     kind = settings.get("model_type", "SentenceTransformer")
     if kind == "CrossEncoder":
         report.notes.append(f"{SETTINGS}: model_type is {kind}, which declares no vectors of texts")
@@ -201,9 +202,10 @@ def _read_texts(
     """Longest input and letter case."""
     path, values = folder / TEXTS, _optional(folder / TEXTS)
     _check_fixed(values, path, "token_embeddings")
-    text = (values.get("modality_config") or {"text": {}}).get("text")
+    modalities = values.get("modality_config") or {"text": {}}
+    text = modalities.get("text") if isinstance(modalities, dict) else None
     if not isinstance(text, dict) or text.get("method_output_name", "last_hidden_state") != "last_hidden_state":
-        raise InputError(f"{path}: modality_config is {short_repr(values['modality_config'])}; {_ALONE}")
+        raise InputError(f"{path}: modality_config is {short_repr(modalities)}, which cannot be computed; {_ALONE}")
     known = {"max_seq_length", "do_lower_case", "modality_config", "module_output_name", "unpad_inputs", *_FIXED}
     _note_unknown(values, known, TEXTS, report)
     longest = values.get("max_seq_length")
@@ -223,7 +225,7 @@ def _read_settings(values: Mapping[str, Any], path: pathlib.Path, report: LoadRe
     if not isinstance(prompts, dict) or not all(isinstance(text, str | None) for text in prompts.values()):
         raise InputError(f"{path}: prompts is {short_repr(prompts)}; it must hold a text for each name")
     default = values.get("default_prompt_name")
-    if default is not None and default not in prompts:
+    if default not in (None, *prompts):
         raise InputError(f"{path}: default_prompt_name is {short_repr(default)}, none of the prompts; correct one")
     known = {"__version__", "model_type", "prompts", "default_prompt_name", "similarity_fn_name"}
     _note_unknown(values, known, SETTINGS, report)

@@ -181,6 +181,11 @@ REFUSED = {
     "a task": (changed(TEXT, transformer_task="fill-mask"), (TEXT, "transformer_task", "fill-mask")),
     "a length": (changed(TEXT, max_seq_length=2), (TEXT, "max_seq_length", "2", "at least 3")),
     "a similarity": (changed(SETTINGS, similarity_fn_name="maxsim"), (SETTINGS, "'maxsim'", "cosine")),
+    "modalities": (changed(TEXT, modality_config=["text"]), (TEXT, "modality_config", "['text']")),
+    "a prompt without a name": (
+        changed(SETTINGS, default_prompt_name=["q"]),
+        (SETTINGS, "['q']", "none of the prompts"),
+    ),
     "a default prompt": (changed(SETTINGS, default_prompt_name="q"), (SETTINGS, "'q'", "none of the prompts")),
     "a kind of model": (changed(SETTINGS, model_type="SparseEncoder"), (SETTINGS, "'SparseEncoder'")),
     "no list": (lambda folder: write(folder / "modules.json", {}), ("modules.json", "list")),
