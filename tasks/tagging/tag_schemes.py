@@ -103,20 +103,24 @@ class TagSettings(AnnotationSettings):
         TableSettings(delimiter=self.delimiter)  # refuses what is no delimiter
 
 
-def read_tags(
-    cells: Sequence[str | None], settings: TagSettings, where: Callable[[int], str]
-) -> tuple[str | None, ...]:
-    """The tags in cells, None for empty ones; arguments and errors as of `check_tags`."""
+def read_tags(cells: Sequence[Any], settings: TagSettings, where: Callable[[int], str]) -> tuple[str | None, ...]:
+    """The tags in cells, None for empty ones; arguments and errors as of `check_tags`, and for what is no text."""
     tags = tuple(None if cell == settings.empty else cell for cell in cells)
     if settings.tag_names:
         tags = tuple(_named(tag, comma_names(settings.tag_names), where(i)) for i, tag in enumerate(tags))
+    for i, tag in enumerate(tags):
+        if not isinstance(tag, str | None):
+            raise TableCell(where(i), tag).error(
+                "is no text; set tag_names to the names of 0, 1, ... in this order (O,B-PER,I-PER; with datasets: "
+                "features['ner_tags'].feature.names), or write names"
+            )
     check_tags(tags, settings.scheme, where)
     return tags
 
 
 def _named(tag: Any, names: Sequence[str], place: str) -> str | None:
     """The name of a tag that is a number, or a text with one; any other tag as it is."""
-    if not is_whole(tag) and not (isinstance(tag, str) and re.fullmatch(r"-?[0-9]{1,9}", tag)):
+    if not _is_whole(tag) and not (isinstance(tag, str) and re.fullmatch(r"-?[0-9]{1,9}", tag)):
         return tag
     if int(tag) in IGNORED:
         return None
@@ -125,7 +129,7 @@ def _named(tag: Any, names: Sequence[str], place: str) -> str | None:
     return names[int(tag)]
 
 
-def is_whole(value: Any) -> bool:
+def _is_whole(value: Any) -> bool:
     """Whether a tag is a whole number; 3.0 is one, as tables with empty cells hold them."""
     return (type(value) is int) or (isinstance(value, float) and value.is_integer())
 

@@ -22,7 +22,7 @@ from tasks.files.records import Table, TableSettings, cell_of, check_column, val
 from tasks.files.tables import read_table
 from tasks.files.text_lines import read_lines
 from tasks.tagging import word_rows
-from tasks.tagging.tag_schemes import Annotations, TagFile, TaggedSentence, TagSettings, is_whole, read_tags
+from tasks.tagging.tag_schemes import Annotations, TagFile, TaggedSentence, TagSettings, read_tags
 
 SINGLE = "1"  # the annotator of tags that name none
 # Names of columns where the settings name none, in any case; the first that is there counts.
@@ -159,10 +159,4 @@ def _tags(cell: TableCell, settings: TagSettings, count: int) -> tuple[str | Non
     if len(cell.value) != count:
         what = f"{len(cell.value)} tags for {count} words"
         raise InputError(f"{cell.place}: {what}; write one for each, null where there is none")
-    for i, tag in enumerate(cell.value, 1):
-        if tag is not None and not isinstance(tag, str) and not (is_whole(tag) and settings.tag_names):
-            raise InputError(
-                f"{cell.place}: tag {i} is {short(tag)}; set tag_names to the names of 0, 1, ... in this order "
-                "(O,B-PER,I-PER; with datasets: features['ner_tags'].feature.names), or write names"
-            )
     return read_tags(cell.value, settings, lambda i: f"{cell.place}: tag {i + 1}")

@@ -46,16 +46,17 @@ def _sentences(table: Table, columns: Columns, tally: Tally) -> list[list[int]]:
     if columns.sentence:
         check_column(table, columns.sentence, "sentence")
     sentences: list[list[int]] = [[]]
-    known: dict[Any, None] = {}
+    known: set[str | None] = set()
     label, line = None, 0
     for i, (row, place) in enumerate(zip(table.rows, table.places, strict=True)):
         word, here, before = value_of(row, columns.words), value_of(row, columns.sentence), line
         if columns.sentence:
-            begins = not _is_empty(here) and here != label
+            here = label if _is_empty(here) else str(here)
+            begins = here != label
             if begins and here in known:
                 tally.add(f"sentences whose {columns.sentence} was that of an earlier one, and are read apart", place)
-            label = here if begins else label
-            known[label] = None
+            label = here
+            known.add(label)
         else:
             line = int(place.rpartition(":")[2])
             begins = line > before + 1 or (_is_empty(word) and _is_empty(value_of(row, columns.tags)))

@@ -4,6 +4,7 @@ import csv
 import json
 
 import datasets
+import pyarrow
 import pytest
 from pyarrow import feather
 
@@ -50,7 +51,7 @@ def test_json_lines_with_annotators(write):
 
 
 JSON_FAULTS = [
-    ({"tokens": ["a"], "tags": [3]}, ":1: tags: tag 1 is 3 ... tag_names"),
+    ({"tokens": ["a"], "tags": [3]}, ":1: tags: tag 1: 3 ... tag_names"),
     ({"tokens": ["a"], "tags": ["O", "O"]}, ":1: tags: 2 tags for 1 words"),
     ({"tokens": ["a"], "tags": "O"}, ":1: tags: 'O' is no list"),
     ({"tokens": ["a"], "tags": ["B_X"]}, ":1: tags: tag 1: 'B_X' is no tag"),
@@ -113,10 +114,20 @@ def test_a_folder_of_several_splits_names_them(saved):
 
 @pytest.mark.parametrize("name", ["numbers.jsonl", "numbers.parquet", "lists.csv", "numpy.csv"])
 def test_numbers_without_names_need_a_setting(saved, name):
-    assert says(refused(saved / name), "ner_tags: tag 1 is 1; set tag_names ... O,B-PER")
+    assert says(refused(saved / name), "ner_tags: tag 1: 1 ... set tag_names ... O,B-PER")
     assert sentences(read(saved / name, tag_names=",".join(NAMES))) == ["Ann/B-PER Lee/I-PER sat/?", "no/O"]
     assert says(refused(saved / name, tag_names="O,B-PER"), "ner_tags: tag 2: 2 is no number of the 2 names")
     assert [row.words for row in read(saved / name, "no").rows] == [("Ann", "Lee", "sat"), ("no",)]
+
+
+def test_numbers_in_a_table_of_words_and_lists_that_tell_sentences(tmp_path):
+    """A sentence goes on where its cell is missing; a cell of any type tells it."""
+    path = tmp_path / "a.arrow"
+    table = {"sentence": [[1], None, [2]], "word": ["Ann", "sat", "no"], "tag": [1, 0, None]}
+    feather.write_feather(pyarrow.table(table), path)
+    assert says(refused(path), "a.arrow: row 1: tag: 1 ... set tag_names")
+    assert [row.words for row in read(path, "no").rows] == [("Ann", "sat"), ("no",)]
+    assert sentences(read(path, "if there", tag_names="O,B-PER")) == ["Ann/B-PER sat/O", "no"]
 
 
 LISTS = [
