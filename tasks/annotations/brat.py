@@ -105,6 +105,8 @@ def write(texts: Sequence[PredictedText], output: pathlib.Path, how: Writing) ->
     """DOCUMENT.txt and DOCUMENT.ann in the folder ``output``; documents without a name that fits have numbers.
 
     Where a label has other characters than brat's types, "_" stands for them.
+
+    Raises InputError where the folder has other documents, which brat would show beside these.
     """
     written: dict[pathlib.Path, str] = {}
     for number, text in enumerate(texts, 1):
@@ -119,4 +121,7 @@ def write(texts: Sequence[PredictedText], output: pathlib.Path, how: Writing) ->
             lines.append(f"T{i}\t{_NO_TYPE.sub('_', span.label)} {bounds}\t{shown}\n")
         written[output / f"{name}.txt"] = text.text
         written[output / f"{name}.ann"] = "".join(lines)
+    other = next((file for ending in (".txt", ".ann") for file in _files(output, ending) if file not in written), None)
+    if other:
+        raise InputError(f"{output}: holds {other.name}, which is none of these documents; choose another folder")
     return written

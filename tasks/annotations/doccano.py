@@ -54,7 +54,7 @@ def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedTe
             tally.add("relations, which are not read", place, len(relations) if isinstance(relations, list) else 1)
         marks: Sequence[tuple[str, Sequence[Mark]]] = ()
         if row.get(key) and not has_spans:
-            tally.add(f"texts with a {key} that is no list of spans, read as not annotated", place)
+            tally.add(f"texts whose {key} is no list of spans, read as not annotated", place)
         elif row.get(key) is not None:
             marks = _marks(TableCell(f"{place}: {key}", row[key]))
             if not row[key]:

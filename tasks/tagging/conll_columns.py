@@ -9,12 +9,14 @@ is also a word: see `_is_comment`.
 import bisect
 import collections
 import itertools
+import pathlib
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from bert.bio_tags import is_tag_of_any_scheme
-from bert.errors import InputError
+from bert.corpus.corpus_files import endings_of
+from bert.errors import InputError, listed
 from tasks.files.cells import TableCell, short
 from tasks.files.records import TableSettings
 from tasks.files.reports import Tally
@@ -47,9 +49,13 @@ def read_columns(path: str, settings: TagSettings, labelled: str) -> TagFile:
     _check_words(path, sentences, word)
     columns: list[int] = []
     if labelled != "no":
-        if _is_crowd(sentences, settings):
+        with_tags = _with_tags(sentences, word, settings) if settings.tags == "-1" else []
+        if word == 0 and _is_crowd(sentences, with_tags, settings):
             notes.append(f"{path}: columns 1 to {width - 1} are read as the tags of a worker each (tags 1-)")
             settings = TagSettings(**{**vars(settings), "tags": "1-"})
+        elif settings.scheme != "plain" and len(with_tags) > 1:
+            shown = listed([str(column) for column in with_tags])
+            notes.append(f"{path}: columns {shown} have tags; the last is read; set tags to 1- if each is a worker's")
         columns = _tag_columns(path, settings, width, word, labelled == "needed")
         if not columns:
             notes.append(f"{path}: lines have {width} columns, none of them with tags (tags {settings.tags})")
@@ -155,6 +161,8 @@ def _ragged(path: str, number: int, line: str, count: int, first: tuple[int, int
     hint = ""
     if line.startswith("#"):
         hint = ", or take it out if it is a comment"
+    elif endings_of(pathlib.Path(path))[0] == ".csv":
+        hint = ", or set words and tags to the names of columns of a table"
     elif "\t" in line and not settings.delimiter:
         hint = ", or set delimiter to tab if words hold blanks"
     what = "1 field (a word or a tag is missing)" if count == 1 else f"{count} fields"
@@ -193,19 +201,21 @@ def _tag_columns(path: str, settings: TagSettings, width: int, word: int, needed
     return columns
 
 
-def _is_crowd(sentences: Sequence[_Sentence], settings: TagSettings) -> bool:
+def _with_tags(sentences: Sequence[_Sentence], word: int, settings: TagSettings) -> list[int]:
+    """The columns beside the words with nothing but tags and what stands where there is none."""
+
+    def has_tags(column: int) -> bool:
+        cells = set().union(*(sentence.columns[column] for sentence in sentences))
+        return settings.scheme == "plain" or all(cell == settings.empty or is_tag_of_any_scheme(cell) for cell in cells)
+
+    return [column for column in range(len(sentences[0].columns)) if column != word and has_tags(column)]
+
+
+def _is_crowd(sentences: Sequence[_Sentence], with_tags: Sequence[int], settings: TagSettings) -> bool:
     """Whether a file has a column for each worker: several, all with tags, and some of them empty."""
-    if (settings.words, settings.tags) != ("0", "-1") or len(sentences[0].columns) < 3 or not settings.empty:
+    if not len(sentences[0].columns) - 1 == len(with_tags) > 1 or not settings.empty:
         return False
-    some_empty = False
-    for sentence in sentences:
-        cells = set().union(*sentence.columns[1:])
-        some_empty |= settings.empty in cells
-        if settings.scheme != "plain" and not all(
-            cell == settings.empty or is_tag_of_any_scheme(cell) for cell in cells
-        ):
-            return False
-    return some_empty
+    return any(settings.empty in sentence.columns[column] for sentence in sentences for column in with_tags)
 
 
 def _tagged(path: str, sentence: _Sentence, word: int, columns: Sequence[int], settings: TagSettings) -> TaggedSentence:

@@ -126,7 +126,10 @@ def _opened(cell: TableCell, table: Table) -> TableCell:
 
 def _words(cell: TableCell) -> tuple[str, ...]:
     if not isinstance(cell.value, list):
-        raise cell.error("is no list; write the words as a list of texts")
+        rule = (
+            "is no list; write the words as a list of texts, or, of a word a row, set sentence to the column that tells"
+        )
+        raise cell.error(f"{rule} the sentence")
     for i, word in enumerate(cell.value, 1):
         if not word or not isinstance(word, str):
             raise InputError(f"{cell.place}: word {i} is {short(word)}; write each word as a text that is not empty")

@@ -88,7 +88,7 @@ def test_blanks_in_labels_are_single_ones(write):
 def test_labels_of_whole_texts_are_no_spans(write):
     file = read(write("a.jsonl", lines({"text": ANNA, "label": ["good"]}, {"text": ANNA, "label": []})))
     assert spans(file) == [{}, {"1": []}]
-    assert says(said(file), "label that is no list of spans ... : 1 (first")
+    assert says(said(file), "label is no list of spans ... : 1 (first")
 
 
 def test_spans_that_are_none_are_dropped_and_counted(write):

@@ -149,6 +149,13 @@ def test_documents_of_brat_have_safe_names(tmp_path):
     assert names == ["000001.txt", "sub/b.txt", "x.txt", "000004.txt", *(f"00000{i}.txt" for i in (5, 6, 7, 8))]
 
 
+def test_documents_of_an_earlier_run_are_not_left_beside_those_of_brat(tmp_path):
+    texts = [predicted("Anna", [(0, 4, "PER")], name) for name in ("a", "b")]
+    saved("brat", texts, tmp_path)
+    saved("brat", texts[::-1], tmp_path)
+    assert says(message_of(lambda: saved("brat", texts[:1], tmp_path)), "out: holds b.txt ... another folder")
+
+
 def test_written_without_a_span_is_not_an_annotation_of_a_tool_that_can_tell(tmp_path):
     path = saved("prodigy", [predicted("No.", [])], tmp_path)
     assert spans(read(path, format="prodigy")) == [{}]

@@ -115,7 +115,15 @@ def test_crowd_columns_that_are_chosen(write):
 
 def test_other_columns_are_no_crowd(write):
     assert sentences(read(write("a.txt", "a NN O\n? ? O\n"))) == ["a/O ?/O"]
-    assert sentences(read(write("b.txt", "a B-NP B-X\n? O O\n"))) == ["a/B-X ?/O"]
+    rows = read(write("b.txt", "a B-NP NN B-X\n? O O O\n"))
+    assert sentences(rows) == ["a/B-X ?/O"]
+    assert says(str(rows.report), "columns 1, 3 have tags; the last is read")  # or gold tags beside predicted ones
+
+
+def test_a_csv_with_a_sentence_a_row_and_other_names(write):
+    path = write("a.csv", 'text,labels\n"Anna sat","B-PER O"\n')
+    assert says(refused(path), "a.csv:2 ... set words and tags")
+    assert sentences(read(path, words="text", tags="labels")) == ["Anna/B-PER sat/O"]
 
 
 def test_a_partly_tagged_sentence_keeps_its_words(write):
