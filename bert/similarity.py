@@ -48,8 +48,9 @@ def search(query_D: Any, corpus: Any, top: int = 10, name: str = "cosine") -> li
     """
     check_choice("similarity", name, SIMILARITIES)
     check_range("top", top, at_least=1, whole=True)
-    where = f"{corpus}" if isinstance(corpus, str | os.PathLike) else "corpus"
-    corpus_ND = _rows(_mapped(pathlib.Path(corpus)) if where != "corpus" else corpus, where)
+    is_path = isinstance(corpus, str | os.PathLike)
+    where = str(corpus) if is_path else "corpus"
+    corpus_ND = _rows(_mapped(pathlib.Path(corpus)) if is_path else corpus, where)
     query_1D = _rows(query_D, "query")
     if query_1D.shape != (1, corpus_ND.shape[1]):
         both = f"query has shape {list(np.shape(query_D))}, the vectors of {where} a width of {corpus_ND.shape[1]}"

@@ -73,3 +73,10 @@ def test_what_cannot_be_compared_is_refused(tmp_path):
         similarity.search(A[0], tmp_path / "a.npy")
     with refused("b.npy", "No such file"):
         similarity.search(A[0], str(tmp_path / "b.npy"))
+
+
+def test_a_file_may_have_any_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with open("corpus", "wb") as file:
+        np.save(file, np.eye(2, dtype=np.float32))
+    assert similarity.search(np.eye(2)[1], "corpus", 1) == [(1, 1.0)]
