@@ -94,7 +94,8 @@ class PredictedText(NamedTuple):
     """A text with the spans that a model found, for a tool to show.
 
     words: [start, end) of each word.
-    scores: of each span. score: of the text. Both are geometric means of the probabilities of the words' tags.
+    scores: of each span, the geometric mean of the probabilities of its tags. score: of the text, that of all its words
+      (tagging) or of the scores of its spans (bio_mrc).
     origin: as of `AnnotatedText`; None of a text that came from no tool.
     """
 

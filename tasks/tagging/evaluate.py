@@ -107,7 +107,7 @@ class TaggingEvaluator(evaluation.Evaluator):
             _check_columns(examples)
             _check_tags(self.model.labels)
         elif format in TOOLS and not bio_tags.are_entities(self.model.labels):
-            raise InputError(f"the model's tags are no B, I and O, so {format} has no spans to show; use format jsonl")
+            raise InputError(f"the model's tags mark no entities, so {format} has no spans to show; use format jsonl")
 
     def vote_shares(self, examples: TaggedRows) -> tuple[np.ndarray, np.ndarray] | None:
         rows, labels = examples.rows, self.labels
