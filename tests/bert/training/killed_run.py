@@ -18,7 +18,7 @@ from bert.training.train import fit
 from launch import console
 from tests.bert.training import tiny
 
-STEPS = 40
+STEPS = 20
 
 
 def main(workdirs: list[pathlib.Path]) -> int:
