@@ -51,7 +51,7 @@ class Sentences:
         from bert.corpus import installed_docs
         from bert.data.padding import one_example_a_row
         from bert.interop import export
-        from bert.sentences import SentenceEncoder
+        from bert.model.sentence_encoder import SentenceEncoder
         from bert.tokenizer.backends import train_tokenizer
 
         path = FOLDER / "sentences.txt"

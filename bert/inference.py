@@ -25,11 +25,11 @@ from bert.interop import export, sources
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory
 from bert.model import forward, stack
+from bert.model.sentence_encoder import SentenceEncoder
 from bert.prediction.fill_mask import FilledMasks, find_masks
 from bert.prediction.pseudo_likelihood import log_likelihoods
 from bert.prediction.scores import Scorer, check_rows
-from bert.sentences import SentenceEncoder
-from bert.text_vectors import TextVectors
+from bert.sentences.text_vectors import TextVectors
 from bert.tokenizer import sequences
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import HostBatch, Params

@@ -37,8 +37,8 @@ def run(argv: list[str]) -> None:
     if options.text is not None and options.input.removesuffix(".gz").endswith(".txt"):
         raise InputError(f"--text={options.text}: {options.input} has no columns, each line is a text; leave it out")
     # JAX is slow to import, and --help needs none.
+    from bert.model.sentence_encoder import SentenceEncoder
     from bert.progress import progress
-    from bert.sentences import SentenceEncoder
     from launch import runtime
     from tasks import text_vectors
 

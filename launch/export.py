@@ -12,7 +12,7 @@ import bert
 from bert.errors import InputError, printable
 from bert.interop import export
 from bert.interop.hugging_face import CONFIG_FILE
-from bert.sentences import SentenceEncoder
+from bert.model.sentence_encoder import SentenceEncoder
 from bert.training import run_directory
 from launch import flags
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from bert import files, surrogates
-from bert.embedding import Embedder
 from bert.errors import InputError
+from bert.sentences.embedder import Embedder
 from tasks.files import examples
 from tasks.files.records import TableSettings
 from tasks.files.tables import check_path, ending_to_read, read_table

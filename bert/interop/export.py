@@ -24,7 +24,7 @@ from bert.interop import labels as labels_of
 from bert.interop.formats import weight_files
 from bert.interop.hugging_face import CONFIG_FILE, MARK, OTHER_WRITER, PROGRAMS, REWRITTEN, TOKENIZER_FILES, WRITER
 from bert.interop.model_directory import read_json
-from bert.sentences import SentenceEncoder
+from bert.model.sentence_encoder import SentenceEncoder
 from bert.tokenizer import tokenizer_files
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import Params

@@ -16,7 +16,7 @@ from bert.interop import names
 from bert.interop.load_report import LoadReport
 from bert.interop.names.table import HEAD_PARTS, WITH_CLASSES
 from bert.interop.parameters import class_count
-from bert.sentences import SentenceEncoder
+from bert.model.sentence_encoder import SentenceEncoder
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import Params
 

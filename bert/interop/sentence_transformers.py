@@ -20,7 +20,7 @@ from bert.interop.formats import safetensors_file, weight_files
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import read_json
 from bert.interop.parameters import first_not_finite
-from bert.sentences import ACTIVATIONS, MODES, NORMALIZE, SIMILARITIES, SentenceEncoder
+from bert.model.sentence_encoder import ACTIVATIONS, MODES, NORMALIZE, SIMILARITIES, SentenceEncoder
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import Params
 

@@ -16,7 +16,7 @@ from jax import Array
 from bert.architectures import ModelConfig
 from bert.model import forward, matmul
 from bert.model.blocks import ACTIVATION_FUNCTIONS, pick
-from bert.sentences import NORMALIZE, POOLER
+from bert.model.sentence_encoder import NORMALIZE, POOLER
 from bert.types import Batch, Params
 
 _SMALLEST_NORM = 1e-12  # torch.nn.functional.normalize

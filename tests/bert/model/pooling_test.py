@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bert.model import pooling
-from bert.sentences import MODES
+from bert.model.sentence_encoder import MODES
 
 LENGTHS = ([3, 1, 4], [8], [2, 5])  # of the examples in each row of 10 positions
 

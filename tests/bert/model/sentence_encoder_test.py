@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bert.sentences import NORMALIZE, SentenceEncoder
+from bert.model.sentence_encoder import NORMALIZE, SentenceEncoder
 from tests.bert.refusals import refused
 
 DENSE = {"kernel": np.zeros((64, 5), np.float32), "bias": np.zeros(5, np.float32)}

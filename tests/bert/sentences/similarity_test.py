@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bert import similarity
-from bert.sentences import SIMILARITIES
+from bert.model.sentence_encoder import SIMILARITIES
+from bert.sentences import similarity
 from tests.bert.refusals import refused
 
 RNG = np.random.default_rng(0)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import bert
-from bert import embedding
 from bert.architectures import bert_encoder
+from bert.sentences import embedder
 from tests.bert.interop.sentence_directory import TINY, random_texts
 
 
@@ -20,7 +20,7 @@ def test_blocks_and_packing_change_nothing(model, monkeypatch):
     """Blocks of 20 texts, and one example a row, give what one block of packed rows gives; an iterator will do."""
     many, counted = random_texts(50), []
     want = model.embed(many, "mean", normalize=True)
-    monkeypatch.setattr(embedding, "BLOCK", 20)
+    monkeypatch.setattr(embedder, "BLOCK", 20)
     blocks = list(model.embedder(normalize=True).blocks(iter(many), counted.append))
     assert [len(block) for block in blocks] == [20, 20, 10]
     assert sum(counted) == 50
@@ -35,7 +35,7 @@ def test_blocks_and_packing_change_nothing(model, monkeypatch):
 def test_short_texts_share_rows(model, monkeypatch):
     """100 texts of 3 tokens are rows of 64 with 16 of them each, instead of 100 rows."""
     seen = []
-    monkeypatch.setattr(embedding.Embedder, "_vectors", lambda self, batch, skipped: seen.append(batch) or np.zeros(
+    monkeypatch.setattr(embedder.Embedder, "_vectors", lambda self, batch, skipped: seen.append(batch) or np.zeros(
         (*batch["cls_positions"].shape, self.width), np.float32))  # fmt: skip
     model.embed(["cat"] * 100)
     assert [batch["token_ids"].shape for batch in seen] == [(8, 64)]

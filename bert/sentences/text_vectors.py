@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from bert import similarity
 from bert.architectures import ModelConfig
-from bert.embedding import Embedder
 from bert.errors import InputError, check_range
+from bert.model.sentence_encoder import POOLER, SentenceEncoder
 from bert.progress import progress as show_progress
-from bert.sentences import POOLER, SentenceEncoder
+from bert.sentences import similarity
+from bert.sentences.embedder import Embedder
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import Params
 

@@ -19,7 +19,7 @@ from bert.data import encoded_examples, packing
 from bert.data.padding import bucket_length, power_of_two
 from bert.errors import InputError
 from bert.model import pooling
-from bert.sentences import SentenceEncoder
+from bert.model.sentence_encoder import SentenceEncoder
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import HostBatch, Params
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bert.errors import InputError, check_choice, check_range
-from bert.sentences import SIMILARITIES
+from bert.model.sentence_encoder import SIMILARITIES
 
 _BLOCK_BYTES = 1 << 20  # of vectors that are compared at a time: such a block stays in the cache of one core
 _SMALLEST_NORM = 1e-12

@@ -1,6 +1,6 @@
 """`SentenceEncoder`: how hidden states become the vector of a text, as a directory declares it or a caller chooses.
 
-No array is computed here: bert/model/pooling.py does that, bert/embedding.py batches texts, and
+No array is computed here: bert/model/pooling.py does that, bert/sentences/embedder.py batches texts, and
 bert/interop/sentence_transformers.py reads and writes the declarations.
 """
 
