@@ -195,7 +195,7 @@ def test_scores_of_spans_are_the_probabilities_of_their_words(run, model):
 def test_what_tools_and_columns_cannot_show_is_refused(run, model):
     plain = tagger(("DT", "NN"), {"the": "DT"}, "NN", extra=READING.to_json() | {"files": {"scheme": "plain"}})
     path = run.write("in.conll", "the DT\n")
-    with pytest.raises(InputError, match=r"no B, I and O.* prodigy .*jsonl"):
+    with pytest.raises(InputError, match=r"no entities.* prodigy .*jsonl"):
         run.predict(plain, path, "out.jsonl", "prodigy")
     blank = tagger(("O", "B-a place", "I-a place"), {}, extra=READING.to_json())
     with pytest.raises(InputError, match=r"'B-a place' has a blank .*jsonl"):
