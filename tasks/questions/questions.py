@@ -84,9 +84,11 @@ def _read(path: str, settings: QuestionSettings, fields: QuestionFields) -> tupl
     table = _read_rows(path, settings)
     if not table.rows:
         return table, []
+    of_tools = "is for exports of annotation tools"
     if settings.questions:
-        notes = [*table.notes, f"{path}: questions is for exports of annotation tools, and unused here"]
-        table = table._replace(notes=tuple(notes))
+        table = table._replace(notes=(*table.notes, f"{path}: questions {of_tools}, and unused here"))
+    if settings.offsets != "auto" and fields.annotated:
+        table = table._replace(notes=(*table.notes, f"{path}: offsets {of_tools}; here, spans count code points"))
     format = _format_of(table) if settings.format == "auto" else settings.format
     return table, list(READERS[format](table, fields))
 

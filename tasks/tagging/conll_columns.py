@@ -24,6 +24,7 @@ from tasks.files.text_lines import read_lines
 from tasks.tagging.tag_schemes import TagFile, TaggedSentence, TagSettings, read_tags
 
 DOCUMENT_START = "-DOCSTART-"
+TEXTS = '; write texts that are not cut into words as json lines: {"text": "..."}'
 BLANKS = re.compile(r"[ \t]+")
 _NUMBER = re.compile(r"[0-9]+([-.][0-9]+)?")  # of a word, of several words, of an empty node
 _METADATA = re.compile(r"\s*#\s*(newdoc|newpar|[\w.:-]+\s*=)")
@@ -102,7 +103,8 @@ def _sentences(path: str, settings: TagSettings, labelled: str, notes: list[str]
                 documents.append(number)
             continue
         elif fields and len(fields) != width:
-            raise _ragged(path, number, line, len(fields), (example, width), settings)
+            error = _ragged(path, number, line, len(fields), (example, width), settings)
+            raise InputError(f"{error}{TEXTS}") if labelled == "no" else error
         rows.append((number, fields))
     notes += [f"{path}: {marked:,} {DOCUMENT_START} lines, each begins a document"] * bool(marked)
     notes += [f"{path}: {note}" for note in comments.notes()]

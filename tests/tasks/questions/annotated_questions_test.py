@@ -113,6 +113,8 @@ def test_a_finished_model_asks_what_was_asked_in_training(export, write):
     plain = write("own.jsonl", json.dumps({"question": "?", "context": "a", "annotations": []}) + "\n")
     assert with_questions(files, read(plain, "no")) == files
     assert says(str(read(plain, "no", questions="A=B").report), "questions is for exports ... unused")
+    assert "offsets is for exports" in str(read(plain, "if there", offsets="utf16").report)
+    assert "offsets" not in str(read(plain, "no", offsets="utf16").report)  # of what is written
 
 
 def test_labels_that_are_asked_or_marked_only_are_told(export):

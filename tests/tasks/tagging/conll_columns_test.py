@@ -120,6 +120,12 @@ def test_other_columns_are_no_crowd(write):
     assert says(str(rows.report), "columns 1, 3 have tags; the last is read")  # or gold tags beside predicted ones
 
 
+def test_texts_that_are_not_cut_into_words_have_a_way_out(write):
+    text = write("a.txt", "Anna sat.\nShe sat by the window.\n")
+    assert says(refused(text, "no"), 'a.txt:2 ... {"text": "..."}')
+    assert sentences(read(write("a.jsonl", '{"text": "Anna sat."}\n'), "no")) == ["Anna sat ."]
+
+
 def test_a_csv_with_a_sentence_a_row_and_other_names(write):
     path = write("a.csv", 'text,labels\n"Anna sat","B-PER O"\n')
     assert says(refused(path), "a.csv:2 ... set words and tags")
