@@ -22,7 +22,12 @@ def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None
 
 
 def check_other_file(option: str, output: str | pathlib.Path, source: str) -> None:
-    """Refuses to write over the file that is read, or over one in the folder that is, by whatever name or link."""
+    """Refuses to write over the file that is read, or over one in the folder that is, by whatever name or link.
+
+    A name of a packed file is refused, too: none is written.
+    """
+    if (ending := os.path.splitext(output)[1].lower()) in (".gz", ".zip"):
+        raise InputError(f"{option}={output}: files are not packed; leave out {ending}")
     if not os.path.isfile(output):  # nothing is there, or a pipe or device
         return
     folder = pathlib.Path(source)

@@ -86,6 +86,12 @@ def test_the_input_is_never_replaced_whatever_it_is_called(source, tmp_path, mon
     assert source.read_text() == ROWS
 
 
+@pytest.mark.parametrize("command", [predicted, scored])
+def test_no_file_is_called_as_a_packed_one_is(source, tmp_path, command):
+    with pytest.raises(InputError, match=r"out\.csv\.GZ: .* leave out \.gz"):
+        command(source, tmp_path / "out.csv.GZ")
+
+
 def test_a_file_in_the_input_folder_is_never_replaced(source, tmp_path):
     """By a hard link that lies outside of it, or where a link in it leads."""
     folder = tmp_path / "data"
