@@ -70,7 +70,7 @@ def check_settings(config: ConfigDict) -> None:
         check_range("config.steps", config.steps, at_least=1)
     decay = config.optimizer.decay_share if config.optimizer.schedule == "wsd" else 0
     hint = ", what optimizer.decay_share leaves" if decay else ""
-    check_range("config.warmup_share", config.warmup_share, at_least=0, at_most=1 - decay, hint=hint)
+    check_range("config.warmup_share", config.warmup_share, at_least=0, at_most=round(1 - decay, 9), hint=hint)
     check_range("config.label_smoothing", config.label_smoothing, at_least=0, below=1)
     for name, least in (("evaluations_per_epoch", 1), ("patience", 0), ("micro_batches", 1)):
         check_range(f"config.{name}", config[name], at_least=least)

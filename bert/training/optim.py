@@ -9,6 +9,7 @@ Sources: AdamW, Loshchilov & Hutter 2019 (as in torch.optim.AdamW); google-resea
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -72,7 +73,8 @@ class OptimizerSettings:
 
     @property
     def _shape(self) -> Shape:
-        decay_steps = round(self.decay_share * self.total_steps)
+        # A half is rounded down: it is rounded up in the warm-up, and both may be all steps.
+        decay_steps = math.ceil(self.decay_share * self.total_steps - 0.5 - 1e-6)
         return Shape(self.warmup_steps, self.total_steps, self.power, decay_steps)
 
 

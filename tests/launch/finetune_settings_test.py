@@ -37,6 +37,10 @@ pytestmark = pytest.mark.usefixtures("one_device")
             ("--config.optimizer.schedule=wsd", "--config.warmup_share=0.95"),
             "warmup_share is 0.95; .*decay_share leaves",
         ),
+        (
+            ("--config.optimizer.schedule=wsd", "--config.optimizer.decay_share=0.9", "--config.warmup_share=0.2"),
+            "warmup_share is 0.2; .*at most 0.1,",
+        ),
         (("--config.max_length=2",), "config.max_length is 2; .*CLS"),
         (("--config.task=tagging",), "config.task belongs to the file of settings; choose another by --config="),
         (("--config.task", "tagging"), "config.task belongs to the file of settings"),

@@ -1,5 +1,6 @@
 """Schedules against their definitions."""
 
+import itertools
 import json
 from collections.abc import Callable
 
@@ -72,6 +73,10 @@ def test_warm_up_and_decay_of_wsd_must_fit_into_the_run():
     with pytest.raises(InputError, match=r"warmup_steps is 81; .*at most 80.*decay"):
         rate_of(schedule="wsd", warmup_steps=81, decay_share=0.2)
     rate_of(warmup_steps=100, decay_share=0.2)  # other schedules have no decay of their own
+    for total, share in itertools.product(range(1, 50), (0.1, 0.2, 0.25, 0.3, 0.5)):  # no step is between the two
+        sizes = {"warmup_steps": round(share * total), "total_steps": total}
+        rate = rate_of(schedule="wsd", decay_share=1 - share, **sizes)
+        assert float(rate(total)) == 0
 
 
 @pytest.mark.slow
