@@ -104,14 +104,14 @@ def _rows(vectors: Any, where: str) -> np.ndarray:
     array = vectors if isinstance(vectors, np.memmap) else np.asarray(vectors)
     array = array[None] if array.ndim == 1 else array
     if array.ndim != 2 or array.dtype.kind != "f":
-        raise InputError(f"{where}: holds {array.dtype} {list(array.shape)}; vectors must be floats [N, D]")
+        rule = "vectors must be floats [N, D]; model.embed makes them of a list of texts"
+        raise InputError(f"{where}: holds {array.dtype} {list(array.shape)}; {rule}")
     return array if isinstance(array, np.memmap) else array.astype(np.float32, copy=False)
 
 
 def _mapped(path: pathlib.Path) -> np.ndarray:
     try:
-        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-        return array
+        return np.lib.format.open_memmap(path, mode="r")
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "no .npy file, or cut short"
         raise InputError(f"{path}: cannot be read ({why}); launch.embed writes such files") from None

@@ -1,7 +1,7 @@
 """`TextVectors`: the methods of a loaded model that make vectors of texts, compare them and search among them."""
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class TextVectors(abc.ABC):
 
     def embed(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         pooling: str | Sequence[str] | None = None,
         *,
         normalize: bool | None = None,
@@ -63,6 +63,7 @@ class TextVectors(abc.ABC):
         if isinstance(texts, str):
             raise InputError("texts is one text; embed takes a list of texts, [text] for one")
         embedder = self.embedder(pooling, normalize=normalize, prompt=prompt, batch_size=batch_size)
+        texts = list(texts)
         with show_progress(len(texts), "text", shown=progress) as done:
             blocks = list(embedder.blocks(texts, done))
         return np.concatenate([np.empty((0, embedder.width), np.float32), *blocks])
@@ -103,7 +104,7 @@ class TextVectors(abc.ABC):
         return similarity.search(query, corpus, top, self._similarity)
 
     def _vectors_of(self, given: Any) -> Any:
-        is_texts = isinstance(given, list | tuple) and given and isinstance(given[0], str)
+        is_texts = isinstance(given, list | tuple) and all(isinstance(text, str) for text in given)
         return self.embed(given) if is_texts else given
 
     @property

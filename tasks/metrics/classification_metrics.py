@@ -78,6 +78,7 @@ def check_names(names: Sequence[str], kind: str, labels: Sequence[str], positive
         starts = () if kind == "number" else PER_LABEL
         if name not in known and not (name.startswith(starts) and name.partition(":")[2] in labels):
             listed = ", ".join([*known, *(start + "LABEL" for start in starts)])
+            listed += f" with a LABEL of {', '.join(labels)}" if starts else ""
             raise InputError(f"metric {name!r} is not known for kind {kind!r}; known are {listed}")
 
 

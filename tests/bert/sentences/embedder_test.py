@@ -9,6 +9,7 @@ import bert
 from bert.architectures import bert_encoder
 from bert.sentences import embedder
 from tests.bert.interop.sentence_directory import TINY, random_texts
+from tests.bert.refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +59,7 @@ def test_texts_or_vectors_are_compared_and_searched(model):
     (best, score), *_ = model.search("new york", vectors, top=2)
     assert (best, round(score, 5)) == (2, 1)
     assert model.search(vectors[3], vectors, 1)[0][0] == 3
+    np.testing.assert_array_equal(model.embed(text for text in corpus), vectors)
+    assert model.similarity([], corpus).shape == (0, 4)
+    with refused("corpus", "[1, 4]", "model.embed"):
+        model.search("new york", corpus)

@@ -71,6 +71,9 @@ def test_what_cannot_be_compared_is_refused(tmp_path):
     (tmp_path / "a.npy").write_text("no array")
     with refused("a.npy", "no .npy"):
         similarity.search(A[0], tmp_path / "a.npy")
+    np.savez(tmp_path / "a.npz", A)
+    with refused("a.npz", "no .npy"):
+        similarity.search(A[0], tmp_path / "a.npz")
     with refused("b.npy", "No such file"):
         similarity.search(A[0], str(tmp_path / "b.npy"))
 

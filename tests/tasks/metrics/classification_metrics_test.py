@@ -178,7 +178,7 @@ def test_positive_label_and_defaults():
 @pytest.mark.parametrize(("name", "kind", "labels", "positive", "message"), [
     ("f1", "class", "abc", None, "metric f1 needs a positive label, for there are 3 labels, or use f1:LABEL"),
     ("f1", "class", "abc", "d", "positive label 'd' is none of the labels: a, b, c"),
-    ("f1:d", "class", "abc", None, "metric 'f1:d' is not known for kind 'class'; known are .*recall:LABEL"),
+    ("f1:d", "class", "abc", None, "metric 'f1:d' is not known .*; known are .*recall:LABEL with a LABEL of a, b, c"),
     ("acuracy", "class", "abc", None, "metric 'acuracy' is not known for kind 'class'; known are accuracy, f1"),
     ("accuracy", "number", "", None, "metric 'accuracy' is not known for kind 'number'; known are pearson.* n$"),
     ("f1:a", "number", "a", None, "metric 'f1:a' is not known for kind 'number'"),
