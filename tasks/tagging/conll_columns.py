@@ -56,7 +56,8 @@ def read_columns(path: str, settings: TagSettings, labelled: str) -> TagFile:
             settings = TagSettings(**{**vars(settings), "tags": "1-"})
         elif settings.scheme != "plain" and len(with_tags) > 1:
             shown = listed([str(column) for column in with_tags])
-            notes.append(f"{path}: columns {shown} have tags; the last is read; set tags to 1- if each is a worker's")
+            way_out = f"set tags to another, or to {with_tags[0]}- if each is a worker's"
+            notes.append(f"{path}: columns {shown} have tags; the last is read; {way_out}")
         columns = _tag_columns(path, settings, width, word, labelled == "needed")
         if not columns:
             notes.append(f"{path}: lines have {width} columns, none of them with tags (tags {settings.tags})")
