@@ -95,7 +95,7 @@ class PredictedText(NamedTuple):
 
     words: [start, end) of each word.
     scores: of each span, the geometric mean of the probabilities of its tags. score: of the text, that of all its words
-      (tagging) or of the scores of its spans (bio_mrc).
+      (tagging) or of the scores of its spans (bio_mrc); None of a text without spans (bio_mrc).
     origin: as of `AnnotatedText`; None of a text that came from no tool.
     """
 
@@ -104,7 +104,7 @@ class PredictedText(NamedTuple):
     words: Sequence[tuple[int, int]]
     spans: Sequence[LabelledSpan]
     scores: Sequence[float]
-    score: float
+    score: float | None
     origin: Origin | None
 
     def row_of(self, tool: str) -> dict[str, Any]:

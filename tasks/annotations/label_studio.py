@@ -194,7 +194,8 @@ def write(texts: Sequence[PredictedText], output: pathlib.Path, how: Writing) ->
             value = {"start": start, "end": end, "text": text.text[span.start : span.end], "labels": [span.label]}
             region = {"from_name": from_name, "to_name": to_name, "type": "labels", "value": value, "score": score}
             regions.append({"id": f"{number}-{i}", **region})
-        predictions = [{"model_version": how.model, "score": text.score, "result": regions}]
+        of_text = {} if text.score is None else {"score": text.score}
+        predictions = [{"model_version": how.model, **of_text, "result": regions}]
         tasks.append({**data, **unchanged, "predictions": predictions})
     return {output: json_text(tasks)}
 

@@ -122,7 +122,7 @@ def predicted_texts(rows: Sequence[Question], predictions: Sequence[Mapping[str,
         spans, scores = [LabelledSpan(*span[:3]) for span in ordered], [span[3] for span in ordered]
         identity, origin = (first.of_text.id, first.of_text.origin) if first.of_text else (first.id, None)
         places = _cut_at(spans, words.places_of_words(first.context))
-        score = float(np.exp(np.log(np.maximum(scores, np.finfo(float).tiny)).mean())) if scores else 1.0
+        score = float(np.exp(np.log(np.maximum(scores, np.finfo(float).tiny)).mean())) if scores else None
         texts.append(PredictedText(identity, first.context, places, spans, scores, score, origin))
     return texts
 

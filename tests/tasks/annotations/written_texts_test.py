@@ -90,6 +90,8 @@ def test_the_fields_that_each_tool_needs(tmp_path):
         {"id": "1-1", "from_name": "ner", "to_name": "doc", "type": "labels", "score": 0.5,
          "value": {"start": 0, "end": 4, "text": "Anna", "labels": ["PER"]}}
     ]  # fmt: skip
+    (unsure,) = content_of("label_studio", [predicted("Anna", [])._replace(score=None)], tmp_path)
+    assert "score" not in unsure["annotations"][0]
     task = content_of("prodigy", [row], tmp_path)
     assert task["spans"] == [{"start": 0, "end": 4, "label": "PER", "score": 0.5, "token_start": 0, "token_end": 0}]
     assert task["tokens"][:2] == [

@@ -173,7 +173,7 @@ def test_spans_inside_of_words_and_questions_without_labels_are_written_for_tool
     text, empty = predicted_texts([row, row._replace(id="q2")], [{"spans": spans}, {"spans": []}])
     assert text.words == [(0, 2), (3, 6), (6, 10), (10, 11), (12, 15)]
     assert (text.id, text.spans, text.scores, text.score) == ("q1", [(6, 10, "answer")], [0.5], pytest.approx(0.5))
-    assert (empty.id, empty.spans, empty.score) == ("q2", [], 1.0)
+    assert (empty.id, empty.spans, empty.score) == ("q2", [], None)
     (impossible,) = predicted_texts([row], [{"spans": [spans[0] | {"probability": 0.0}]}])
     assert impossible.score < 1e-300
     (content,) = written("prodigy", [text], tmp_path / "a.jsonl", AnnotationSettings(), "model").values()
