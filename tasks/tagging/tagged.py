@@ -19,6 +19,7 @@ from tasks.annotations.tools import TOOLS, tool_of
 from tasks.files import annotators
 from tasks.files.cells import short
 from tasks.files.equal_texts import first_of_equal, key_of
+from tasks.files.records import comma_names
 from tasks.files.reports import ReadReport, Tally, check_labelled, kept_rows, none_left
 from tasks.files.splits import check_share
 from tasks.files.tables import check_path, ending_to_read, unreadable
@@ -70,6 +71,7 @@ def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str
         raise InputError(f"{path}: no sentences; is it the right file?")
     rows, notes = file.rows, list(file.notes)
     if labelled != "no":
+        notes += _unnamed(path, rows, settings)
         if settings.scheme != "plain":  # of the whole file, whoever of its annotators is kept
             check_types(rows)
             rows = _in_iob2(path, rows, settings.scheme, notes)
@@ -168,6 +170,16 @@ def _missing(path: str, rows: Sequence[TaggedSentence]) -> list[str]:
             what = what if tag else "words have no tag, beside others of their sentence"
             tally.add(what, row.place, count)
     return [f"{path}: {count:,} {what} (first {first})" for what, (count, first) in tally.counts.items()]
+
+
+def _unnamed(path: str, rows: Sequence[TaggedSentence], settings: TagSettings) -> list[str]:
+    """The note on a tag that has a name in the file and is none of `tag_names`, which has no effect on it."""
+    if not settings.tag_names:
+        return []
+    names = {None, *comma_names(settings.tag_names)}
+    others = [(row.place, tag) for row in rows for _, tags in row.annotations for tag in tags if tag not in names]
+    note = "is none of tag_names, which are for tags that are numbers"
+    return [f"{path}: {short(tag)} {note} (first {place})" for place, tag in others[:1]]
 
 
 def _choice(path: str, setting: str, known: Sequence[str]) -> annotators.AnnotatorChoice:

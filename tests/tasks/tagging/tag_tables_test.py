@@ -120,6 +120,14 @@ def test_numbers_without_names_need_a_setting(saved, name):
     assert [row.words for row in read(saved / name, "no").rows] == [("Ann", "Lee", "sat"), ("no",)]
 
 
+def test_names_of_tags_that_have_names_are_told_to_have_no_effect(write):
+    path = write("a.jsonl", '{"tokens": ["Ann", "sat"], "tags": ["B-PER", "O"]}\n')
+    rows = read(path, tag_names="O,B-X")
+    assert sentences(rows) == ["Ann/B-PER sat/O"]
+    assert says(str(rows.report), "'B-PER' is none of tag_names ... a.jsonl:1")
+    assert "tag_names" not in str(read(path, tag_names="O,B-PER").report)
+
+
 def test_numbers_in_a_table_of_words_and_lists_that_tell_sentences(tmp_path):
     """A sentence goes on where its cell is missing; a cell of any type tells it."""
     path = tmp_path / "a.arrow"
