@@ -15,7 +15,7 @@ import numpy as np
 
 from bert.errors import InputError, printable
 from bert.inference import LoadedModel
-from bert.prediction import classification
+from bert.prediction import classification, uncertainty
 from tasks import evaluation
 from tasks.classification import glue, sources
 from tasks.evaluation import OBSERVED, Evaluation
@@ -145,7 +145,8 @@ class ClassificationEvaluator(evaluation.Evaluator):
         if format == "jsonl":
             predicted = (row | {"predicted": answer} for row, answer in zip(rows, predictions, strict=True))
             return {path: outputs.json_lines(predicted)}
-        return {path: _delimited(rows, predictions, "," if format == "csv" else "\t", self.settings["separator"])}
+        read = {*comma_names(self.settings["text"]), *comma_names(self.settings["label"])}
+        return {path: _delimited(rows, predictions, "," if format == "csv" else "\t", self.settings["separator"], read)}
 
     def _positive(self, examples: TextExamples) -> str | None:
         """The class that f1 is of."""
@@ -206,12 +207,19 @@ def confusion_table(counts_CC: np.ndarray, labels: Sequence[str], most: int = 12
 
 
 def _delimited(
-    rows: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]], delimiter: str, separator: str
+    rows: Sequence[Mapping[str, Any]],
+    answers: Sequence[Mapping[str, Any]],
+    delimiter: str,
+    separator: str,
+    read: set[str],
 ) -> str:
+    """The table with the answers, without those of an earlier prediction; columns that the model has ``read`` stay."""
     first = answers[0] if answers else {}
     shares, measures = list(first.get("probabilities", {})), [name for name in first if name not in _OF_ANSWERS]
-    added = ["predicted", *(f"p_{name}" for name in shares), *measures]  # in place of those of an earlier prediction
-    columns = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in added]
+    answered = ["predicted", *(f"p_{name}" for name in shares)]
+    added, columns = [*answered, *measures], list(dict.fromkeys(name for row in rows for name in row))
+    ranked = {*uncertainty.MEASURES, OBSERVED} - read if shares and {*answered} <= {*columns} else set()
+    columns = [name for name in columns if name not in added and name not in ranked]
     lines = [_line([*columns, *added], delimiter)]
     for row, answer in zip(rows, answers, strict=True):
         chosen = _short(answer)

@@ -200,3 +200,14 @@ def test_predictions_are_read_back_by_csv_and_pandas_and_this_product(commands, 
         table = read_table(again)
         assert by_csv == list(by_pandas["text"]) == [row["text"] for row in table.rows] == rows
         assert {row["predicted"] for row in table.rows} == set(by_pandas["predicted"]) == {'y"es'}
+
+
+@pytest.mark.parametrize(("label", "kept"), [("label", []), ("margin", ["margin"])])
+def test_the_uncertainty_of_an_earlier_prediction_does_not_stay_beside_the_new_one(commands, label, kept):
+    """But what the model reads does, and a column of that name in a table that has no earlier prediction."""
+    run, model = commands("classification"), classifier("class", ("no", "yes"), [0.0, 1.0], label=label)
+    earlier = run.write("earlier.csv", "text,entropy,predicted,p_no,p_yes,margin\nthe cat,0.7,no,0.5,0.5,no\n")
+    written = run.predict(model, earlier, "out.csv", "csv")["out.csv"]
+    assert written.splitlines()[0].split(",") == ["text", *kept, "predicted", "p_no", "p_yes"]
+    others = run.write("others.csv", "text,entropy\nthe cat,0.7\n")
+    assert run.predict(model, others, "out.csv", "csv")["out.csv"].startswith("text,entropy,predicted")
