@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from bert.corpus.corpus_files import endings_of
 from bert.errors import InputError, check_choice
 from bert.training import run_directory
 from tasks.annotations import brat, doccano, label_studio, marks, prodigy
@@ -86,17 +87,27 @@ def _merged(files: Sequence[pathlib.Path], tool: Tool, settings: AnnotationSetti
     if settings.no_spans == "auto":
         settings = dataclasses.replace(settings, no_spans="unlabelled")
     read = {file: tool.read(str(file), settings, tally) for file in files}
-    of_tasks = all(file.stem.isdecimal() and len(texts) == 1 for file, texts in read.items())
+    if all(file.stem.isdecimal() and len(found) == 1 for file, found in read.items()):
+        return [row for found in read.values() for row in found]
+    annotators = _annotators_of(files)
     rows: dict[tuple[str, int], MarkedText] = {}
     for file, texts in read.items():
         seen: collections.Counter[str] = collections.Counter()
         for row in texts:
             seen[row.text] += 1  # a text that a file has twice is two
             first = rows.setdefault((row.text, seen[row.text]), row._replace(marks=()))
-            name = SINGLE if of_tasks else file.name.partition(".")[0]
-            by_annotator = dict(first.marks) | {name if who == SINGLE else who: spans for who, spans in row.marks}
-            rows[row.text, seen[row.text]] = first._replace(marks=tuple(by_annotator.items()))
+            before, here = dict(first.marks), {annotators[file] if who == SINGLE else who: m for who, m in row.marks}
+            if before.keys() & here.keys():
+                tally.add("annotations of a text that their annotator annotated again, left out", row.place)
+            rows[row.text, seen[row.text]] = first._replace(marks=tuple((before | here).items()))
     return list(rows.values())
+
+
+def _annotators_of(files: Sequence[pathlib.Path]) -> dict[pathlib.Path, str]:
+    """The name of each file without its endings (j.doe of j.doe.jsonl), and with them where two would have the same."""
+    short = {file: file.name[: -len("".join(endings_of(file)))] for file in files}
+    counts = collections.Counter(short.values())
+    return {file: name if counts[name] == 1 else file.name for file, name in short.items()}
 
 
 def written(

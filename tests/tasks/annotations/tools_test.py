@@ -97,13 +97,26 @@ def test_nothing_in_one_of_several_files_is_not_annotated_unless_it_is_said_to_b
     assert spans(file) == [{"anna": [(0, 4, "PER")], "cleo": []}, {"anna": [], "cleo": []}]
 
 
+def test_files_of_annotators_called_alike_are_of_different_ones(write, tmp_path):
+    for name in ("j.doe.jsonl", "j.poe.jsonl", "ann.jsonl", "ann.ndjson"):
+        write(f"users/{name}", lines(DOCCANO))
+    assert read(tmp_path / "users").annotators == ("ann.jsonl", "ann.ndjson", "j.doe", "j.poe")
+
+
+def test_a_text_that_its_annotator_annotated_in_two_files_is_told(write, tmp_path):
+    for name in ("a", "b"):
+        task = {"data": {"text": ANNA}, "annotations": [{"completed_by": 1, "result": []}]}
+        write(f"all/{name}.json", json.dumps(task))
+    assert says(said(read(tmp_path / "all")), "annotated again, left out: 1 (first ... b.json")
+
+
 def test_a_file_for_each_task_is_no_annotator(write, tmp_path):
     value = {"start": 0, "end": 4, "text": "Anna", "labels": ["PER"]}
-    for number, text in enumerate((ANNA, "Anna ran.")):
+    for number, text in enumerate((ANNA, "Anna ran.", ANNA)):
         done = {"id": 1, "result": [{"type": "labels", "value": value}]}
         write(f"all/{number}.json", json.dumps({"id": number, "data": {"text": text}, "completions": [done]}))
     file = read(str(tmp_path / "all"))
-    assert (spans(file), file.annotators) == ([{"1": [(0, 4, "PER")]}] * 2, ())
+    assert (spans(file), file.annotators) == ([{"1": [(0, 4, "PER")]}] * 3, ())
 
 
 def test_a_text_that_a_file_has_twice_is_two(write, tmp_path):
