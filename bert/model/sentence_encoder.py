@@ -7,7 +7,7 @@ bert/interop/sentence_transformers.py reads and writes the declarations.
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from bert.errors import InputError, check_choice
+from bert.errors import InputError, check_choice, short_repr
 from bert.types import Params
 
 # In the order in which files of older versions of sentence_transformers join several of them.
@@ -47,6 +47,8 @@ class SentenceEncoder:
 
         None: as it is.
         """
+        if normalize is not None and not isinstance(normalize, bool):
+            raise InputError(f"normalize is {short_repr(normalize)}; it must be True, False or None, as declared")
         encoder = self
         if pooling is not None:
             modes = (pooling,) if isinstance(pooling, str) else tuple(pooling)

@@ -1,6 +1,7 @@
 """How texts become vectors: choices of the caller on top of what is declared."""
 
 import numpy as np
+import pytest
 
 from bert.model.sentence_encoder import NORMALIZE, SentenceEncoder
 from tests.bert.refusals import refused
@@ -31,3 +32,9 @@ def test_what_is_no_pooling_is_refused():
     for wrong in ("median", (), ("mean", "mean"), ("mean", "pooler")):
         with refused("pooling is"):
             DECLARED.changed(wrong, None)
+
+
+@pytest.mark.parametrize("wrong", ["no", "yes", 1])
+def test_what_is_neither_true_nor_false_normalises_nothing(wrong):
+    with refused(f"normalize is {wrong!r}", "True"):
+        DECLARED.changed(None, wrong)
