@@ -91,14 +91,14 @@ def report_of(folder: pathlib.Path) -> PrepareReport:
 
 
 def _written_names(folder: pathlib.Path) -> list[str]:
-    """Names that the manifest lists; where it is damaged, those in the folder that look like ours."""
+    """What the manifest lists, and what looks like a prepared folder's file, for a manifest may be damaged."""
     if not (folder / MANIFEST).is_file():
         return []
-    try:
-        return [MANIFEST, *read_manifest(folder)["files"]]
-    except InputError:
-        shard_files = filter(_SHARD_FILE.fullmatch, (path.name for path in folder.iterdir()))
-        return [MANIFEST, *tokenizer_files.WRITTEN, *shard_files]
+    shard_files = filter(_SHARD_FILE.fullmatch, (path.name for path in folder.iterdir()))
+    ours = [MANIFEST, *tokenizer_files.WRITTEN, *shard_files]
+    with contextlib.suppress(InputError):
+        ours += read_manifest(folder)["files"]
+    return ours
 
 
 @contextlib.contextmanager
@@ -107,7 +107,7 @@ def replacing(
 ) -> Iterator[tuple[pathlib.Path, bool]]:
     """(a folder to write into, whether an earlier run finished just this but could not put it in place).
 
-    Empty unless finished; takes the place of ``folder`` at the end, which may have no file that its manifest lacks.
+    Empty unless finished; takes the place of ``folder`` at the end, which may hold no files but its own.
     """
 
     def is_done(new: pathlib.Path) -> bool:

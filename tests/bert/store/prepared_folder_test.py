@@ -64,6 +64,18 @@ def test_a_damaged_folder_is_noticed_and_written_again(write, vocab, tmp_path, c
     assert prepare(tmp_path / "out", settings).was_finished
 
 
+@pytest.mark.parametrize("name", ["train-00000.tokens", "vocab.txt"])
+def test_a_folder_whose_manifest_has_a_wrong_name_is_written_again(write, vocab, tmp_path, name):
+    """The file under its right name is no stranger's."""
+    settings = PrepareSettings(str(write("text/a.txt", stories(3))), vocab)
+    prepare(tmp_path / "out", settings)
+    manifest = tmp_path / "out" / "manifest.json"
+    before = manifest.read_text()
+    manifest.write_text(before.replace(f'"{name}"', f'"x{name}"'))
+    prepare(tmp_path / "out", settings, overwrite=True)
+    assert manifest.read_text() == before
+
+
 def test_a_learnt_vocabulary_outlives_damage_elsewhere(write, tmp_path, monkeypatch):
     """Learnt anew it might differ in a piece, and a run that was begun could not go on."""
     settings = PrepareSettings(str(write("text/a.txt", stories(9))), vocab_size=60)
