@@ -80,16 +80,6 @@ class Tokenizer(abc.ABC):
         """Writes tokenizer.json, vocab.txt and tokenizer_config.json; AutoTokenizer reads an equal one."""
 
     @abc.abstractmethod
-    def add_words(self, words: Iterable[AddedWord]) -> "Tokenizer":
-        """A tokenizer that keeps these words whole; those not in the vocabulary get the next ids. Words that it has
-        added before stay as they are. InputError for a special token, and for two words that are one when normalized.
-        """
-
-    @abc.abstractmethod
-    def words_beyond(self, other: "Tokenizer") -> tuple[AddedWord, ...]:
-        """The words that, added to the other tokenizer, give this one; empty where there are none."""
-
-    @abc.abstractmethod
     def build(self, *, split_special: bool) -> tokenizers.Tokenizer:
         """The `tokenizers` object; ``split_special``: special tokens in a text are split like any other text."""
 
@@ -115,6 +105,19 @@ class Tokenizer(abc.ABC):
     @abc.abstractmethod
     def summary(self) -> str:
         """One line: the vocabulary's size and what is done to text before it is looked up."""
+
+    def add_words(self, words: Iterable[AddedWord]) -> "Tokenizer":
+        """A tokenizer that keeps these words whole; those not in the vocabulary get the next ids. Words that it has
+        added before stay as they are. InputError for a special token, for two words that are one when normalized, and
+        for any word where a kind of tokenizer does not override this.
+        """
+        if any(True for _ in words):
+            raise InputError(f"added tokens: a tokenizer of type {self.model_type} takes none; leave add_tokens empty")
+        return self
+
+    def words_beyond(self, other: "Tokenizer") -> tuple[AddedWord, ...]:
+        """The words that, added to the other tokenizer, give this one; empty where there are none."""
+        return ()
 
     def word_length(self, word: str) -> int:
         """The characters of a word that count for `max_word_chars`."""

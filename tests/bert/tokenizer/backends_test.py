@@ -16,6 +16,7 @@ from bert.errors import InputError
 from bert.store.prepare import PrepareSettings, prepare
 from bert.store.reader import Store
 from bert.tokenizer import backends, sequences
+from bert.tokenizer.added_words import words_of
 from bert.tokenizer.tokenizer import Template, Tokenizer
 from tests.bert.builders import stories
 
@@ -110,6 +111,13 @@ def test_texts_become_ids_with_offsets_and_back(folder):
     assert ids == [2, 9, 3, 3, 10, 11, 3]
     assert types == [0] * 7
     assert sequences.texts([("a", "b c"), ("a",)], tokenizer, 4)[0][0][-1] == 3
+
+
+def test_tokens_are_added_only_where_a_kind_takes_them(folder):
+    tokenizer = backends.load_tokenizer(folder)
+    assert tokenizer.add_words([]) is tokenizer
+    with pytest.raises(InputError, match=r"added tokens: .*BPE"):
+        tokenizer.add_words(words_of("[E1]"))
 
 
 @pytest.mark.parametrize("objective", ["nsp", "none"])
