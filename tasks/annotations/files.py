@@ -4,6 +4,7 @@ import contextlib
 import pathlib
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 
 from bert.corpus.text_files import MOST_TIMES, MOST_UNPACKED
@@ -11,6 +12,9 @@ from bert.errors import InputError
 from tasks.annotations.rows import is_json
 
 _ENDINGS = (".json", ".jsonl", ".txt", ".ann")
+# What zipfile raises: of damage, in names too; RuntimeError of what is encrypted, or packed in a way that it does not
+# know; OSError of names that no file can have.
+_FAULTS = (zipfile.BadZipFile, EOFError, zlib.error, UnicodeDecodeError, RuntimeError, OSError)
 
 
 def files_of_rows(folder: pathlib.Path) -> list[pathlib.Path]:
@@ -52,5 +56,5 @@ def _unpack(path: str, folder: str) -> None:
             if size > MOST_UNPACKED and size > MOST_TIMES * packed:
                 raise InputError(f"{path}: unpacks to {size:,} bytes, as no text does; unpack it yourself if it is one")
             archive.extractall(folder, members)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
+    except _FAULTS as error:
         raise InputError(f"{path}: cannot be unpacked ({error}); unpack it yourself, and name the folder") from None

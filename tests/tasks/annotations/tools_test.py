@@ -1,11 +1,13 @@
 """Which tool wrote an export, folders with a file for each annotator, and archives."""
 
+import contextlib
 import io
 import json
 import zipfile
 
 import pytest
 
+from bert.errors import InputError
 from tasks.annotations.tools import tool_of
 from tests.tasks.annotations.read_texts import lines, read, refused, said, spans
 from tests.tasks.one_line import says
@@ -144,3 +146,10 @@ def test_archives_of_brat_and_faults_in_archives(write):
     assert says(refused(path), f"{path}/a.jsonl:2: text")
     bomb = write("c.zip", zipped({"a.jsonl": b"0" * (1 << 25)}))
     assert says(refused(bomb), "c.zip: unpacks to 33,554,432 bytes")
+
+
+def test_an_archive_with_any_byte_damaged_is_read_or_refused(write):
+    content = zipped({"\u00e4.jsonl": lines(*(DOCCANO | {"id": number} for number in range(30)))})
+    for place in range(0, len(content), 2):
+        with contextlib.suppress(InputError):
+            read(write("a.zip", content[:place] + bytes([content[place] ^ 0x95]) + content[place + 1 :]))
