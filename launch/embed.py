@@ -3,7 +3,6 @@
 python -m launch.embed --model=DIR --input=FILE --output=FILE.npy|FILE.parquet [--text=COLUMN] [--normalize=yes]
 """
 
-import os
 import pathlib
 import time
 
@@ -47,7 +46,7 @@ def run(argv: list[str]) -> None:
     check_other_file("--output", output, options.input)
     named = {name: options[name] for name in ("delimiter", "quoting", "encoding") if options[name] is not None}
     settings = TableSettings(columns=comma_names(options.columns or ""), **named)
-    runtime.start(allocator="keep", cache=cache_folder(), options={})
+    runtime.start(allocator="keep", cache=runtime.user_cache(), options={})
     texts = text_vectors.read(options.input, options.text or "text", settings)
     print(printable(str(texts), lines=True), flush=True)
     model = bert.load(options.model)
@@ -58,11 +57,6 @@ def run(argv: list[str]) -> None:
         text_vectors.write(output, texts, embedder, done)
     rate = texts.count / (time.monotonic() - started)
     print(printable(f"wrote {output}: {texts.count:,} vectors of {embedder.width}, {rate:,.0f}/s"))
-
-
-def cache_folder() -> pathlib.Path:
-    """Where compiled programs are kept for the next start, as other programs of this user keep such files."""
-    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "bert-jax"
 
 
 if __name__ == "__main__":

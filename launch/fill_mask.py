@@ -10,6 +10,7 @@ import pathlib
 import bert
 from bert.errors import InputError, printable
 from launch import console, flags
+from tasks.files.outputs import write_whole
 
 OPTIONS = {
     "model": "model directory or run directory",
@@ -38,6 +39,9 @@ def run(argv: list[str]) -> None:
         raise InputError(f"--{given[0]}={options[given[0]]} needs --show=page.html, the page that shows it")
     top = flags.whole_number(options, "top", 5)
     layer, head = (flags.whole_number(options, name, 0, least=0) for name in ("layer", "head"))
+    from launch import runtime  # JAX is slow to import, and --help needs none
+
+    runtime.keep_programs(runtime.user_cache())
     model = bert.load(options.model)
     if options.show:
         from bert.pages import attention_page
@@ -62,8 +66,6 @@ def _show_numbers(options: flags.Options) -> None:
 
 
 def _write(path: str, page: str) -> None:
-    from tasks.evaluation import write_whole
-
     write_whole(pathlib.Path(path), page, "--show")
     print(printable(f"wrote {path}"), file=console.beside(path))
 

@@ -27,7 +27,7 @@ def start(*, allocator: str, cache: pathlib.Path, options: Mapping[str, Any]) ->
 
     Args:
       allocator: see configs/every_run.py.
-      cache: folder of compiled programs, which a second start reads; JAX_COMPILATION_CACHE_DIR replaces it.
+      cache: folder of compiled programs, see `keep_programs`.
       options: the values of PROCESS_OPTIONS. InputError for impossible ones, or auto where JAX knows no cluster.
     """
     check_choice("config.allocator", allocator, ("keep", "system"))
@@ -38,13 +38,23 @@ def start(*, allocator: str, cache: pathlib.Path, options: Mapping[str, Any]) ->
         libc.mallopt(_M_ARENA_MAX, 1)
         libc.mallopt(_M_MMAP_MAX, 0)
         libc.mallopt(_M_TRIM_THRESHOLD, -1)
+    keep_programs(cache)
+    _join_processes(options)
+
+
+def keep_programs(cache: pathlib.Path) -> None:
+    """Keeps compiled programs in a folder for the next start; JAX_COMPILATION_CACHE_DIR replaces it."""
     jax_config: Any = jax.config  # untyped
     if not jax_config.jax_compilation_cache_dir:
         jax_config.update("jax_compilation_cache_dir", str(cache.absolute()))
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         # Also the dozen small programs of a start: JAX stores only those that took a second to compile.
         jax_config.update("jax_persistent_cache_min_compile_time_secs", 0)
-    _join_processes(options)
+
+
+def user_cache() -> pathlib.Path:
+    """The folder of compiled programs for commands without a run directory, where other programs keep such files."""
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "bert-jax"
 
 
 def _join_processes(options: Mapping[str, Any]) -> None:

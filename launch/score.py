@@ -54,6 +54,7 @@ def run(argv: list[str]) -> None:
     from bert.corpus import corpus_files
     from bert.progress import progress
     from bert.store.prepare_settings import PrepareSettings
+    from launch import runtime
 
     outputs = {name: options[name] for name in ("out", "per_sentence") if options[name]}
     for source in corpus_files.find_sources(options.data):
@@ -61,6 +62,7 @@ def run(argv: list[str]) -> None:
             check_other_file(f"--{name}", path, str(source.path))
     of_text = {name: options[name] for name in TEXT_OPTIONS if options[name] is not None}
     text = PrepareSettings(corpus=options.data, validation_share=0.0, deduplicate=False, **of_text)
+    runtime.keep_programs(runtime.user_cache())
     model, stream = bert.load(options.model), console.beside(options.per_sentence or options.out)
     model.need("mlm", "name a pretrained model, or its run")
     settings = batch_settings(model, options.model, batch_size, named)

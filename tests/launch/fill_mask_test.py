@@ -1,5 +1,6 @@
 """`python -m launch.fill_mask`: a ranked table a mask and the filled text; one line and exit code 2 for bad input."""
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -123,14 +124,20 @@ def test_bad_input_ends_with_code_2(monkeypatch, capsys):
     assert errors == ["error: the text has no [MASK]; write [MASK] where a word is to be filled in"]
 
 
-def test_the_command_makes_no_connection():
-    """The whole command in a process of its own, where an attempt to connect or to look up a name ends it."""
+def test_the_command_makes_no_connection(tmp_path):
+    """The whole command in a process of its own, where an attempt to connect or to look up a name ends it; programs
+    are kept in the user's cache."""
     watch = (
         "import os, runpy, sys\n"
         "sys.addaudithook(lambda name, _: os._exit(99) if name in ('socket.connect', 'socket.getaddrinfo') else None)\n"
         f"sys.argv = ['fill_mask', '--model={TINY}', 'the [MASK]']\n"
         "runpy.run_module('launch.fill_mask', run_name='__main__')\n"
     )
-    done = subprocess.run([sys.executable, "-c", watch], cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    usual = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    done = subprocess.run(
+        [sys.executable, "-c", watch],
+        cwd=CHECKOUT, env=usual | {"XDG_CACHE_HOME": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "mask 1" in done.stdout
+    assert list((tmp_path / "bert-jax").iterdir())

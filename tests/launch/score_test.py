@@ -12,7 +12,7 @@ import pytest
 import bert
 from bert.errors import InputError
 from bert.store.reader import Store
-from launch import score
+from launch import runtime, score
 from tests.launch.tiny_pretraining import TINY, run
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
@@ -59,7 +59,9 @@ def test_scores_of_the_held_out_text_are_those_of_the_run(trained, tmp_path, cap
     assert other == pytest.approx(values["scores"]["mlm_loss"], rel=0.1)
 
 
-def test_each_sentence_has_its_place_and_its_pseudo_log_likelihood(tmp_path, capsys):
+def test_each_sentence_has_its_place_and_its_pseudo_log_likelihood(tmp_path, capsys, monkeypatch):
+    caches: list[pathlib.Path] = []
+    monkeypatch.setattr(runtime, "keep_programs", caches.append)
     (tmp_path / "a.txt").write_text("the cat sat on the mat .\nmary ran .\n\n\u200b\nmary ran .\n")
     out, table = tmp_path / "sentences.jsonl", tmp_path / "scores.json"
     words = (f"--model={GOLDEN / 'tiny_bert'}", f"--data={tmp_path / 'a.txt'}", "--sentences=lines")
@@ -74,6 +76,7 @@ def test_each_sentence_has_its_place_and_its_pseudo_log_likelihood(tmp_path, cap
     assert pseudo["n_tokens"] == 13
     assert pseudo["pseudo_perplexity"] == pytest.approx(math.exp(-total / 13))
     assert pseudo["pll_per_sentence"] == pytest.approx(total / 3)
+    assert caches == [runtime.user_cache()]
     assert "pseudo_perplexity" in capsys.readouterr().out
 
 
