@@ -155,7 +155,8 @@ class MultiHeadAttention(nn.Module):
         """
         q, k = self._queries_and_keys(x_BTD, x_BSD, pattern)
         v = self._heads(self.value, x_BSD)
-        scaled_BNTS, weights_BNTS = self.scores_and_weights(x_BTD, x_BSD, pattern)
+        scaled_BNTS = attention_scores(q, k)
+        weights_BNTS = attention_weights(scaled_BNTS, pattern)
         mixed_BTNH = attention(q, k, v, pattern)
         steps = {"q": q, "k": k, "v": v, "scaled": scaled_BNTS, "weights": weights_BNTS, "allowed": pattern.allowed()}
         heads_BTD = mixed_BTNH.reshape(x_BTD.shape)

@@ -72,7 +72,7 @@ def _vectors(
             if at_first
             else pooled(x, batch, pooling, 0 if skipped is None else skipped)
         )
-        dense = iter(params.get("dense", ()))
+        dense = iter(params["dense"])
         for layer in layers:
             x_BEK = normalized(x_BEK) if layer == NORMALIZE else _dense(x_BEK, next(dense), layer)
     return x_BEK

@@ -61,13 +61,13 @@ class Embedder:
         One warning at the end says how many were cut. Raises InputError for what is no text.
         """
         template, front = self.tokenizer.template, self.encoder.prompt(self.prompt)
-        skipped = None
+        room, skipped = self.limit - template.special_tokens(pair=False), None
         if front and not self.encoder.include_prompt:
             skipped = len(template.before) + len(self._ids([front])[0])
-            if skipped > self.limit - template.special_tokens(pair=False):
+            if skipped > room:
                 what = f"the prompt {front!r:.60} fills the longest input of {self.limit} tokens"
                 raise InputError(f"{what}, and its tokens are not pooled; shorten it")
-        room, cut, count = self.limit - template.special_tokens(pair=False), 0, 0
+        cut = count = 0
         waiting: list[tuple[np.ndarray, Array]] | None = None
         texts = iter(texts)
         while block := list(itertools.islice(texts, BLOCK)):
