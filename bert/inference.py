@@ -1,7 +1,7 @@
 """Inference with a trained model: load any model directory, fill masks, embed texts, inspect attention, save again.
 
-Everything runs through two compiled functions (bert/model/forward.py) whose shapes come from a short list of lengths
-and row counts, so a new text compiles nothing once its length bucket has been seen.
+Everything runs through a few compiled functions (bert/model/forward.py, pooling.py) whose shapes come from a short list
+of lengths and row counts, so a new text compiles nothing once its length bucket has been seen.
 Axes: B row, T query position, S key position, D hidden width, N head, V vocabulary, L layer, P masked position.
 """
 

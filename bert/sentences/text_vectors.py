@@ -53,8 +53,8 @@ class TextVectors(abc.ABC):
 
         Args:
           texts: any number of texts; one that is too long is cut, and one warning says how many were.
-          pooling: of `sentences.MODES`, or several of them, joined; or "pooler". Only the states that it names, without
-            the layers that the directory declares behind its own pooling.
+          pooling: of `sentence_encoder.MODES`, or several of them, joined; or "pooler". Only the states that it names,
+            without the layers that the directory declares behind its own pooling.
           normalize: whether vectors are made one long.
           prompt: the name of a declared prompt to put in front of each text.
           batch_size: rows of tokens computed at a time; GPUs and TPUs are faster with more.
