@@ -178,7 +178,8 @@ def _read_dense(folder: pathlib.Path, width: int, report: LoadReport) -> tuple[s
     weights = weight_files.find(folder)
     if weights is None:
         raise InputError(f"{folder}: holds neither {weight_files.SAFETENSORS} nor {weight_files.TORCH}; get the file")
-    tensors, size = weight_files.open_weights(weights), values.get("out_features")
+    tensors = weight_files.open_weights(weights)
+    size: Any = values.get("out_features")
     check_range(f"{path}: out_features", size, at_least=1, whole=True)
     has_bias = _flag(values, "bias", True, path)
     wanted = {"linear.weight": (size, width), **({"linear.bias": (size,)} if has_bias else {})}

@@ -61,7 +61,8 @@ class Embedder:
         One warning at the end says how many were cut. Raises InputError for what is no text.
         """
         template, front = self.tokenizer.template, self.encoder.prompt(self.prompt)
-        room, skipped = self.limit - template.special_tokens(pair=False), None
+        room = self.limit - template.special_tokens(pair=False)
+        skipped = None
         if front and not self.encoder.include_prompt:
             skipped = len(template.before) + len(self._ids([front])[0])
             if skipped > room:

@@ -176,6 +176,7 @@ REFUSED = {
     "tokens": (changed(DENSELY, module_input_name="token_embeddings"), (DENSELY, "module_input_name")),
     "what comes in": (changed(DENSELY, in_features=9), (DENSELY, "in_features", "is 9", "32")),
     "what comes out": (changed(DENSELY, out_features=5), ("linear.weight", "[4, 32]", "[5, 32]")),
+    "nothing comes out": (lambda f: write(f / DENSELY, {"in_features": WIDTH}), (DENSELY, "out_features is None")),
     "another bias": (changed(DENSELY, bias=False), ("linear.bias", "another module")),
     "no weights": (lambda folder: (folder / "2_Dense/model.safetensors").unlink(), ("2_Dense", "model.safetensors")),
     "a task": (changed(TEXT, transformer_task="fill-mask"), (TEXT, "transformer_task", "fill-mask")),
