@@ -10,16 +10,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bert import surrogates
-from bert.errors import InputError, check_choice
+from bert.errors import InputError
 from bert.json_files import object_once
 from tasks.annotations.annotated_texts import AnnotatedText, AnnotationSettings
-from tasks.annotations.tools import TOOLS
 from tasks.files import annotators
 from tasks.files.cells import TableCell, short
 from tasks.files.records import cell_of
 from tasks.files.reports import ReadRows, Tally
 
-FORMATS = ("auto", "squad", "multispanqa", "pico", "lines", *TOOLS)
 NO_DOCUMENT = "no file with its document"  # the reason of readers that have nothing to ask about
 NO_PASSAGE = "no passage"
 Spans = tuple[tuple[int, int], ...]
@@ -96,7 +94,6 @@ class QuestionSettings(AnnotationSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("format", self.format, FORMATS)
         questions_by_label(self.questions)  # refuses what is no such setting
         annotators.choice_of(self.annotators)  # refuses what is no such setting
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from bert.corpus.corpus_files import saved_data_set
-from bert.errors import InputError, listed
+from bert.errors import InputError, check_choice, listed
 from tasks.annotations.tools import TOOLS
 from tasks.files import annotators
 from tasks.files.cells import TableCell, short
@@ -75,6 +75,7 @@ def read_questions(path: str, settings: QuestionSettings, *, labelled: str) -> Q
 
 def _read(path: str, settings: QuestionSettings, fields: QuestionFields) -> tuple[Table, list[Question]]:
     """(the rows of a file, the questions in them); of an export of an annotation tool the rows are not given."""
+    check_choice("format", settings.format, ("auto", *READERS, *TOOLS))
     tool = settings.format if settings.format in TOOLS else ""
     if settings.format == "auto" and not saved_data_set(check_path(path)):
         tool = tool_of_questions(path, settings.encoding)

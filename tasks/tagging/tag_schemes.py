@@ -14,12 +14,10 @@ from bert import bio_tags, surrogates
 from bert.bio_tags import is_tag_of_any_scheme
 from bert.errors import InputError, check_choice
 from tasks.annotations.annotated_texts import AnnotationSettings, Origin
-from tasks.annotations.tools import TOOLS
 from tasks.files.cells import TableCell, check_characters
 from tasks.files.records import TableSettings, comma_names
 from tasks.files.reports import ReadRows
 
-FORMATS = ("auto", "columns", "conllu", "lines", "table", "workers", *TOOLS)
 # Scheme -> the letters that its tags begin with; what they mean: bert/bio_tags.py. plain: any tags.
 LETTERS = {"iob1": "BIO", "iob2": "BIO", "bioes": "BIOES", "bilou": "BIOLU", "bmes": "BMEOSW"}
 SCHEMES = ("auto", *LETTERS, "plain")
@@ -98,7 +96,6 @@ class TagSettings(AnnotationSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("format", self.format, FORMATS)
         check_choice("scheme", self.scheme, SCHEMES)
         TableSettings(delimiter=self.delimiter)  # refuses what is no delimiter
 

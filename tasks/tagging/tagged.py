@@ -14,7 +14,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from bert.corpus.corpus_files import saved_data_set
-from bert.errors import InputError, listed
+from bert.errors import InputError, check_choice, listed
 from tasks.annotations.tools import TOOLS, tool_of
 from tasks.files import annotators
 from tasks.files.cells import short
@@ -138,6 +138,7 @@ def _first_of_equal(documents: Sequence[str], rows: Sequence[TaggedSentence]) ->
 
 
 def _format(path: str, settings: TagSettings) -> str:
+    check_choice("format", settings.format, ("auto", *READERS))
     file = check_path(path)
     if settings.format in ("auto", "table") and saved_data_set(file):
         return "table"

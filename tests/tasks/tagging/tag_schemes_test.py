@@ -182,7 +182,6 @@ def test_types():
 @pytest.mark.parametrize(
     ("settings", "pieces"),
     [
-        ({"format": "csv"}, "format is 'csv' ... columns"),
         ({"scheme": "bio"}, "scheme is 'bio' ... iob1"),
         ({"delimiter": "[:"}, "'[:' ... regular expression"),
     ],

@@ -14,8 +14,10 @@ from tests.tasks.one_line import message_of, says
 from tests.tasks.tagging.read_tags import read, refused, sentences
 
 
-def test_labelled_is_one_of_three(write):
-    assert says(refused(write("a.txt", "a O\n"), "yes"), "labelled is 'yes'")
+def test_labelled_and_format_are_of_those_known(write):
+    path = write("a.txt", "a O\n")
+    assert says(refused(path, "yes"), "labelled is 'yes'")
+    assert says(refused(path, format="csv"), "format is 'csv' ... columns")
 
 
 def test_a_split_cuts_no_document_apart(write):
