@@ -8,6 +8,7 @@ is also a word: see `_is_comment`.
 
 import bisect
 import collections
+import dataclasses
 import itertools
 import pathlib
 import re
@@ -53,7 +54,7 @@ def read_columns(path: str, settings: TagSettings, labelled: str) -> TagFile:
         with_tags = _with_tags(sentences, word, settings) if settings.tags == "-1" else []
         if word == 0 and _is_crowd(sentences, with_tags, settings):
             notes.append(f"{path}: columns 1 to {width - 1} are read as the tags of a worker each (tags 1-)")
-            settings = TagSettings(**{**vars(settings), "tags": "1-"})
+            settings = dataclasses.replace(settings, tags="1-")
         elif settings.scheme != "plain" and len(with_tags) > 1:
             shown = listed([str(column) for column in with_tags])
             way_out = f"set tags to another, or to {with_tags[0]}- if each is a worker's"

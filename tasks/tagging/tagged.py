@@ -9,6 +9,7 @@ tagged_texts.py).
 """
 
 import collections
+import dataclasses
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -62,9 +63,9 @@ def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str
     settings = settings or TagSettings()
     check_labelled(labelled)
     path = str(path)
-    format = _format(path, settings)
+    settings = dataclasses.replace(settings, format=_format(path, settings))
     try:
-        file = READERS[format](path, settings, labelled)
+        file = READERS[settings.format](path, settings, labelled)
     except PermissionError:
         raise unreadable(path) from None
     if not file.rows:
@@ -87,7 +88,7 @@ def read_tagged(path: str, settings: TagSettings | None = None, *, labelled: str
     mention = ("no words", "no tags") if some_tags else ("no words",)
     used, dropped = kept_rows("sentences", [row.place for row in rows], reasons, drop, mention, notes)
     if not used:
-        hints = [note.removeprefix(f"{path}: ") for note in file.notes[:3]] if format in TOOLS else []
+        hints = [note.removeprefix(f"{path}: ") for note in file.notes[:3]] if settings.format in TOOLS else []
         raise none_left(path, "sentences", len(rows), dropped, "; ".join([*hints, "are words and tags right?"]))
     report = ReadReport(path, len(rows), len(used), dropped, tuple(notes))
     return TaggedRows([rows[i] for i in used], report)
