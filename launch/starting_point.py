@@ -36,6 +36,7 @@ def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, 
         start = _from_weights(config, store, HEAD_PARTS if pairs else ("mlm",))
     else:
         _fresh_parts(config)
+        _say_that_none_is_new(config)
         return Start(_described(config, store.vocab_size), store.tokenizer, None)
     encoder = start.config
     if config.init_from and isinstance(encoder, BertConfig):
@@ -98,6 +99,8 @@ def _from_weights(config: ConfigDict, store: Store, needed: Sequence[str]) -> St
     loaded = sources.read(config.init_from, fresh=[*pooler, *fresh], seed=config.seed)
     if loaded.tokenizer and store.tokenizer.words_beyond(loaded.tokenizer):
         loaded = _with_tokenizer(config, loaded, store.tokenizer)
+    else:
+        _say_that_none_is_new(config)
     _check_tokenizer(config, loaded.tokenizer, store.tokenizer)
     drawn = set(loaded.report.fresh) - set(fresh)
     if missing := [part for part in needed if part not in loaded.parts or part in drawn]:
@@ -115,7 +118,14 @@ def _with_tokenizer(config: ConfigDict, loaded: ModelDirectory, tokenizer: Token
     if new := tokenizer.vocab[before:]:
         sizes = f"{before:,} entries become {tokenizer.vocab_size:,}"
         runtime.say(printable(f"{len(new):,} new tokens ({listed(new, 5)}): {sizes}"))
+    else:
+        _say_that_none_is_new(config)
     return grown
+
+
+def _say_that_none_is_new(config: ConfigDict) -> None:
+    if config.added_rows != added_rows.ROWS[0]:
+        runtime.say(f"notice: added_rows is {config.added_rows!r}, which has no effect, for no token is new")
 
 
 def _check_tokenizer(config: ConfigDict, tokenizer: Tokenizer | None, prepared: Tokenizer) -> None:

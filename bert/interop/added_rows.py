@@ -13,7 +13,7 @@ from bert.interop.parameters import class_count, flatten, put
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import Params
 
-ROWS = ("pieces", "mean")
+ROWS = ("pieces", "mean")  # the default is first
 
 
 def with_tokenizer(model: ModelDirectory, tokenizer: Tokenizer, rows: str) -> ModelDirectory:

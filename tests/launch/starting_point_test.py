@@ -1,5 +1,6 @@
 """What weights of another model must have in common with the text, and what is said where they have not."""
 
+import itertools
 import json
 import pathlib
 import shutil
@@ -30,8 +31,9 @@ def prepared(tmp_path):
     return make
 
 
-def start(data, source, fresh="", pairs=True):
+def start(data, source, fresh="", pairs=True, rows="pieces"):
     config = settings.get_config("tiny")
+    config.added_rows = rows
     config.data, config.init_from, config.init_fresh = str(data), str(source), fresh
     begun = starting_point.for_pretraining(config, Store.open(data, "train"), data, pairs=pairs)
     return begun.config, begun.params
@@ -115,8 +117,12 @@ def test_text_with_added_tokens_grows_the_model_it_starts_from(prepared, tmp_pat
     np.testing.assert_array_equal(params["encoder"]["embeddings"]["token"]["embedding"][:128], table)
     assert len(params["head"]["mlm"]["bias"]) == 130
     assert 129 in Store.open(text).shards[0].tokens  # "The keeper"
+    plain = prepared(source)
+    for rows, beginning in itertools.product(("mean", "pieces"), (source, "")):
+        start(plain, beginning, rows=rows)
+        assert ("added_rows is 'mean', which has no effect" in capsys.readouterr().out) == (rows == "mean")
     (tmp_path / "vocab.txt").write_text((source / "vocab.txt").read_text() + "keeper\n[E1]\n")
-    assert "vocabulary (128 entries, not 130" in refused(prepared(tmp_path / "vocab.txt"), source)
+    assert "vocabulary (128 entries, not 130" in refused(prepared(tmp_path / "vocab.txt", "other"), source)
 
 
 def test_an_exported_checkpoint_of_googles_prepares_text_of_its_own(google, prepared, tmp_path):
