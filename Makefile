@@ -31,7 +31,7 @@ test-quick: $(READY)  ## the tests of model, data and training (50 seconds; long
 	@$(BIN)/python -m pytest -q -n 2 -m 'not long and not slow and not alone' $(QUICK)
 
 # Tests marked `alone` compare times, so nothing else runs beside them.
-test-slow: $(PEERS)  ## the slow tests (10 minutes; the first time it also installs PyTorch and others to compare with)
+test-slow: $(PEERS)  ## the slow tests (up to half an hour; the first time it also installs PyTorch and others to compare with)
 	@$(BIN)/python -m pytest -q -n 2 -m 'slow and not alone'
 	@$(BIN)/python -m pytest -q -m alone
 
