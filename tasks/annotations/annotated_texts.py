@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from bert.errors import InputError, check_choice
 from tasks.files.records import comma_names
 
-SINGLE = "1"  # the annotator of a text that names none
 OFFSETS = ("auto", "code_points", "utf16", "bytes")
 NO_SPANS = ("auto", "nothing", "unlabelled")
 

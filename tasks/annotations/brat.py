@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 
 from bert.errors import InputError
-from tasks.annotations.annotated_texts import SINGLE, AnnotationSettings, LabelledSpan, PredictedText
+from tasks.annotations.annotated_texts import AnnotationSettings, LabelledSpan, PredictedText
 from tasks.annotations.marks import Mark, MarkedText
 from tasks.annotations.writing import Writing
 from tasks.files.cells import TableCell
@@ -76,11 +76,11 @@ def _annotators(top: pathlib.Path) -> list[str]:
 
 
 def _name(file: pathlib.Path, top: pathlib.Path, annotators: list[str]) -> tuple[str, str]:
-    """(name of the document, annotator)."""
+    """(name of the document, annotator; "" where no folder names one)."""
     parts = file.relative_to(top).with_suffix("").parts
     if len(parts) > 1 and parts[0] in annotators:
         return "/".join(parts[1:]), parts[0]
-    return "/".join(parts), SINGLE
+    return "/".join(parts), ""
 
 
 def _marks(file: pathlib.Path, settings: AnnotationSettings, tally: Tally) -> list[Mark]:

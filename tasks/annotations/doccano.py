@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bert.files import json_text
-from tasks.annotations.annotated_texts import SINGLE, AnnotationSettings, PredictedText
+from tasks.annotations.annotated_texts import AnnotationSettings, PredictedText
 from tasks.annotations.marks import Mark, MarkedText, mark_of
 from tasks.annotations.rows import read_rows
 from tasks.annotations.writing import Writing
@@ -89,16 +89,16 @@ def _is_span(item: Any) -> bool:
 def _marks(cell: TableCell) -> list[tuple[str, list[Mark]]]:
     if not isinstance(cell.value, list):
         raise cell.error("is no list; write the spans as [[start, end, label], ...]")
-    by_user: dict[str, list[Mark]] = {} if cell.value else {SINGLE: []}
+    by_user: dict[str, list[Mark]] = {} if cell.value else {"": []}
     for item in cell.value:
         if not _is_span(item):
             raise cell.part(item).error("is no span; write [start, end, label]")
         if isinstance(item, list):
-            by_user.setdefault(SINGLE, []).append(Mark(*item[:3]))
+            by_user.setdefault("", []).append(Mark(*item[:3]))
             continue
         start, end = next((item[start], item[end]) for start, end in _BOUNDS if start in item and end in item)
         mark = mark_of(start, end, item.get("label"), item.get("text"))
-        by_user.setdefault(str(item.get("user") or SINGLE), []).append(mark)
+        by_user.setdefault(str(item.get("user") or ""), []).append(mark)
     return list(by_user.items())
 
 

@@ -148,7 +148,7 @@ def _by_annotator(
         tally.add("annotations beside a ground truth, left out", place, len(finished) - len(truth))
     marks: dict[str, list[Mark]] = {}
     for number, annotation in enumerate(truth or finished, 1):
-        annotator = _annotator(annotation) or str(number)
+        annotator = _annotator(annotation) or ("" if number == 1 else str(number))
         if annotator in marks:
             tally.add("annotations of a text that their annotator annotated again, left out", place)
         regions = _regions(annotation)

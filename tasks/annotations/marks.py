@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from bert import surrogates, words
 from tasks.annotations.annotated_texts import AnnotatedText, LabelledSpan, Origin
 from tasks.annotations.offsets import NAMES, Offsets, differ, offsets_of
+from tasks.files.annotators import SINGLE
 from tasks.files.reports import Tally
 
 OUTSIDE = "spans outside of the text, dropped"
@@ -41,7 +42,10 @@ def mark_of(start: Any, end: Any, label: Any, text: Any) -> Mark:
 
 
 class MarkedText(NamedTuple):
-    """An `AnnotatedText` with the marks of its annotators in place of spans, and the row that the tool wrote."""
+    """An `AnnotatedText` with the marks of its annotators in place of spans, and the row that the tool wrote.
+
+    An annotator whom the file does not name is "".
+    """
 
     id: str
     text: str
@@ -131,7 +135,8 @@ def _has_its_text(mark: Mark, text: str, span: tuple[int, int]) -> bool:
 def _with_spans(row: MarkedText, units: Sequence[str], origin: Origin, tally: Tally) -> AnnotatedText:
     offsets = [offsets_of(row.text, unit) for unit in units] if row.marks else []
     annotations, lost = [], []
-    for annotator, marks in row.marks:
+    for named, marks in row.marks:
+        annotator = named or SINGLE
         place = f"{row.place}: annotator {annotator}" if len(row.marks) > 1 else row.place
         spans = tuple(span for mark in marks for span in _spans_of(mark, row.text, offsets, place, tally))
         if spans or not marks:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bert.files import json_text
-from tasks.annotations.annotated_texts import SINGLE, AnnotationSettings, LabelledSpan, PredictedText
+from tasks.annotations.annotated_texts import AnnotationSettings, LabelledSpan, PredictedText
 from tasks.annotations.marks import MarkedText, mark_of
 from tasks.annotations.rows import read_rows
 from tasks.annotations.writing import Writing
@@ -51,7 +51,7 @@ def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedTe
         if not _is_annotation(row, place, tally):
             continue
         marks = dict(first.marks)
-        annotator = str(row.get("_annotator_id") or row.get("_session_id") or SINGLE)
+        annotator = str(row.get("_annotator_id") or row.get("_session_id") or "")
         if annotator in marks:
             tally.add("annotations of a text that their annotator annotated again, left out", place)
         spans = cell_of(row, place, "spans")

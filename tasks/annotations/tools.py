@@ -10,7 +10,7 @@ from bert.corpus.corpus_files import endings_of
 from bert.errors import InputError, check_choice
 from bert.training import run_directory
 from tasks.annotations import brat, doccano, label_studio, marks, prodigy
-from tasks.annotations.annotated_texts import SINGLE, AnnotatedTexts, AnnotationSettings, PredictedText
+from tasks.annotations.annotated_texts import AnnotatedTexts, AnnotationSettings, PredictedText
 from tasks.annotations.files import files_of_rows, unpacked
 from tasks.annotations.marks import MarkedText
 from tasks.annotations.rows import first_rows, is_json
@@ -75,12 +75,13 @@ def read_annotated(path: str, settings: AnnotationSettings) -> AnnotatedTexts:
             tally = Tally({what: (count, shown(first)) for what, (count, first) in tally.counts.items()})
     texts, notes = marks.annotated(rows, name, tool.units, settings.offsets, path, tally)
     annotators = tuple(dict.fromkeys(who for text in texts for who, _ in text.annotations))
+    are_named = any(who for row in rows for who, _ in row.marks)
     counted = [f"{path}: {note}" for note in tally.notes()]
-    return AnnotatedTexts(texts, name, () if annotators == (SINGLE,) else annotators, [*notes, *counted])
+    return AnnotatedTexts(texts, name, annotators if are_named else (), [*notes, *counted])
 
 
 def _merged(files: Sequence[pathlib.Path], tool: Tool, settings: AnnotationSettings, tally: Tally) -> list[MarkedText]:
-    """The texts of files of one annotator each, who is called as the file; equal texts are one.
+    """The texts of files of one annotator each, who is called as the file unless it names him; equal texts are one.
 
     Where each file has one text and a number for a name (Label Studio stores its tasks so), files are no annotators.
     """
@@ -96,7 +97,7 @@ def _merged(files: Sequence[pathlib.Path], tool: Tool, settings: AnnotationSetti
         for row in texts:
             seen[row.text] += 1  # a text that a file has twice is two
             first = rows.setdefault((row.text, seen[row.text]), row._replace(marks=()))
-            before, here = dict(first.marks), {annotators[file] if who == SINGLE else who: m for who, m in row.marks}
+            before, here = dict(first.marks), {who or annotators[file]: m for who, m in row.marks}
             if before.keys() & here.keys():
                 tally.add("annotations of a text that their annotator annotated again, left out", row.place)
             rows[row.text, seen[row.text]] = first._replace(marks=tuple((before | here).items()))

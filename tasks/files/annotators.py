@@ -5,6 +5,8 @@ import dataclasses
 from bert.errors import InputError
 from tasks.files.records import comma_names
 
+SINGLE = "1"  # who annotated a file that names no annotator
+
 
 @dataclasses.dataclass(frozen=True)
 class AnnotatorChoice:

@@ -26,6 +26,7 @@ from typing import Any
 from bert import bio_tags
 from bert.errors import InputError, listed
 from tasks.annotations.marks import fault_of
+from tasks.files.annotators import SINGLE
 from tasks.files.cells import TableCell, short
 from tasks.files.records import Table, cell_of
 from tasks.files.reports import Tally
@@ -66,7 +67,7 @@ def read_span_lines(table: Table, fields: QuestionFields) -> Iterator[Question]:
 
 
 def read_multispanqa(table: Table, fields: QuestionFields) -> Iterator[Question]:
-    """The questions of a MultiSpanQA file, each with its one annotator "1"."""
+    """The questions of a MultiSpanQA file, each with one annotator."""
     for row, place in zip(table.rows, table.places, strict=True):
         identity = id_of(cell_of(row, place, "id"))
         words = fields.texts(cell_of(row, place, "context"))
@@ -77,7 +78,7 @@ def read_multispanqa(table: Table, fields: QuestionFields) -> Iterator[Question]
         context = " ".join(words)
         tags = cell_of(row, place, "label")
         has_tags = fields.annotated and tags.value is not None
-        spans = [("1", _tagged_spans(tags, words, place, fields.tally))] if has_tags else []
+        spans = [(SINGLE, _tagged_spans(tags, words, place, fields.tally))] if has_tags else []
         annotations, lost = annotations_of(spans, context, place, fields.tally)
         golds = golds_of(spans, context)  # also of spans that are left out, as its scorer has them
         yield Question(identity, question, context, annotations, place, "", golds, lost)

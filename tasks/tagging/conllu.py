@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from bert.corpus.corpus_files import endings_of
 from bert.errors import InputError, listed
+from tasks.files.annotators import SINGLE
 from tasks.files.cells import TableCell
 from tasks.files.reports import Tally
 from tasks.files.text_lines import read_lines
@@ -46,7 +47,7 @@ def is_conllu(path: str, settings: TagSettings) -> bool:
 
 
 def read_conllu(path: str, settings: TagSettings, labelled: str) -> TagFile:
-    """The sentences of a file, each with the one annotator "1"."""
+    """The sentences of a file, each with one annotator."""
     tally = Tally()
     sentences = list(_sentences(path, settings, tally))
     words = [[fields[FORM] for fields in sentence.words] for sentence in sentences]
@@ -56,7 +57,7 @@ def read_conllu(path: str, settings: TagSettings, labelled: str) -> TagFile:
     rows = []
     for sentence, row, cells in zip(sentences, words, tags, strict=True):
         places = [f"{path}:{line}" for line in sentence.lines]
-        annotations = [("1", read_tags(cells, settings, places.__getitem__))]
+        annotations = [(SINGLE, read_tags(cells, settings, places.__getitem__))]
         rows.append(TaggedSentence.of(tuple(row), annotations, places[0], sentence.document, sentence.id))
     return TagFile(rows, [f"{path}: {note}" for note in tally.notes()], ())
 

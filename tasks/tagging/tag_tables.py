@@ -17,6 +17,7 @@ from bert import surrogates
 from bert.corpus.corpus_files import endings_of
 from bert.errors import InputError
 from tasks.files import json_tables, printed
+from tasks.files.annotators import SINGLE
 from tasks.files.cells import TableCell, short
 from tasks.files.records import Table, TableSettings, cell_of, check_column, value_of
 from tasks.files.tables import read_table
@@ -24,7 +25,6 @@ from tasks.files.text_lines import read_lines
 from tasks.tagging import word_rows
 from tasks.tagging.tag_schemes import Annotations, TagFile, TaggedSentence, TagSettings, read_tags
 
-SINGLE = "1"  # the annotator of tags that name none
 # Names of columns where the settings name none, in any case; the first that is there counts.
 WORDS = ("tokens", "words", "token", "word", "sentence")
 TAGS = ("tags", "annotations", "ner_tags", "labels", "tag", "ner", "label")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from bert import surrogates
 from bert.errors import InputError
+from tasks.files.annotators import SINGLE
 from tasks.files.cells import TableCell
 from tasks.files.records import Table, cell_of, check_column, value_of
 from tasks.files.reports import Tally
@@ -24,7 +25,7 @@ class Columns(NamedTuple):
 
 
 def read(table: Table, columns: Columns, settings: TagSettings, labelled: str, notes: Sequence[str]) -> TagFile:
-    """The sentences, each with the one annotator "1"; ``notes``: those so far."""
+    """The sentences, each with one annotator; ``notes``: those so far."""
     tally = Tally()
     rows = []
     for number, indices in enumerate(_sentences(table, columns, tally), 1):
@@ -36,7 +37,7 @@ def read(table: Table, columns: Columns, settings: TagSettings, labelled: str, n
         document, label = value_of(first, "document"), value_of(first, columns.sentence)
         document = str(number) if document in (None, "") else str(document)
         rows.append(
-            TaggedSentence.of(words, [("1", tags)], places[0], document, "" if _is_empty(label) else str(label))
+            TaggedSentence.of(words, [(SINGLE, tags)], places[0], document, "" if _is_empty(label) else str(label))
         )
     return TagFile(rows, [*notes, *(f"{table.path}: {note}" for note in tally.notes())], ())
 

@@ -107,9 +107,12 @@ def test_files_of_annotators_called_alike_are_of_different_ones(write, tmp_path)
 
 def test_a_text_that_its_annotator_annotated_in_two_files_is_told(write, tmp_path):
     for name in ("a", "b"):
-        task = {"data": {"text": ANNA}, "annotations": [{"completed_by": 2, "result": []}]}
-        write(f"all/{name}.json", json.dumps(task))
-    assert says(said(read(tmp_path / "all")), "annotated again, left out: 1 (first ... b.json")
+        task = {"data": {"text": ANNA}, "annotations": [{"completed_by": 1, "result": []}]}
+        path = write(f"all/{name}.json", json.dumps(task))
+    file = read(tmp_path / "all")
+    assert says(said(file), "annotated again, left out: 1 (first ... b.json")
+    assert (spans(file), file.annotators) == ([{"1": []}], ("1",))
+    assert read(path).annotators == ("1",)
 
 
 def test_a_file_for_each_task_is_no_annotator(write, tmp_path):
