@@ -7,10 +7,10 @@ import pathlib
 import time
 
 import bert
-from bert.errors import InputError, printable
+from bert.errors import printable
 from launch import flags
 from tasks.files.outputs import check_other_file
-from tasks.files.records import TableSettings, comma_names
+from tasks.files.records import TableSettings
 
 OPTIONS = {
     "model": "model directory or run directory",
@@ -33,8 +33,6 @@ def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS, ("model", "input", "output"))
     output, batch_size = pathlib.Path(options.output), flags.whole_number(options, "batch_size", 16)
     pooling, normalize = flags.names(options, "pooling"), flags.yes_no_or_unset(options, "normalize")
-    if options.text is not None and options.input.removesuffix(".gz").endswith(".txt"):
-        raise InputError(f"--text={options.text}: {options.input} has no columns, each line is a text; leave it out")
     # JAX is slow to import, and --help needs none.
     from bert.model.sentence_encoder import SentenceEncoder
     from bert.progress import progress
@@ -45,9 +43,9 @@ def run(argv: list[str]) -> None:
     text_vectors.check_output(output)
     check_other_file("--output", output, options.input)
     named = {name: options[name] for name in ("delimiter", "quoting", "encoding") if options[name] is not None}
-    settings = TableSettings(columns=comma_names(options.columns or ""), **named)
+    settings = TableSettings(columns=flags.names(options, "columns") or (), **named)
     runtime.start(allocator="keep", cache=runtime.user_cache(), options={})
-    texts = text_vectors.read(options.input, options.text or "text", settings)
+    texts = text_vectors.read(options.input, options.text, settings)
     print(printable(str(texts), lines=True), flush=True)
     model = bert.load(options.model)
     embedder = model.embedder(pooling, normalize=normalize, prompt=options.prompt, batch_size=batch_size)

@@ -9,7 +9,6 @@ import pathlib
 from bert.errors import printable
 from launch import console, file_options, flags
 from tasks.files.outputs import write_whole
-from tasks.files.records import comma_names
 
 OPTIONS = {
     "model": "model directory or run directory",
@@ -25,7 +24,7 @@ def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS | file_options.OPTIONS, ("model", "data"))
     evaluator = file_options.evaluator_of(options, "data", "out")
     examples = evaluator.read(options.data, split=options.split or "validation", labelled="needed")
-    metrics = tuple(dict.fromkeys(comma_names(options.metrics or "")))
+    metrics = tuple(dict.fromkeys(flags.names(options, "metrics") or ()))
     evaluator.check_metrics(metrics, examples)
     evaluation = evaluator.evaluate(examples, metrics)
     print(evaluation.text, file=console.beside(options.out))

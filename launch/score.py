@@ -105,7 +105,7 @@ def batch_settings(model: "LoadedModel", path: str, batch_size: int, named: Mapp
     return config_fields.build(BatchSettings, settings)
 
 
-def _table(scores: "Mapping[str, float | None]") -> str:
+def _table(scores: Mapping[str, float | None]) -> str:
     """A line a score."""
     from launch.score_tables import shown
 

@@ -45,13 +45,15 @@ class Texts:
         return "\n".join([*self.notes, f"{self.source}: {self.count:,} texts{empty}"])
 
 
-def read(path: str, column: str = "text", settings: TableSettings | None = None) -> Texts:
-    """The texts of a .txt file, one a line, or those in a column of a table; all of them, in their order.
+def read(path: str, column: str | None = None, settings: TableSettings | None = None) -> Texts:
+    """The texts of a .txt file, one a line, or those in a column of a table ("text"); all of them, in their order.
 
     Raises InputError as the readers of lines and of tables, and for a column that is not there or holds no texts.
     """
     settings, place = settings or TableSettings(), check_path(path)
     if place.is_file() and ending_to_read(place) == ".txt":
+        if column is not None:
+            raise InputError(f"--text={column}: {path} has no columns, each line is a text; leave it out")
         lines = lambda: read_lines(path, settings.encoding)  # noqa: E731
         count = empty = 0
         for line in lines():
@@ -59,7 +61,7 @@ def read(path: str, column: str = "text", settings: TableSettings | None = None)
         if not count:
             raise InputError(f"{path}: holds no line; is it the right file?")
         return Texts(path, count, lines, {"line": range(1, count + 1)}, empty)
-    table = read_table(path, settings)
+    table, column = read_table(path, settings), column or "text"
     rows, notes = examples.read_texts(table, (column,))
     texts = [text for (text,) in rows]
     columns = {name: [row.get(name) for row in table.rows] for name in table.columns if name != column}

@@ -80,6 +80,10 @@ def test_what_cannot_be_read_or_written_is_refused(tmp_path, lines):
     (tmp_path / "empty.txt").touch()
     with refused("empty.txt", "no line"):
         text_vectors.read(str(tmp_path / "empty.txt"))
+    loud = lines.rename(tmp_path / "a.TXT")
+    with refused("--text=said", "a.TXT", "no columns"):
+        text_vectors.read(str(loud), "said")
+    loud.rename(lines)
     texts = text_vectors.read(str(lines))
     lines.write_text("one line")
     with refused("a.txt", "changed"):
