@@ -27,7 +27,7 @@ from bert.training.best import Best
 from bert.training.evaluate import Metrics
 from launch import best_model, flags, runtime, score_tables
 from launch.finetuning_job import FinetuningJob
-from launch.runs import run_job
+from launch.runs import check_warmup_share, run_job
 from tasks.job import ExamplesJob, as_begun
 
 
@@ -68,9 +68,7 @@ def check_settings(config: ConfigDict) -> None:
         check_range("config.epochs", config.epochs, above=0, below=math.inf)
     else:
         check_range("config.steps", config.steps, at_least=1)
-    decay = config.optimizer.decay_share if config.optimizer.schedule == "wsd" else 0
-    hint = ", what optimizer.decay_share leaves" if decay else ""
-    check_range("config.warmup_share", config.warmup_share, at_least=0, at_most=round(1 - decay, 9), hint=hint)
+    check_warmup_share(config)
     check_range("config.label_smoothing", config.label_smoothing, at_least=0, below=1)
     for name, least in (("evaluations_per_epoch", 1), ("patience", 0), ("micro_batches", 1)):
         check_range(f"config.{name}", config[name], at_least=least)

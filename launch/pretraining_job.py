@@ -13,7 +13,7 @@ from bert import architectures, config_fields, inference
 from bert.data import masking
 from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
-from bert.errors import InputError, check_range, printable
+from bert.errors import InputError, printable
 from bert.store.manifest import check_checksums_beside
 from bert.store.reader import Store
 from bert.training import arithmetic, evaluate, optim, run_directory, sharding, train
@@ -22,7 +22,7 @@ from bert.training.pretraining import Pretraining, baselines
 from bert.training.step import Setup, draw_params
 from bert.types import Params
 from launch import runtime, starting_point
-from launch.runs import Start, TrainingJob
+from launch.runs import Start, TrainingJob, check_warmup_share
 
 
 class PretrainingJob(TrainingJob):
@@ -62,7 +62,7 @@ class PretrainingJob(TrainingJob):
         settings = config_fields.build(BatchSettings, config.examples, **of_all)
         steps = {"total_steps": config.total_steps}
         if config.warmup_share is not None:
-            check_range("config.warmup_share", config.warmup_share, at_least=0, at_most=1)
+            check_warmup_share(config)
             steps["warmup_steps"] = round(config.warmup_share * config.total_steps)
         optimizer = config_fields.build(optim.OptimizerSettings, config.optimizer, **steps)
         timing = config_fields.build(train.LoopSettings, config)

@@ -12,6 +12,7 @@ from ml_collections import ConfigDict
 
 from bert import config_fields
 from bert.architectures import ModelConfig
+from bert.errors import check_range
 from bert.interop import export
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training import run_directory, sharding, train
@@ -59,6 +60,13 @@ class TrainingJob(abc.ABC):
     @abc.abstractmethod
     def show(self, start: Start, run: train.Run, outcome: train.Outcome) -> None:
         """Prints what a user should know of how the run ended. Without a ``choice``, parameters are on this host."""
+
+
+def check_warmup_share(config: ConfigDict) -> None:
+    """Refuses a share of the steps that is none, or that the schedule wsd needs for its decay."""
+    decay = config.optimizer.decay_share if config.optimizer.schedule == "wsd" else 0
+    hint = ", what optimizer.decay_share leaves" if decay else ""
+    check_range("config.warmup_share", config.warmup_share, at_least=0, at_most=max(0, round(1 - decay, 9)), hint=hint)
 
 
 def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] = lambda: None) -> Best:

@@ -182,6 +182,14 @@ def test_bad_settings_are_refused_before_training(prepared, tmp_path, words, sai
     assert not (tmp_path / "run" / "config.json").exists()  # the folder is as good as new for the corrected command
 
 
+@pytest.mark.parametrize("decay_share", [0.5, 1])
+def test_a_warm_up_that_leaves_no_room_for_the_decay_is_refused(prepared, tmp_path, decay_share):
+    words = [word for word in TINY if "warmup_steps" not in word and "schedule" not in word]
+    wsd = ("--config.optimizer.schedule=wsd", f"--config.optimizer.decay_share={decay_share}")
+    with pytest.raises(InputError, match=rf"warmup_share is 0\.6; .*{1 - decay_share}, what optimizer.decay_share"):
+        run(*words, *wsd, f"--config.data={prepared}", f"--workdir={tmp_path}/run", "--config.warmup_share=0.6")
+
+
 def test_the_command_line_ends_with_code_2_and_one_line(tmp_path):
     """As a person runs it: no traceback, one line of error on standard error."""
     command = [sys.executable, "-m", "launch.pretrain", *TINY, "--config.data=nowhere", f"--workdir={tmp_path}/run"]
