@@ -19,7 +19,7 @@ from typing import Any
 from bert.files import json_text
 from tasks.annotations.annotated_texts import AnnotationSettings, PredictedText
 from tasks.annotations.marks import Mark, MarkedText, mark_of
-from tasks.annotations.rows import read_rows
+from tasks.annotations.rows import read_rows, text_of
 from tasks.annotations.writing import Writing
 from tasks.files.cells import TableCell
 from tasks.files.records import cell_of, value_of
@@ -47,9 +47,7 @@ def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedTe
     rows = []
     key, has_spans = _key(table.rows)
     for row, place in zip(table.rows, table.places, strict=True):
-        cell = cell_of(row, place, settings.text or _text_field(row))
-        if not isinstance(cell.value, str):
-            raise cell.error("is no text; write one, or set text to the field that has it")
+        text = text_of(cell_of(row, place, settings.text or _text_field(row)))
         if relations := row.get("relations"):
             tally.add("relations, which are not read", place, len(relations) if isinstance(relations, list) else 1)
         marks: Sequence[tuple[str, Sequence[Mark]]] = ()
@@ -63,7 +61,7 @@ def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedTe
                 marks = marks if nothing else ()
         identity = value_of(row, "id")
         identity = "" if identity is None else str(identity)
-        rows.append(MarkedText(identity, cell.value, marks, place, place, row))
+        rows.append(MarkedText(identity, text, marks, place, place, row))
     return rows
 
 

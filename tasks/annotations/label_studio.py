@@ -24,10 +24,10 @@ from bert.errors import InputError, listed
 from bert.files import json_text
 from tasks.annotations.annotated_texts import AnnotationSettings, PredictedText
 from tasks.annotations.marks import Mark, MarkedText, mark_of
-from tasks.annotations.rows import read_rows
+from tasks.annotations.rows import read_rows, text_of
 from tasks.annotations.writing import Writing
 from tasks.files.cells import TableCell
-from tasks.files.records import Table, value_of
+from tasks.files.records import Table, cell_of
 from tasks.files.reports import Tally
 
 UNITS = ("code_points", "utf16")
@@ -46,9 +46,7 @@ def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedTe
     field, elsewhere = _text_field(path, tasks, settings.text)
     rows = []
     for task, place in tasks:
-        text = value_of(task["data"], field)
-        if not isinstance(text, str):
-            raise TableCell(f"{place}: data: {field}", text).error("is no text; set text to the field that has it")
+        text = text_of(cell_of(task["data"], f"{place}: data", field))
         identity = task.get("id", task["data"].get("id"))
         marks = _by_annotator(task, place, elsewhere, tally)
         rows.append(MarkedText("" if identity is None else str(identity), text, marks, place, place, task))

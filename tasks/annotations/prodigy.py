@@ -18,7 +18,7 @@ from typing import Any
 from bert.files import json_text
 from tasks.annotations.annotated_texts import AnnotationSettings, LabelledSpan, PredictedText
 from tasks.annotations.marks import MarkedText, mark_of
-from tasks.annotations.rows import read_rows
+from tasks.annotations.rows import read_rows, text_of
 from tasks.annotations.writing import Writing
 from tasks.files.records import cell_of, value_of
 from tasks.files.reports import Tally
@@ -41,13 +41,11 @@ def read(path: str, settings: AnnotationSettings, tally: Tally) -> list[MarkedTe
     table = read_rows(path, settings.encoding)
     rows: dict[Any, MarkedText] = {}
     for row, place in zip(table.rows, table.places, strict=True):
-        cell = cell_of(row, place, settings.text or "text")
-        if not isinstance(cell.value, str):
-            raise cell.error("is no text; write one, or set text to the field that has it")
-        key = (str(row["_input_hash"]), cell.value) if row.get("_input_hash") is not None else place
+        text = text_of(cell_of(row, place, settings.text or "text"))
+        key = (str(row["_input_hash"]), text) if row.get("_input_hash") is not None else place
         identity = next((str(row[name]) for name in ("id", "_input_hash") if row.get(name) is not None), "")
         identity = str(value_of(row, "meta.id") or identity)
-        first = rows.setdefault(key, MarkedText(identity, cell.value, (), place, place, row))
+        first = rows.setdefault(key, MarkedText(identity, text, (), place, place, row))
         if not _is_annotation(row, place, tally):
             continue
         marks = dict(first.marks)

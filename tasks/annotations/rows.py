@@ -7,6 +7,7 @@ from typing import Any
 
 from bert.corpus.corpus_files import endings_of
 from bert.errors import InputError
+from tasks.files.cells import TableCell
 from tasks.files.json_tables import read_objects, read_value
 from tasks.files.records import Table, TableSettings, row_places
 from tasks.files.text_lines import read_lines
@@ -30,6 +31,13 @@ def read_rows(path: str, encoding: str) -> Table:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path}: is no list of objects; write one, or an object a line")
     return Table((), rows, row_places(path, len(rows)), (), path)
+
+
+def text_of(cell: TableCell) -> str:
+    """The text of a row."""
+    if not isinstance(cell.value, str):
+        raise cell.error("is no text; write one, or set text to the field that has it")
+    return cell.value
 
 
 def first_rows(path: str, encoding: str) -> list[dict[str, Any]]:
