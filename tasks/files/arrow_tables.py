@@ -11,7 +11,7 @@ import pyarrow.ipc
 
 from bert.corpus.arrow_files import FAULTS, check, damaged, load_saved, open_parquet
 from bert.errors import InputError
-from tasks.files.cells import TableCell, short
+from tasks.files.cells import NO_LABEL, TableCell, short
 from tasks.files.records import Table, row_places
 
 
@@ -130,7 +130,7 @@ def _labels(cell: TableCell, labels: tuple[str, ...]) -> str | list[str | None] 
 
 
 def _label(cell: TableCell, labels: tuple[str, ...]) -> str | None:
-    if cell.value in (None, -1, -100):  # no label, as in the tests of GLUE, and in what PyTorch's losses leave out
+    if cell.value in (None, *NO_LABEL):
         return None
     if not 0 <= cell.value < len(labels):
         raise cell.error(f"is no number of its {len(labels)} names ({', '.join(labels[:20])}); write it again")

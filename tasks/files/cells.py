@@ -10,6 +10,7 @@ from bert import surrogates
 from bert.errors import InputError
 
 SHOWN = 60  # characters of a value in a message
+NO_LABEL = (-1, -100)  # numbers in place of a label, as in the tests of GLUE, and as the losses of PyTorch leave it out
 
 
 def short(value: Any) -> str:

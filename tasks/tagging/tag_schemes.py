@@ -14,7 +14,7 @@ from bert import bio_tags, surrogates
 from bert.bio_tags import is_tag_of_any_scheme
 from bert.errors import InputError, check_choice
 from tasks.annotations.annotated_texts import AnnotationSettings, Origin
-from tasks.files.cells import TableCell, check_characters
+from tasks.files.cells import NO_LABEL, TableCell, check_characters
 from tasks.files.records import TableSettings, comma_names
 from tasks.files.reports import ReadRows
 
@@ -22,8 +22,6 @@ from tasks.files.reports import ReadRows
 LETTERS = {"iob1": "BIO", "iob2": "BIO", "bioes": "BIOES", "bilou": "BIOLU", "bmes": "BMEOSW"}
 SCHEMES = ("auto", *LETTERS, "plain")
 FORMS = "O, B, I, B-TYPE and I-TYPE, or those of BIOES, BILOU or BMES"
-IGNORED = (-1, -100)  # numbers of words without a tag, as datasets and the losses of PyTorch have them
-
 
 Annotations = Sequence[tuple[str, tuple[str | None, ...]]]  # (annotator, a tag or None for each word)
 
@@ -119,7 +117,7 @@ def _named(tag: Any, names: Sequence[str], place: str) -> str | None:
     """The name of a tag that is a number, or a text with one; any other tag as it is."""
     if not _is_whole(tag) and not (isinstance(tag, str) and re.fullmatch(r"-?[0-9]{1,9}", tag)):
         return tag
-    if int(tag) in IGNORED:
+    if int(tag) in NO_LABEL:
         return None
     if not 0 <= int(tag) < len(names):
         raise TableCell(place, tag).error(f"is no number of the {len(names)} names in tag_names, which begin at 0")
@@ -128,7 +126,7 @@ def _named(tag: Any, names: Sequence[str], place: str) -> str | None:
 
 def _is_whole(value: Any) -> bool:
     """Whether a tag is a whole number; 3.0 is one, as tables with empty cells hold them."""
-    return (type(value) is int) or (isinstance(value, float) and value.is_integer())
+    return type(value) is int or (isinstance(value, float) and value.is_integer())
 
 
 def check_tags(tags: Iterable[str | None], scheme: str, where: Callable[[int], str]) -> None:
