@@ -84,12 +84,11 @@ def test_the_text_of_a_span_tells_what_offsets_count(write, count):
     marks = [region(count(a), count(b), label, text) for (a, b, label), text in zip(SPANS, shown, strict=True)]
     file = read(write("a.json", json.dumps([task(by(1, *marks), text=HARD)])))
     assert spans(file) == [{"1": SPANS}]
-    (start, end, label), wide = SPANS[3], (0, utf16(SPANS[0][1]), "ALL")
+    start, end, label = SPANS[3]
     mixed = [*marks[:3], region(start, end, label, "Paris"), region(utf16(start), utf16(end), label, "Paris")]
     mixed.append(region(count(0), count(SPANS[1][1]), "ALL", "😀  Anna\\n\\nsaw Jose\u0301"))
     file = read(write("b.json", json.dumps([task(by(1, *mixed), text=HARD)])))
     assert spans(file) == [{"1": [*SPANS, SPANS[3], (0, SPANS[1][1], "ALL")]}]
-    assert wide
 
 
 def test_a_unit_that_is_set_is_the_only_one(write):
