@@ -7,20 +7,15 @@ import random
 import pytest
 
 import bert
-from launch import evaluate, finetune, predict
+from launch import evaluate, predict
 from tasks.annotations.annotated_texts import AnnotationSettings
 from tasks.annotations.tools import TOOLS, read_annotated
+from tests.launch.made_sentences import run
 
 pytestmark = pytest.mark.usefixtures("one_device")
-TINY = pathlib.Path(__file__).resolve().parents[1] / "golden" / "tiny_bert"
 NAMES = {"paris": "LOC", "new york": "LOC", "john": "PER", "mary": "PER"}
 OTHER = ["the", "movie", "book", "of", "mat", "sat", "is", "fun", "good", "😀", "東京", "e\u0301"]
-QUICK = (
-    f"--config.init_from={TINY}", "--config.batch_size=16", "--config.optimizer.learning_rate=5e-3",
-    "--config.model.hidden_dropout=0.0", "--config.model.attention_dropout=0.0", "--config.allocator=system",
-    "--config.packed=False", "--config.max_length=24", "--config.window_step=12", "--config.epochs=8",
-    "--config.metric=f1",
-)  # fmt: skip
+SETTINGS = ("--config.max_length=24", "--config.window_step=12", "--config.epochs=8", "--config.metric=f1")
 
 
 def annotated(count: int, seed: int) -> list[tuple[str, list[tuple[int, int, str]]]]:
@@ -76,17 +71,15 @@ def export(tool: str, folder: pathlib.Path, texts) -> pathlib.Path:
     return path
 
 
-def train(data: pathlib.Path, run: pathlib.Path, *words: str) -> bert.LoadedModel:
-    finetune.run(
-        ["finetune", "--config=configs/tagging.py", f"--config.data={data}", *QUICK, f"--workdir={run}", *words]
-    )
-    return bert.load(run)
+def train(data: pathlib.Path, *words: str) -> bert.LoadedModel:
+    """A model trained on the data; the run is beside them."""
+    return bert.load(run(data.parent, "run", "--config=configs/tagging.py", f"--config.data={data}", *SETTINGS, *words))
 
 
-def predicted(run: pathlib.Path, source: pathlib.Path, target: pathlib.Path, tool: str):
+def predicted(trained: pathlib.Path, source: pathlib.Path, target: pathlib.Path, tool: str):
     """The texts of the predictions that are written for a tool."""
     target = target.with_suffix({"label_studio": ".json", "brat": ""}.get(tool, ".jsonl"))
-    predict.run(["predict", f"--model={run}", f"--input={source}", f"--output={target}", f"--format={tool}"])
+    predict.run(["predict", f"--model={trained}", f"--input={source}", f"--output={target}", f"--format={tool}"])
     if tool == "label_studio":
         target.write_text(target.read_text().replace('"predictions"', '"annotations"'))
     return read_annotated(str(target), AnnotationSettings(no_spans="nothing")).texts
@@ -101,7 +94,7 @@ def unlabelled(folder: pathlib.Path, texts) -> pathlib.Path:
 def test_an_export_trains_and_unlabelled_tasks_get_predictions(tmp_path, capsys):
     """With the names of three annotators; after three steps, so only texts and ids are what they were."""
     data = export("label_studio", tmp_path, annotated(48, seed=0))
-    model = train(data, tmp_path / "run", "--config.epochs=1", "--config.validation_share=0",
+    model = train(data, "--config.epochs=1", "--config.validation_share=0",
                   "--config.annotator_weights=cleo@x.org=2")  # fmt: skip
     assert set(model.labels) == {"O", "B-LOC", "I-LOC", "B-PER", "I-PER"}
     assert "export of label_studio" in capsys.readouterr().out
@@ -113,19 +106,19 @@ def test_an_export_trains_and_unlabelled_tasks_get_predictions(tmp_path, capsys)
 @pytest.mark.slow
 @pytest.mark.parametrize("tool", TOOLS)
 def test_every_tool_trains_a_tagger_whose_spans_go_into_every_tool(tmp_path, tool):
-    data, run = export(tool, tmp_path, annotated(200, seed=0)), tmp_path / "run"
-    model = train(data, run)
+    data, trained = export(tool, tmp_path, annotated(200, seed=0)), tmp_path / "run"
+    model = train(data)
     text = "😀 mary\r\nsat in New  York"
     (told,) = model.predict([text])
     assert [(e["type"], text[e["start"] : e["end"]]) for e in told["entities"]] == [
         ("PER", "mary"),
         ("LOC", "New  York"),
     ]
-    evaluate.run(["evaluate", f"--model={run}", f"--data={data}", f"--out={tmp_path / 's.json'}"])
+    evaluate.run(["evaluate", f"--model={trained}", f"--data={data}", f"--out={tmp_path / 's.json'}"])
     assert json.loads((tmp_path / "s.json").read_text())["scores"]["f1"]["value"] > 0.95
     held = annotated(20, seed=1)
     for other in TOOLS:
-        found = predicted(run, unlabelled(tmp_path, held), tmp_path / "out" / other, other)
+        found = predicted(trained, unlabelled(tmp_path, held), tmp_path / "out" / other, other)
         assert [(text.id, text.text) for text in found] == [(str(900 + i), text) for i, (text, _) in enumerate(held)]
         spans = [[tuple(span) for _, marks in text.annotations for span in marks] for text in found]
         assert sum(got == want for got, (_, want) in zip(spans, held, strict=True)) >= 18
