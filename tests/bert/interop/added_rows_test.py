@@ -63,6 +63,8 @@ def test_unused_rows_are_taken_first(tiny):
     assert len(table_and_bias(two)[0]) == 130
     np.testing.assert_array_equal(table_and_bias(two)[0][:128], table)
     assert grown(padded, "[E2]").config.vocab_size == 129
+    roomy = grown(two._replace(tokenizer=tiny.tokenizer), "[E2]")  # one of two unused rows stays
+    assert (roomy.config.vocab_size, len(table_and_bias(roomy)[0])) == (130, 130)
     assert len(bias) == 128
 
 

@@ -4,6 +4,7 @@ import base64
 import json
 import pathlib
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -73,6 +74,26 @@ def test_a_page_that_would_be_too_large_keeps_the_layer_or_the_head_asked_for(ti
         got, want = decoded(small["k"], 1, len(heads), T, 8), decoded(whole["k"], 2, 4, T, 8)[1:][:, heads]
         np.testing.assert_allclose(got, want, atol=1e-6)
         assert len(small["norms"]["output"]) == 1
+
+
+def test_of_many_masks_the_first_ones_are_filled(tiny, monkeypatch):
+    """As many as there is room for, but one at least."""
+    monkeypatch.setattr(attention_page, "_ROOM_FOR_MASKS", 0)
+    data = island(attention_page.of_model(tiny, TEXT))
+    assert data["masks"] == [3]
+    np.testing.assert_array_equal(decoded(data["logits"], 1, 128), tiny.masks(TEXT).logits_PV[:1])
+
+
+@pytest.mark.parametrize(("folder", "name"), [("my_run/model", "my_run"), ("my_model", "my_model")])
+def test_a_model_of_a_run_has_the_runs_name(tmp_path, folder, name):
+    shutil.copytree(TINY, tmp_path / folder)
+    assert island(attention_page.of_model(bert.load(tmp_path / folder), "[MASK]"))["model"] == name
+
+
+def test_hidden_keys_are_named():
+    """Those of each query of each layer."""
+    allowed_K1TS = np.array([[[[True, False], [True, True]]], [[[False, False], [False, True]]]])
+    assert attention_page._hidden({"allowed": allowed_K1TS}) == [[[1], []], [[0, 1], [0]]]
 
 
 @pytest.mark.parametrize(

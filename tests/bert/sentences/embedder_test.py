@@ -7,7 +7,10 @@ import pytest
 
 import bert
 from bert.architectures import bert_encoder
+from bert.model.sentence_encoder import SentenceEncoder
 from bert.sentences import embedder
+from bert.tokenizer.wordpiece import WordPiece
+from tests.bert.builders import SPECIAL
 from tests.bert.interop.sentence_directory import TINY, random_texts
 from tests.bert.refusals import refused
 
@@ -50,6 +53,23 @@ def test_rows_of_longer_texts_have_few_slots(model):
     lengths = np.array([3, 32, 33, 64, 65, 128, 129, 256, 257, 512])
     shapes = {length: (lengths[chosen].tolist(), slots) for chosen, length, slots in embedder._shapes(lengths)}
     assert shapes == {48: ([3, 32], 12), 128: ([33, 64], 4), 256: ([65, 128], 4), 512: ([129, 256, 257, 512], 4)}
+
+
+def test_texts_that_are_cut_are_counted(model, caplog):
+    """62 of 64 positions are for tokens, 8 of a declared length of 10; a text that just fits is whole."""
+    model.embed(["cat " * 62, "cat " * 63, "cat"])
+    short = dataclasses.replace(model.embedder(), encoder=SentenceEncoder(max_length=10))
+    list(short.blocks(["cat " * 8, "cat " * 9, "cat " * 10]))
+    first, second = caplog.messages
+    assert first.startswith("1 of 3 texts are longer than the model's 64 positions")
+    assert second.startswith("2 of 3 texts are longer than the declared 10 tokens")
+
+
+def test_lower_casing_knows_no_final_letters(model):
+    """As in the `tokenizers` library, where the sigma at the end of a word is one like any other."""
+    cased = WordPiece.from_vocab([*SPECIAL, "\u03b1\u03c2", "\u03b1\u03c3"], lower_case=False)
+    embedder = dataclasses.replace(model.embedder(), tokenizer=cased, encoder=SentenceEncoder(lower_case=True))
+    assert embedder._ids(["\u0391\u03a3"]) == [[len(SPECIAL) + 1]]
 
 
 def test_texts_or_vectors_are_compared_and_searched(model):
