@@ -33,10 +33,10 @@ class Writing:
         return of_place[span.start], of_place[span.end]
 
     def warn(self, texts: Sequence[PredictedText]) -> None:
-        """Says which unit offsets count where it is not code points and makes a difference."""
+        """Says which unit offsets count where it makes a difference."""
         for text in texts:
             unit = self.unit_of(text)
-            if unit != "code_points" and text.spans and differ(text.text, unit):
+            if text.spans and differ(text.text, unit):
                 message = "offsets are written in %s, as %s counts them; --offsets sets another unit"
                 logging.warning(message, NAMES[unit], self.tool)
                 return

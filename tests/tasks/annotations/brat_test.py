@@ -64,8 +64,8 @@ def test_the_text_of_a_span_tells_what_offsets_count(folder, count):
 
 
 def test_texts_are_kept_to_the_byte(folder):
-    """A byte order mark is the first character, line ends are two."""
-    path = folder({"a.txt": "\ufeffAnna\r\nsat.", "a.ann": "T1\tPER 1 5\tAnna\r\nT2\tVERB 7 10\r\n"})
+    """A byte order mark is the first character of a text, line ends are two; that of annotations is none of them."""
+    path = folder({"a.txt": "\ufeffAnna\r\nsat.", "a.ann": "\ufeffT1\tPER 1 5\tAnna\r\nT2\tVERB 7 10\r\n"})
     assert read(path).texts[0].text == "\ufeffAnna\r\nsat."
     assert spans(read(path)) == [{"1": [(1, 5, "PER"), (7, 10, "VERB")]}]
 

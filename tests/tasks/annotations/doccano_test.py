@@ -19,6 +19,7 @@ ANNA = "Anna sat."
         {"id": 1, "entities": [{"id": 9, "label": "PER", "start_offset": 0, "end_offset": 4}], "relations": []},
         {"id": 1, "spans": [{"start": 0, "end": 4, "label": "PER"}], "label": ["about people"]},
         {"id": 1, "data": ANNA, "label": [[0, 4, "PER"]]},
+        {"id": 1, "data": "about people", "text": ANNA, "label": [[0, 4, "PER"]]},
         {"id": 1, "annotations": [{"label": "PER", "start_offset": 0, "end_offset": 4}], "meta": {}},
     ],
 )

@@ -39,6 +39,8 @@ def test_annotators_by_number_and_by_address(write):
     assert spans(file) == [{"3": [(0, 4, "PER")], "ben@x.org": [(0, 4, "ORG")], "5": [(0, 4, "PER")]}]
     old = {"id": 1, "data": {"text": ANNA}, "completions": [{"result": [region()]}, {"result": [], "skipped": True}]}
     assert spans(read(write("b.json", json.dumps([old])))) == [{"1": [(0, 4, "PER")]}]
+    unnamed = old | {"completions": [{"result": [region()]}, {"result": []}]}
+    assert spans(read(write("d.json", json.dumps([unnamed])))) == [{"1": [(0, 4, "PER")], "2": []}]
     old["completions"][0]["created_username"] = "eric"
     assert spans(read(write("c.json", json.dumps([old])))) == [{"eric": [(0, 4, "PER")]}]
 
@@ -75,6 +77,9 @@ def test_json_min_has_a_row_for_each_annotation(write):
     file = read(write("a.json", json.dumps(rows)))
     assert spans(file) == [{"3": [(0, 4, "PER"), (0, 4, "ORG")], "ben@x.org": []}, {}]
     assert [text.id for text in file.texts] == ["7", "8"]
+    for row in rows:
+        del row["id"]
+    assert [text.id for text in read(write("b.json", json.dumps(rows))).texts] == [""] * 3
 
 
 @pytest.mark.parametrize("count", [utf16, int])

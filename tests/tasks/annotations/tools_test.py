@@ -78,13 +78,14 @@ def test_a_file_for_each_annotator(write, tmp_path, tool):
     }
     for name, content in files.items():
         write(f"all/{name}", content)
-    write("all/.hidden", "x")
+    write("all/.hidden.jsonl", "x")
     wanted = [{"anna": [(0, 4, "PER")], "ben": [(0, 4, "ORG")]}, {"anna": [(0, 4, "PER")]}]
     mac = {"__MACOSX/._anna.jsonl": "x"}
     for path in (str(tmp_path / "all"), write("all.zip", zipped({f"x/{name}": c for name, c in files.items()} | mac))):
         file = read(path)
         assert (file.tool, file.annotators, spans(file)) == (tool, ("anna", "ben"), wanted)
-        assert [text.place for text in file.texts] == [f"{path}/anna.jsonl:1", f"{path}/anna.jsonl:2"]
+        places = [f"{path}/anna.jsonl:1", f"{path}/anna.jsonl:2"]
+        assert [(text.place, text.document) for text in file.texts] == [(place, place) for place in places]
 
 
 def test_nothing_in_one_of_several_files_is_not_annotated_unless_it_is_said_to_be(write, tmp_path):
@@ -149,6 +150,11 @@ def test_archives_of_brat_and_faults_in_archives(write):
     assert says(refused(path), f"{path}/a.jsonl:2: text")
     bomb = write("c.zip", zipped({"a.jsonl": b"0" * (1 << 25)}))
     assert says(refused(bomb), "c.zip: unpacks to 33,554,432 bytes")
+
+
+def test_a_large_archive_is_read_where_it_is_packed_as_texts_are(write, monkeypatch):
+    monkeypatch.setattr("tasks.annotations.files.MOST_UNPACKED", 1)
+    assert len(read(write("a.zip", zipped({"a.jsonl": lines(DOCCANO)}))).texts) == 1
 
 
 def test_an_archive_with_any_byte_damaged_is_read_or_refused(write):

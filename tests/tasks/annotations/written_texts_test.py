@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bert.words import places_of_words
-from tasks.annotations.annotated_texts import AnnotationSettings, LabelledSpan, PredictedText
+from tasks.annotations.annotated_texts import AnnotationSettings, LabelledSpan, Origin, PredictedText
 from tasks.annotations.tools import TOOLS, written
 from tests.tasks.annotations.read_texts import HARD, SPANS, lines, read, spans, utf16
 from tests.tasks.one_line import message_of, says
@@ -114,6 +114,8 @@ def test_offsets_count_what_the_tool_counts(tmp_path):
         (tmp_path / "in.jsonl").write_text(lines({"text": HARD, "label": marks}))
         (text,) = read(tmp_path / "in.jsonl").texts
         assert content_of("doccano", [row._replace(origin=text.origin)], tmp_path)["label"] == marks
+    (task,) = content_of("label_studio", [row._replace(origin=text.origin)], tmp_path)  # which was another tool's
+    assert [region["value"]["start"] for region in task["annotations"][0]["result"]] == [a for a, _, _ in SPANS]
     ann = pathlib.Path(saved("brat", [predicted("New\r\nYork", [(0, 9, "LOC")])], tmp_path)) / "000001.ann"
     assert ann.read_text() == "T1\tLOC 0 3;5 9\tNew York\n"
 
@@ -126,7 +128,7 @@ def test_fields_of_the_input_stay_where_it_is_of_the_same_tool(tmp_path):
                                            "value": {"start": 5, "end": 8, "text": "sat", "labels": ["X"]}}]}]},
         "prodigy": {"text": "Anna sat.", "_input_hash": 4, "_task_hash": 5, "answer": "accept", "spans": [],
                     "url": "a/b", "tokens": [{"text": "Anna", "start": 0, "end": 4, "id": 0, "ws": True}],
-                    "_view_id": "ner_manual"},
+                    "_view_id": "ner_manual", "versions": []},
     }  # fmt: skip
     for tool, row in inputs.items():
         (tmp_path / "in.jsonl").write_text(lines(row))
@@ -139,9 +141,20 @@ def test_fields_of_the_input_stay_where_it_is_of_the_same_tool(tmp_path):
         else:
             assert (got["url"], got["text"], "data" in got) == ("a/b", "Anna sat.", False)
             assert (got.get("tokens"), "entities" in got, "relations" in got) == (row.get("tokens"), False, False)
-            assert not {"answer", "_task_hash", "_view_id"} & got.keys()
+            assert not {"answer", "_task_hash", "_view_id", "versions"} & got.keys()
         for other in TOOLS.keys() - {tool, "brat"}:
             assert "a/b" not in json.dumps(content_of(other, [found], tmp_path))
+
+
+def test_names_of_tags_and_tokens_are_those_of_the_input_where_they_fit(tmp_path):
+    region = {"type": "labels", "from_name": "ner", "to_name": "doc", "value": {"start": 0, "end": 4}}
+    row = {"data": {"text": "Anna sat."}, "predictions": [{"result": [region]}]}
+    found = predicted("Anna sat.", [(0, 4, "PER")])
+    (task,) = content_of("label_studio", [found._replace(origin=Origin("label_studio", "utf16", row))], tmp_path)
+    assert [task["annotations"][0]["result"][0][name] for name in ("from_name", "to_name")] == ["ner", "doc"]
+    row = {"text": "Anna sat.", "tokens": [{"text": "Anna sat.", "start": 0, "end": 9, "id": 0}]}
+    task = content_of("prodigy", [found._replace(origin=Origin("prodigy", "code_points", row))], tmp_path)
+    assert [token["text"] for token in task["tokens"]] == ["Anna", "sat", "."]
 
 
 def test_documents_of_brat_have_safe_names(tmp_path):
