@@ -26,17 +26,22 @@ def power_of_two(count: int) -> int:
     return 1 << max(0, count - 1).bit_length()
 
 
+def batch_rows(count: int, batch_size: int) -> int:
+    """Rows of each batch where there are ``count`` in all: 1, 8 or ``batch_size``."""
+    return min(batch_size, next(size for size in (1, 8, batch_size) if size >= min(count, batch_size)))
+
+
 def plan(tokens_N: Sequence[int], limit: int, batch_size: int) -> list[tuple[list[int], int, int]]:
     """(indices of rows, length, rows to pad to) for each batch: all rows of one length bucket together.
 
-    One shape a bucket: a last, smaller batch takes that of the full ones; else there are 1, 8 or ``batch_size`` rows.
+    One shape a bucket: a last, smaller batch takes that of the full ones.
     """
     buckets: dict[int, list[int]] = {}
     for i, tokens in enumerate(tokens_N):
         buckets.setdefault(bucket_length(tokens, limit), []).append(i)
     batches = []
     for length, members in sorted(buckets.items()):
-        size = min(batch_size, next(size for size in (1, 8, batch_size) if size >= min(len(members), batch_size)))
+        size = batch_rows(len(members), batch_size)
         batches += [(members[i : i + size], length, size) for i in range(0, len(members), size)]
     return batches
 

@@ -25,9 +25,10 @@ def log_likelihoods(scorer: Scorer, ids_N: Sequence[Sequence[int]]) -> np.ndarra
     A sentence beyond the model's positions is scored in parts, each without the others. Batches change no value.
     """
     template, limit = scorer.tokenizer.template, scorer.config.max_length
-    before, room = len(template.before), limit - template.special_tokens(pair=False)
-    parts = [(n, ids[i : i + room]) for n, ids in enumerate(ids_N) for i in range(0, len(ids), room)]
-    masked = [(n, template.join(part)[0], before + place) for n, part in parts for place in range(len(part))]
+    first, special = len(template.before), template.special_tokens(pair=False)
+    room = limit - special
+    parts = [(n, template.join(ids[i : i + room])[0]) for n, ids in enumerate(ids_N) for i in range(0, len(ids), room)]
+    masked = [(n, ids, place) for n, ids in parts for place in range(first, first + len(ids) - special)]
     params, totals_N = stack.by_layer(scorer.params, scorer.config), np.zeros(len(ids_N))
     pending: list[tuple[list[int], Array]] = []
     for chosen, length, size in plan([len(ids) for _, ids, _ in masked], limit, scorer.batch_size):

@@ -16,7 +16,7 @@ from jax import Array
 from bert import architectures
 from bert.architectures import ModelConfig
 from bert.data import encoded_examples, packing
-from bert.data.padding import bucket_length, power_of_two
+from bert.data.padding import batch_rows, bucket_length, power_of_two
 from bert.errors import InputError
 from bert.model import pooling
 from bert.model.sentence_encoder import SentenceEncoder
@@ -102,8 +102,7 @@ class Embedder:
         for chosen_N, length, slots in self._shapes(examples.length_N):
             packed = packing.pack(examples.length_N[chosen_N], capacity=length, max_examples=slots, seed=0)
             rows = [chosen_N[row] for row in packed.rows()]
-            size = next(size for size in (1, 8, self.batch_size) if size >= min(len(rows), self.batch_size))
-            size = min(size, self.batch_size)
+            size = batch_rows(len(rows), self.batch_size)
             for start in range(0, len(rows), size):
                 members = rows[start : start + size]
                 index_BE = np.full((size, slots), -1, np.int64)
