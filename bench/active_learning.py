@@ -48,6 +48,7 @@ def run(argv: list[str]) -> None:
     check_choice("--rank", rank, MEASURES)
     pool, test = (read(pathlib.Path(options.data) / name) for name in ("train.txt", "test.txt"))
     runs = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    out.parent.mkdir(parents=True, exist_ok=True)  # now, not after the first run
     for seed in range(seeds):
         for chosen_by in (rank, "random"):
             if any((one["seed"], one["chosen_by"]) == (seed, chosen_by) for one in runs):

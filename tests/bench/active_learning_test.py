@@ -34,6 +34,26 @@ def test_rows_are_annotated_in_rounds(monkeypatch):
     monkeypatch.setattr(active_learning, "ROUNDS", 2)
     monkeypatch.setattr(active_learning, "ROWS", 8)
     rows = [{"id": i, "text": row["review"], "coarse": row["liked"]} for i, row in enumerate(reviews(24, 0))]
+    written, predicted = [], []
+    write, predictions = active_learning.write, active_learning.predictions
+
+    def noted_write(path, rows, *columns):
+        written.append((path.stem, [row["id"] for row in rows]))
+        write(path, rows, *columns)
+
+    def noted_predictions(*words):
+        predicted.append(predictions(*words))
+        return predicted[-1]
+
+    monkeypatch.setattr(active_learning, "write", noted_write)
+    monkeypatch.setattr(active_learning, "predictions", noted_predictions)
     scores = active_learning.annotate(rows, rows[:4], "margin", 0, str(TINY))
     assert list(scores) == ["8", "16"]
     assert all(0 <= score <= 1 for score in scores.values())
+    first, second = (ids for name, ids in written if name == "known")
+    (unknown,) = (ids for name, ids in written if name == "unknown")
+    assert sorted([*first, *unknown]) == list(range(24))
+    least_sure = predicted[1]
+    assert second == first + [row["id"] for row in least_sure]
+    margins = [row["predicted"]["margin"] for row in least_sure]
+    assert margins == sorted(margins)
