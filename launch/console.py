@@ -43,9 +43,10 @@ def plain_output() -> None:
             setattr(sys, name, _Escaping(stream))
 
 
-def beside(output: str | None) -> TextIO:
-    """The stream for a command's messages: standard error if its output file is standard output."""
-    return sys.stderr if output and files.standard_stream(pathlib.Path(output)) == 1 else sys.stdout
+def beside(*outputs: str | None) -> TextIO:
+    """The stream for a command's messages: standard error if one of its output files is standard output."""
+    taken = any(output and files.standard_stream(pathlib.Path(output)) == 1 for output in outputs)
+    return sys.stderr if taken else sys.stdout
 
 
 def plain_logging() -> None:

@@ -8,6 +8,7 @@ which takes a run of the model for each token.
 """
 
 import json
+import os
 import pathlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -57,13 +58,15 @@ def run(argv: list[str]) -> None:
     from launch import runtime
 
     outputs = {name: options[name] for name in ("out", "per_sentence") if options[name]}
+    if len({os.path.realpath(path) for path in outputs.values()}) < len(outputs):
+        raise InputError(f"--per_sentence={options.per_sentence}: is also the file of --out; choose another name")
     for source in corpus_files.find_sources(options.data):
         for name, path in outputs.items():
             check_other_file(f"--{name}", path, str(source.path))
     of_text = {name: options[name] for name in TEXT_OPTIONS if options[name] is not None}
     text = PrepareSettings(corpus=options.data, validation_share=0.0, deduplicate=False, **of_text)
     runtime.keep_programs(runtime.user_cache())
-    model, stream = bert.load(options.model), console.beside(options.per_sentence or options.out)
+    model, stream = bert.load(options.model), console.beside(*outputs.values())
     model.need("mlm", "name a pretrained model, or its run")
     settings = batch_settings(model, options.model, batch_size, named)
     scores, report = text_scores.masked_scores(model, text, settings)

@@ -101,6 +101,17 @@ def test_a_model_without_pairs_or_without_masked_words(tmp_path):
         scored(f"--model={GOLDEN / 'tiny_bert'}", f"--data={tmp_path / 'a.txt'}", "--seed=-1")
 
 
+def test_two_outputs_are_two_files_and_standard_output_holds_nothing_else(tmp_path, capfd):
+    (tmp_path / "a.txt").write_text("mary ran .\n")
+    out = tmp_path / "a.jsonl"
+    words = (f"--model={GOLDEN / 'tiny_bert'}", f"--data={tmp_path / 'a.txt'}", f"--per_sentence={out}")
+    with pytest.raises(InputError, match=r"--per_sentence=.*a\.jsonl: .*--out"):
+        scored(*words, f"--out={tmp_path}/./a.jsonl")
+    capfd.readouterr()
+    scored(*words, "--out=/dev/stdout")
+    assert json.loads(capfd.readouterr().out)["pseudo"]["n_sentences"] == len(out.read_text().splitlines()) == 1
+
+
 def test_as_a_person_runs_it(tmp_path):
     command = [sys.executable, "-m", "launch.score", f"--model={GOLDEN / 'tiny_bert'}", "--data=nowhere.txt"]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
