@@ -54,6 +54,10 @@ def read(path: str, column: str | None = None, settings: TableSettings | None = 
     if place.is_file() and ending_to_read(place) == ".txt":
         if column is not None:
             raise InputError(f"--text={column}: {path} has no columns, each line is a text; leave it out")
+        if settings != TableSettings(encoding=settings.encoding):
+            raise InputError(
+                f"{path}: is no table, each line is a text; leave out --delimiter, --columns and --quoting"
+            )
         lines = lambda: read_lines(path, settings.encoding)  # noqa: E731
         count = empty = 0
         for line in lines():

@@ -49,6 +49,7 @@ def test_lines_and_tables(tmp_path, capsys):
         (["--output=a.csv"], ("--output=a.csv", ".npy, .parquet")),
         (["--output={input}"], ("--output", "ending")),
         (["--output={folder}/o.npy", "--text=said"], ("--text=said", "each line")),
+        (["--output={folder}/o.npy", "--columns=id,text"], ("a.txt", "no table", "--columns")),
         (["--output={folder}/o.npy", "--pooling=media"], ("'media'", "mean")),
         (["--output={folder}/o.npy", "--prompt=q"], ("'q'", "declares none")),
         (["--output={folder}/o.npy", "--normalize=maybe"], ("--normalize=maybe", "yes or no")),
