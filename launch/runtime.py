@@ -22,7 +22,7 @@ OPTIONS = {"workdir": "folder of the run", **PROCESS_OPTIONS}  # of a command th
 _M_MMAP_MAX, _M_TRIM_THRESHOLD, _M_ARENA_MAX = -4, -1, -8  # malloc.h of glibc
 
 
-def start(*, allocator: str, cache: pathlib.Path, options: Mapping[str, Any]) -> None:
+def start(*, allocator: str, cache: pathlib.Path | None, options: Mapping[str, Any]) -> None:
     """Prepares this process for training.
 
     Args:
@@ -42,19 +42,24 @@ def start(*, allocator: str, cache: pathlib.Path, options: Mapping[str, Any]) ->
     _join_processes(options)
 
 
-def keep_programs(cache: pathlib.Path) -> None:
-    """Keeps compiled programs in a folder for the next start; JAX_COMPILATION_CACHE_DIR replaces it."""
+def keep_programs(cache: pathlib.Path | None) -> None:
+    """Keeps compiled programs for the next start in a folder, unless None; JAX_COMPILATION_CACHE_DIR replaces it."""
     jax_config: Any = jax.config  # untyped
-    if not jax_config.jax_compilation_cache_dir:
+    if cache and not jax_config.jax_compilation_cache_dir:
         jax_config.update("jax_compilation_cache_dir", str(cache.absolute()))
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         # Also the dozen small programs of a start: JAX stores only those that took a second to compile.
         jax_config.update("jax_persistent_cache_min_compile_time_secs", 0)
 
 
-def user_cache() -> pathlib.Path:
-    """The folder of compiled programs for commands without a run directory, where other programs keep such files."""
-    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "bert-jax"
+def user_cache() -> pathlib.Path | None:
+    """The folder of compiled programs for commands without a run directory, where other programs keep such files.
+
+    None where it cannot be written, such as in a container with a read-only home.
+    """
+    folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "bert-jax"
+    there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+    return folder if there.is_dir() and os.access(there, os.W_OK) else None
 
 
 def _join_processes(options: Mapping[str, Any]) -> None:

@@ -1,4 +1,7 @@
-"""How processes find each other; training with several of them is in pretrain_test.py and finetune_tokens_test.py."""
+"""How processes find each other, and where programs are kept.
+
+Training with several processes is in pretrain_test.py and finetune_tokens_test.py.
+"""
 
 import os
 import pathlib
@@ -7,6 +10,8 @@ import subprocess
 import sys
 
 import pytest
+
+from launch import runtime
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 # A command that only sets itself up, and says its number and how many there are.
@@ -93,3 +98,10 @@ def test_where_jax_knows_no_cluster_one_line_says_what_to_give():
     (line,) = error.splitlines()
     assert line.startswith("error: --coordinator=auto: JAX does not find the other processes")
     assert line.endswith("; give HOST:PORT of process 0, --num_processes and --process_id")
+
+
+def test_programs_are_kept_only_where_a_folder_can_be(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
+    assert runtime.user_cache() == tmp_path / "new" / "bert-jax"
+    (tmp_path / "new").touch()
+    assert runtime.user_cache() is None
