@@ -97,7 +97,7 @@ def _from_weights(config: ConfigDict, store: Store, needed: Sequence[str]) -> St
     # A new next-sentence head without the pooler that it reads is refused below, with the whole list to ask for.
     pooler = ["pooler"] if "next_sentence" in fresh and "pooler" not in fresh else []
     loaded = sources.read(config.init_from, fresh=[*pooler, *fresh], seed=config.seed)
-    if loaded.tokenizer and store.tokenizer.words_beyond(loaded.tokenizer):
+    if loaded.tokenizer and store.tokenizer.extends(loaded.tokenizer):
         loaded = _with_tokenizer(config, loaded, store.tokenizer)
     else:
         _say_that_none_is_new(config)

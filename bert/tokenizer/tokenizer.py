@@ -115,9 +115,9 @@ class Tokenizer(abc.ABC):
             raise InputError(f"added tokens: a tokenizer of type {self.model_type} takes none; leave add_tokens empty")
         return self
 
-    def words_beyond(self, other: "Tokenizer") -> tuple[AddedWord, ...]:
-        """The words that, added to the other tokenizer, give this one; empty where there are none."""
-        return ()
+    def extends(self, other: "Tokenizer") -> bool:
+        """Whether this is the other tokenizer with words added."""
+        return False
 
     def word_length(self, word: str) -> int:
         """The characters of a word that count for `max_word_chars`."""

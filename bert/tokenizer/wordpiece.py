@@ -146,16 +146,16 @@ class WordPiece(Tokenizer):
         wordpiece_model.check_added_words(settings, "added tokens")
         return WordPiece(vocab, settings, self.model_max_length)
 
-    def words_beyond(self, other: Tokenizer) -> tuple[AddedWord, ...]:
+    def extends(self, other: Tokenizer) -> bool:
         if not isinstance(other, WordPiece):
-            return ()
+            return False
         known = other.settings.added_words()
-        more = tuple(word for content, word in self.settings.added_words().items() if content not in known)
-        more = tuple(sorted(more, key=lambda word: self._ids[word.content]))
+        more = [word for content, word in self.settings.added_words().items() if content not in known]
+        more.sort(key=lambda word: self._ids[word.content])
         try:
-            return more if other.add_words(more).fingerprint == self.fingerprint else ()
+            return bool(more) and other.add_words(more).fingerprint == self.fingerprint
         except InputError:
-            return ()
+            return False
 
     def build(self, *, split_special: bool) -> tokenizers.Tokenizer:
         return wordpiece_model.build(self.vocab, self.settings, split_special=split_special)

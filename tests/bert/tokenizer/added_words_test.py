@@ -13,6 +13,8 @@ from bert.tokenizer.added_words import (
     split_protected,
     words_of,
 )
+from bert.tokenizer.wordpiece import WordPiece
+from tests.bert.builders import SPECIAL
 
 
 def test_what_a_file_leaves_open():
@@ -64,3 +66,8 @@ def test_only_unusual_rules_are_kept_apart():
     protected, other = split_protected(words, ["[CLS]", "[MASK]"])
     assert protected == ("ab",)
     assert other == (AddedWord("[MASK]", special=True, lstrip=True), AddedWord("ab cd", rstrip=True))
+
+
+def test_an_added_word_is_no_piece_of_other_words():
+    tokenizer = WordPiece.from_vocab([*SPECIAL, "fu", "##z"], lower_case=True).add_words(words_of("##zz"))
+    assert [tokenizer.vocab[i] for i in tokenizer.encode("fuzz ##zz").ids] == ["fu", "##z", "##z", "##zz"]

@@ -128,10 +128,10 @@ def test_protecting_a_word_of_the_vocabulary_keeps_its_id(lower):
 def test_a_special_token_is_not_added_and_what_was_added_is_found_out(lower):
     with pytest.raises(InputError, match=r"'\[MASK\]' is a special token"):
         lower.add_words(words_of("[E1],[MASK]"))
-    more = lower.add_words(words_of("[E1],notebook"))
-    assert {word.content for word in more.words_beyond(lower)} == {"[E1]", "notebook"}
-    assert more.words_beyond(more) == lower.words_beyond(more) == ()
-    assert more.words_beyond(WordPiece.from_vocab([*lower.vocab, "other"], lower_case=True)) == ()
+    more = lower.add_words([*words_of("[E1],notebook,elsewhere"), protected_word("graft")])
+    assert more.extends(lower)
+    assert not any((more.extends(more), lower.extends(more), lower.extends(lower)))
+    assert not more.extends(WordPiece.from_vocab([*lower.vocab, "other"], lower_case=True))
 
 
 def test_accents_have_a_switch_of_their_own(entries, tmp_path):
