@@ -31,6 +31,16 @@ def test_words_are_the_lines_with_whole_numbers(write, name):
     assert [row.words for row in read(path, "no").rows] == [row.words for row in rows.rows]
 
 
+def test_a_document_has_all_sentences_up_to_the_next_and_an_id_is_of_one_alone(write):
+    words = [line(1, "a", misc="NER=B-X"), f"{line(1, 'b', misc='NER=_')}\n{line(2, 'c', misc='NER=O')}", line(1, "d")]
+    path = write("a.conllu", f"# newdoc\n# sent_id = s1\n{words[0]}\n\n{words[1]}\n\n# newdoc\n{words[2]}\n")
+    rows = read(path, "if there")
+    assert sentences(rows) == ["a/B-X", "b/? c/O", "d"]
+    first, second, third = (row.document for row in rows.rows)
+    assert first == second != third
+    assert [row.id for row in rows.rows] == ["s1", "", ""]
+
+
 def test_a_word_without_the_key_is_outside_where_no_o_is_written(write):
     path = write("a.conllu", SPANISH.replace("NER=O", "_"))
     rows = read(path)

@@ -27,6 +27,7 @@ def test_json_lines(write):
     assert [row.document for row in rows.rows] == ["d", "5"]
     assert dict(rows.report.dropped) == {"no words": (1, f"{path}:3"), "no tags": (2, f"{path}:2")}
     assert [row.words for row in read(path, "no").rows][2:4] == [(), ("\ufffdb",)]
+    assert says(str(rows.report), "1 sentences held unpaired surrogates")
     listed = [{"w": line["tokens"], "t": line["tags"]} for line in lines]
     assert sentences(read(write("b.json", json.dumps(listed)), words="w", tags="t")) == sentences(rows)
 
@@ -129,9 +130,9 @@ def test_names_of_tags_that_have_names_are_told_to_have_no_effect(write):
 
 
 def test_numbers_in_a_table_of_words_and_lists_that_tell_sentences(tmp_path):
-    """A sentence goes on where its cell is missing; a cell of any type tells it."""
+    """A sentence goes on where its cell is missing; a cell of any type tells it. NaN is no tag, 1.0 the number 1."""
     path = tmp_path / "a.arrow"
-    table = {"sentence": [[1], None, [2]], "word": ["Ann", "sat", "no"], "tag": [1, 0, None]}
+    table = {"sentence": [[1], None, [2]], "word": ["Ann", "sat", "no"], "tag": [1.0, 0.0, float("nan")]}
     feather.write_feather(pyarrow.table(table), path)
     assert says(refused(path), "a.arrow: row 1: tag: 1 ... set tag_names")
     assert [row.words for row in read(path, "no").rows] == [("Ann", "sat"), ("no",)]
@@ -155,7 +156,13 @@ def test_lists_in_csv(tmp_path, lists):
     assert says(str(rows.report), "'Tokens' is read as the words ... 'Labels' is read as the tags")
 
 
+def test_a_column_called_sentence_has_the_words_where_no_other_has(write):
+    assert sentences(read(write("a.csv", "sentence,labels\nEU is,B-X O\n"))) == ["EU/B-X is/O"]
+
+
 def test_words_beside_their_text_are_what_is_tagged(write):
+    row = {"text": "EU is", "forms": ["EU", "is"], "labels": ["B-X", "O"]}
+    assert sentences(read(write("c.jsonl", json.dumps(row)), words="forms")) == ["EU/B-X is/O"]
     for name in ("tokens", "words"):
         row = {"text": "EU is", name: ["EU", "is"], "labels": ["B-X", "O"]}
         assert sentences(read(write("a.jsonl", json.dumps(row)))) == ["EU/B-X is/O"]
