@@ -37,7 +37,7 @@ def vectors(
     Args:
       params: as of `forward.outputs`, and ``dense`` as in `SentenceEncoder`.
       batch: as of `forward.outputs`; one example a row (E = 1) where it has no ``cls_positions``.
-      skipped: so many tokens at the beginning of each example are not pooled.
+      skipped: so many tokens at the beginning of each example are not pooled; the pooler reads [CLS] all the same.
       pooling, layers: as in `SentenceEncoder`.
     """
     run = compiled_vectors(config.dtype)
@@ -61,9 +61,7 @@ def _vectors(
     layers: tuple[str, ...],
 ) -> Array:
     # Of one token an example the last block computes that token alone.
-    at_first = (
-        {POOLER: "pooled_output", "cls": "cls"}.get(pooling[0]) if len(pooling) == 1 and skipped is None else None
-    )
+    at_first = "pooled_output" if pooling == (POOLER,) else "cls" if pooling == ("cls",) and skipped is None else ""
     name = at_first or "sequence_output"
     x = forward.traced_outputs(params, batch, config=config, wanted=(name,))[name]
     with jax.default_matmul_precision("highest"):

@@ -114,6 +114,7 @@ def test_prompts(tiny, tmp_path):
     skipped = 1 + len(tiny.tokenizer.encode("who is ").ids)
     close(apart.embed([text]), [states(tiny, "who is the cat")[skipped:].mean(0)])
     close(apart.embed([text], "cls"), [states(tiny, "who is the cat")[skipped]])
+    close(apart.embed([text], "pooler"), tiny.embed(["who is the cat"], "pooler"))  # it reads [CLS] alone
     apart = bert.load(make(tmp_path / "c", {"include_prompt": False}, settings=settings, texts={"max_seq_length": 4}))
     with refused("'who is '", "4 tokens"):
         apart.embed([text])
