@@ -39,7 +39,7 @@ def written(path, texts):
 @pytest.fixture
 def lines(tmp_path) -> pathlib.Path:
     path = tmp_path / "a.txt"
-    path.write_bytes(b"a\r\nbcd\n\nefgh, i")
+    path.write_bytes(b"a\r\nbcd\n \nefgh, i")
     return path
 
 
@@ -50,7 +50,7 @@ def test_a_line_a_text(tmp_path, lines):
     assert "1 of them empty" in str(texts)
     found = np.load(written(tmp_path / "a.npy", texts), mmap_mode="r")
     assert (found.dtype, found.shape) == (np.float32, (4, 2))
-    assert found[:, 0].tolist() == [1, 3, 0, 7]
+    assert found[:, 0].tolist() == [1, 3, 1, 7]
     table = pyarrow.parquet.read_table(written(tmp_path / "a.parquet", texts))
     assert table.column_names == ["line", "embedding"]
     assert table["line"].to_pylist() == [1, 2, 3, 4]
@@ -59,12 +59,16 @@ def test_a_line_a_text(tmp_path, lines):
 
 def test_a_table_keeps_its_other_columns(tmp_path):
     """Numbers stay numbers; values of several kinds become their JSON; a missing text is an empty one."""
-    rows = [{"id": 7, "said": "one", "note": "x"}, {"id": 8, "said": None, "note": [1]}, {"id": 9, "said": "four"}]
+    rows = [
+        {"id": 7, "said": "one", "note": "x\ud800"},
+        {"id": 8, "said": None, "note": [1]},
+        {"id": 9, "said": "four"},
+    ]
     source = tmp_path / "a.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     texts = text_vectors.read(str(source), "said")
     table = pyarrow.parquet.read_table(written(tmp_path / "a.parquet", texts))
-    assert table.drop_columns("embedding").to_pydict() == {"id": [7, 8, 9], "note": ["x", "[1]", None]}
+    assert table.drop_columns("embedding").to_pydict() == {"id": [7, 8, 9], "note": ["x\ufffd", "[1]", None]}
     assert [vector[0] for vector in table["embedding"].to_pylist()] == [3, 0, 4]
 
 

@@ -99,6 +99,7 @@ def test_texts_that_nobody_annotated_are_for_prediction(export):
     assert says(str(read(path).report), "4 rows read, 2 kept; dropped 2: no annotation ... row 2")
     assert [row.id for row in read(path, "no").rows] == ["7/PER", "7/LOC", "8/PER", "8/LOC"]
     assert not any(row.annotations for row in read(path, "no").rows)
+    assert [row.id for row in read(path, "no", questions="PER=Who?").rows] == ["7/PER", "8/PER"]  # what is set alone
 
 
 def test_a_finished_model_asks_what_was_asked_in_training(export, write):
@@ -131,6 +132,8 @@ def test_ids_that_stand_twice_are_numbered(write):
     questions = read(write("a.jsonl", "\n".join(map(json.dumps, rows))), question="What?")
     assert [(row.id, row.question) for row in questions.rows] == [("1:1/X", "What?"), ("1:2/X", "What?")]
     assert says(str(questions.report), "ID:NUMBER: 2")
+    unnamed = write("b.jsonl", "\n".join(json.dumps(row | {"id": None}) for row in rows))
+    assert [row.id for row in read(unnamed).rows] == ["1/X", "2/X"]
 
 
 def test_questions_with_a_text_beside_them_are_no_export(write):
