@@ -20,7 +20,7 @@ from bert.architectures import ModelConfig
 from bert.attention_steps import Attention, AttentionSteps
 from bert.data.padding import bucket_length, one_example_a_row, padded, power_of_two, whole_numbers
 from bert.data.pairs import CLASS_NAMES
-from bert.errors import InputError, printable
+from bert.errors import InputError, check_range, printable
 from bert.interop import export, sources
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory
@@ -222,6 +222,7 @@ class LoadedModel(TextVectors):
 
     def scorer(self, *, batch_size: int = 32, packed: bool = True) -> Scorer:
         """The model as functions of bert/prediction take it."""
+        check_range("batch_size", batch_size, at_least=1, whole=True)
         return Scorer(
             self.on_device, self.config, self.vocabulary, self.labels, self.extra, self.source, batch_size, packed
         )

@@ -7,6 +7,7 @@ import pytest
 
 import bert
 from bert.prediction.pseudo_likelihood import log_likelihoods
+from tests.bert.refusals import refused
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
 SENTENCES = ["the cat sat on the mat .", "run", "mary read a book in 中", "zzz ?", ""]
@@ -37,6 +38,12 @@ def test_each_token_is_masked_in_turn(model, batch_size):
     np.testing.assert_allclose(found, [by_hand(model, ids) for ids in ids_N], rtol=1e-5, atol=1e-5)
     assert found[-1] == 0
     np.testing.assert_array_equal(model.pseudo_log_likelihoods(SENTENCES, batch_size=batch_size), found)
+
+
+@pytest.mark.parametrize("batch_size", [0, -1])
+def test_a_batch_has_rows(model, batch_size):
+    with refused(f"batch_size is {batch_size}", "at least 1"):
+        model.pseudo_log_likelihoods(SENTENCES, batch_size=batch_size)
 
 
 def test_a_sentence_beyond_the_models_positions_is_scored_in_parts(model):
