@@ -108,7 +108,7 @@ def check(config: ModelConfig, layer: int, head: int = 0) -> None:
     """Raises InputError where the encoder does not show its layers, or has no such layer or head."""
     forward.check_looking_inside(config, steps=True)
     for name, number, count in (("layer", layer, config.num_layers), ("head", head, head_count(config))):
-        if not 0 <= number < count:
+        if number not in range(count):
             raise InputError(f"{name} is {number}; the model has {name}s 0 to {count - 1}")
 
 

@@ -158,7 +158,7 @@ class LoadedModel(TextVectors):
 
     def attention(self, text: str, layer: int = 0, *, pair: str | None = None) -> Attention:
         """Pieces, scores and weights of one layer (0 = the first) for a text, or for a text and its ``pair``."""
-        if not 0 <= layer < self.config.num_layers:
+        if layer not in range(self.config.num_layers):
             raise InputError(f"layer is {layer}; the model has layers 0 to {self.config.num_layers - 1}")
         ids, type_ids = self.join(text, pair, special_in_text=True)
         batch = one_example_a_row([ids], bucket_length(len(ids), self._limit), 1, [type_ids])

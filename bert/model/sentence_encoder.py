@@ -51,7 +51,8 @@ class SentenceEncoder:
             raise InputError(f"normalize is {short_repr(normalize)}; it must be True, False or None, as declared")
         encoder = self
         if pooling is not None:
-            modes = (pooling,) if isinstance(pooling, str) else tuple(pooling)
+            several = isinstance(pooling, Sequence) and not isinstance(pooling, str)
+            modes = tuple(pooling) if several else (str(pooling),)
             encoder = dataclasses.replace(self, pooling=modes, layers=(), dense=())
         ends = encoder.layers[-1:] == (NORMALIZE,)
         if normalize is True and not ends:

@@ -81,7 +81,7 @@ def test_a_pair_has_two_segments(tiny):
 
 @pytest.mark.parametrize(
     ("layer", "head", "message"),
-    [(2, 0, "layer is 2; .*0 to 1"), (-1, 0, "layer is -1"), (0, 4, "head is 4; .*0 to 3")],
+    [(2, 0, "layer is 2; .*0 to 1"), (-1, 0, "layer is -1"), (0, 4, "head is 4; .*0 to 3"), (0.5, 0, "layer is 0.5")],
 )
 def test_layers_and_heads_that_are_not_there(tiny, layer, head, message):
     with pytest.raises(InputError, match=message):

@@ -29,7 +29,7 @@ def test_normalisation_is_the_last_layer_or_none():
 
 
 def test_what_is_no_pooling_is_refused():
-    for wrong in ("median", (), ("mean", "mean"), ("mean", "pooler")):
+    for wrong in ("median", (), ("mean", "mean"), ("mean", "pooler"), 3):
         with refused("pooling is"):
             DECLARED.changed(wrong, None)
 
