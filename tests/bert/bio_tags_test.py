@@ -117,3 +117,10 @@ def test_labels_in_iob2_and_where_each_belongs():
     assert sorted(merged) == sorted(["O", "B-X", "I-X", "B-a-b", "I-a-b"])
     assert [merged[i] for i in index] == ["B-X", "O", "I-X", "B-X", "O", "I-a-b"]
     assert merged_labels(("B", "E"))[0] == ("O", "B", "I")
+
+
+def test_a_span_that_may_have_begun_before_is_no_single_word():
+    """Behind a word without a tag: it lacks its E in a scheme that has one, and needs no S."""
+    tags = [None, "I-X", "O"]
+    assert in_iob2(tags, "BE") == (tags, 1)
+    assert in_iob2(tags, "BS") == (tags, 0)
