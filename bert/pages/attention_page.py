@@ -34,7 +34,7 @@ def of_model(model: LoadedModel, text: str, layer: int = 0, head: int = 0, top: 
     Raises InputError as `LoadedModel.masks` does, for a layer or head that is not there, and for an encoder that does
     not show its layers.
     """
-    check_range("top", top, at_least=1)
+    check_range("top", top, at_least=1, whole=True)
     attention_steps.check(model.config, layer, head)
     logits_PV, tokenizer, config = model.masks(text).logits_PV, model.vocabulary, model.config
     ids, type_ids = model.join(text, None, special_in_text=True)

@@ -98,7 +98,12 @@ def test_hidden_keys_are_named():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"layer": 2}, "layer is 2; .*0 to 1"), ({"head": 4}, "head is 4; .*0 to 3"), ({"top": 0}, "top is 0")],
+    [
+        ({"layer": 2}, "layer is 2; .*0 to 1"),
+        ({"head": 4}, "head is 4; .*0 to 3"),
+        ({"top": 0}, "top is 0"),
+        ({"top": 2.5}, "top is 2.5"),
+    ],
 )
 def test_what_is_not_there_is_refused(tiny, options, message):
     with pytest.raises(InputError, match=message):
