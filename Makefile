@@ -9,13 +9,16 @@ BIN := .venv/bin
 # Written last, so that an interrupted set-up starts again.
 READY := .venv/ready
 
+# The same for the generator of the documentation site.
+DOCS := .docs/ready
+
 # Marks that the packages which the slow tests compare with are installed: PyTorch in .venv, the others in .bench/.
 PEERS := .venv/peers
 # What `make test-quick` and `make test-matrix` run: without the tests that compile for several seconds.
 QUICK := tests/bert/architectures tests/bert/model tests/bert/data tests/bert/training
 
 .DEFAULT_GOAL := help
-.PHONY: help pretrain test test-quick test-slow test-matrix glue bench bench-update lint format lock clean .venv
+.PHONY: help pretrain test test-quick test-slow test-matrix glue bench bench-update docs lint format lock clean .venv
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -31,7 +34,7 @@ test-quick: $(READY)  ## the tests of model, data and training (50 seconds; long
 	@$(BIN)/python -m pytest -q -n 2 -m 'not long and not slow and not alone' $(QUICK)
 
 # Tests marked `alone` compare times, so nothing else runs beside them.
-test-slow: $(PEERS)  ## the slow tests (up to half an hour; the first time it also installs PyTorch and others to compare with)
+test-slow: $(PEERS) $(DOCS)  ## the slow tests (up to half an hour; the first time it also installs PyTorch and others to compare with)
 	@$(BIN)/python -m pytest -q -n 2 -m 'slow and not alone'
 	@$(BIN)/python -m pytest -q -m alone
 
@@ -53,6 +56,9 @@ bench: $(READY)  ## compare our speed with other implementations on this CPU (10
 bench-update: $(READY)  ## write the results of make bench into docs/benchmarks.md
 	@$(BIN)/python -m bench.report --results=runs/bench.json --document=docs/benchmarks.md
 
+docs: $(READY) $(DOCS)  ## build the documentation site in build/docs/site
+	@$(BIN)/python -m docs.site.build
+
 lint: $(READY)  ## check format, lint and types
 	@$(BIN)/ruff format --check --quiet --diff
 	@$(BIN)/ruff check --quiet
@@ -62,16 +68,23 @@ format: $(READY)  ## format the files and fix what ruff can fix
 	@$(BIN)/ruff check --quiet --fix-only
 	@$(BIN)/ruff format --quiet
 
-lock: $(READY)  ## update requirements.lock from pyproject.toml (versions and hashes)
+lock: $(READY)  ## update the lists of locked packages from pyproject.toml (versions and hashes)
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --extra dev pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --group docs -o docs/site/requirements.lock
 
 clean:  ## remove environments, builds and caches; prepared/ and runs/ stay
-	@rm -rf .venv .matrix build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .jax_cache .bench
-	@find $(wildcard bert tasks configs launch bench tests) -name __pycache__ -prune -exec rm -rf {} +
+	@rm -rf .venv .docs .matrix build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .jax_cache .bench
+	@find $(wildcard bert tasks configs launch bench docs tests) -name __pycache__ -prune -exec rm -rf {} +
 
 $(PEERS): $(READY) $(wildcard bench/*.txt)
 	@$(BIN)/python -m bench.environments
 	@touch $(PEERS)
+
+$(DOCS): $(READY) docs/site/requirements.lock
+	@rm -f $(DOCS)
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .docs
+	@$(BIN)/uv pip install --quiet --python .docs/bin/python --requirements docs/site/requirements.lock
+	@touch $(DOCS)
 
 .venv: $(READY)  ## set up the environment only
 
