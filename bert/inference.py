@@ -203,6 +203,7 @@ class LoadedModel(TextVectors):
         packed: bool = True,
         details: bool = False,
         measure: str = "",
+        progress: bool = False,
     ) -> list[dict[str, Any]]:
         """The prediction for each row, in order, by the task that the model was trained on.
 
@@ -215,17 +216,18 @@ class LoadedModel(TextVectors):
           packed: several short examples in a row of tokens; only the time depends on it.
           details: also the probabilities of each token, or the other candidates.
           measure: also the uncertainty, under this name: entropy, margin or disagreement (prediction/uncertainty.py).
+          progress: shows a bar on a terminal, a line every ten seconds elsewhere.
         """
-        scorer, module = self.scorer(batch_size=batch_size, packed=packed), prediction.module_of(self.task)
+        scorer = self.scorer(batch_size=batch_size, packed=packed, progress=progress)
+        module = prediction.module_of(self.task)
         predictions: list[dict[str, Any]] = module.predict(scorer, rows, details=details, measure=measure)
         return predictions
 
-    def scorer(self, *, batch_size: int = 32, packed: bool = True) -> Scorer:
+    def scorer(self, *, batch_size: int = 32, packed: bool = True, progress: bool = False) -> Scorer:
         """The model as functions of bert/prediction take it."""
         check_range("batch_size", batch_size, at_least=1, whole=True)
-        return Scorer(
-            self.on_device, self.config, self.vocabulary, self.labels, self.extra, self.source, batch_size, packed
-        )
+        of_model = (self.on_device, self.config, self.vocabulary, self.labels, self.extra, self.source)
+        return Scorer(*of_model, batch_size, packed, progress=progress)
 
     @property
     def task(self) -> str:

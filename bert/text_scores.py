@@ -1,6 +1,7 @@
 """Scores of a pretrained model on text: masked words and next sentences, and its sentences one by one."""
 
 import dataclasses
+import functools
 import math
 import pathlib
 import tempfile
@@ -15,6 +16,7 @@ from bert.corpus.layout import split_sentences
 from bert.data.batches import BatchSettings, EvaluationBatches
 from bert.inference import LoadedModel
 from bert.prediction.pseudo_likelihood import log_likelihoods
+from bert.progress import step_progress
 from bert.store.prepare import prepare
 from bert.store.prepare_settings import PrepareSettings
 from bert.store.reader import Store
@@ -28,7 +30,7 @@ SENTENCES_AT_ONCE = 512
 def masked_scores(model: LoadedModel, text: PrepareSettings, settings: BatchSettings) -> tuple[Metrics, str]:
     """(the metrics of `Pretraining` on a text, a line on the text).
 
-    Of the held-out text of a run, with the run's settings, they are those that the run logged.
+    Of the held-out text of a run, with the run's settings, they are those that the run logged. Shows its progress.
     """
     task = Pretraining(pairs=settings.objective != "none")
     parts = ("mlm", "pooler", "next_sentence") if task.pairs else ("mlm",)
@@ -38,11 +40,14 @@ def masked_scores(model: LoadedModel, text: PrepareSettings, settings: BatchSett
         vocabulary = pathlib.Path(folder, "vocabulary")
         model.vocabulary.save(vocabulary)
         text = dataclasses.replace(text, vocab=str(vocabulary))
-        prepared = prepare(pathlib.Path(folder, "text"), text, workers=worker_pool.usable_cores())
+        with step_progress() as progress:
+            prepared = prepare(
+                pathlib.Path(folder, "text"), text, workers=worker_pool.usable_cores(), progress=progress
+            )
         held = EvaluationBatches(Store.open(prepared.directory), settings)
         mesh = sharding.make_mesh(devices=jax.devices()[:1])
         with jax.set_mesh(mesh):
-            batches = lambda: (held(number) for number in range(len(held)))  # noqa: E731
+            batches = functools.partial(held.all, progress=True)
             scores = evaluate.on_batches(task.model(model.config), task, mesh, batches)(params)
     counts = f"{prepared.report.sentences:,} sentences in {prepared.report.kept:,} documents"
     return scores, f"{counts}; {held.report}"

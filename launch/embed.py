@@ -35,7 +35,7 @@ def run(argv: list[str]) -> None:
     pooling, normalize = flags.names(options, "pooling"), flags.yes_no_or_unset(options, "normalize")
     # JAX is slow to import, and --help needs none.
     from bert.model.sentence_encoder import SentenceEncoder
-    from bert.progress import progress
+    from bert.progress import progress, waiting
     from launch import runtime
     from tasks import text_vectors
 
@@ -45,9 +45,11 @@ def run(argv: list[str]) -> None:
     named = {name: options[name] for name in ("delimiter", "quoting", "encoding") if options[name] is not None}
     settings = TableSettings(columns=flags.names(options, "columns") or (), **named)
     runtime.start(allocator="keep", cache=runtime.user_cache(), options={})
-    texts = text_vectors.read(options.input, options.text, settings)
+    with waiting(f"reading {options.input}"):
+        texts = text_vectors.read(options.input, options.text, settings)
     print(printable(str(texts), lines=True), flush=True)
-    model = bert.load(options.model)
+    with waiting(f"reading {options.model}"):
+        model = bert.load(options.model)
     embedder = model.embedder(pooling, normalize=normalize, prompt=options.prompt, batch_size=batch_size)
     print(printable(f"vectors of {embedder.width}: {embedder.encoder}"), flush=True)
     started = time.monotonic()

@@ -7,6 +7,7 @@ import json
 import pathlib
 
 from bert.errors import printable
+from bert.progress import waiting
 from launch import console, file_options, flags
 from tasks.files.outputs import write_whole
 
@@ -23,7 +24,8 @@ OPTIONS = {
 def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS | file_options.OPTIONS, ("model", "data"))
     evaluator = file_options.evaluator_of(options, "data", "out")
-    examples = evaluator.read(options.data, split=options.split or "validation", labelled="needed")
+    with waiting(f"reading {options.data}"):
+        examples = evaluator.read(options.data, split=options.split or "validation", labelled="needed")
     metrics = tuple(dict.fromkeys(flags.names(options, "metrics") or ()))
     evaluator.check_metrics(metrics, examples)
     evaluation = evaluator.evaluate(examples, metrics)

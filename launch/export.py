@@ -13,6 +13,7 @@ from bert.errors import InputError, printable
 from bert.interop import export
 from bert.interop.hugging_face import CONFIG_FILE
 from bert.model.sentence_encoder import SentenceEncoder
+from bert.progress import waiting
 from bert.training import run_directory
 from launch import flags
 
@@ -36,11 +37,13 @@ def run(argv: list[str]) -> None:
         raise InputError(f"--pooling and --normalize are for --format=huggingface; a file of {format} ends before them")
     check_apart(options.source, options.out, format, dtype)
     export.check_replaceable(options.out, format, dtype)
-    model = bert.load(options.source)
+    with waiting(f"reading {options.source}"):
+        model = bert.load(options.source)
     if (pooling, normalize) != (None, None):
         model.sentences = (model.sentences or SentenceEncoder()).changed(pooling, normalize)
     print(model.summary(), flush=True)
-    folder = bert.save(model, options.out, format=format, dtype=dtype)
+    with waiting(f"writing {options.out}"):
+        folder = bert.save(model, options.out, format=format, dtype=dtype)
     print(printable(f"wrote {', '.join(sorted(map(str, folder.iterdir())))}"))
 
 

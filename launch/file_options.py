@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import bert
 import tasks
 from bert.errors import InputError
+from bert.progress import waiting
 from launch import flags
 from tasks.files.outputs import check_other_file
 
@@ -50,7 +51,9 @@ def evaluator_of(options: flags.Options, source: str, output: str) -> "Evaluator
     for path in filter(None, (options[source], options.documents)):
         check_other_file(f"--{output}", options[output] or "", path)
     flags.spell("format", "--input_format")
-    model, changes = bert.load(options.model), {name.removeprefix("input_"): options[name] for name in OPTIONS}
+    with waiting(f"reading {options.model}"):
+        model = bert.load(options.model)
+    changes = {name.removeprefix("input_"): options[name] for name in OPTIONS}
     evaluator: Evaluator = tasks.module_of(model.task, "evaluate").EVALUATOR(model, changes, batch_size)
     if options.split and not evaluator.settings.get("glue"):
         raise InputError(f"--split={options.split} is for the folder of a GLUE task; name the file itself")

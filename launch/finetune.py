@@ -22,6 +22,7 @@ import tasks
 from bert import config_fields, files
 from bert.errors import InputError, cannot_write, check_range, printable
 from bert.interop import export
+from bert.progress import waiting
 from bert.training import optim, run_directory
 from bert.training.best import Best
 from bert.training.evaluate import Metrics
@@ -44,7 +45,8 @@ def run(argv: list[str]) -> None:
     # Read before anything is set up or shown: what is wrong with the data is then the one line that is seen.
     first = workdir if config.seeds == 1 else workdir / f"seed-{config.seed}"
     begun = run_directory.read(first) if (first / run_directory.CONFIG).exists() else None
-    job = as_begun(module.read, config, begun)
+    with waiting(f"reading {config.data}"):
+        job = as_begun(module.read, config, begun)
     if config.seeds > 1 and job.choice is None:
         way_out = "give config.validation or config.validation_share, or train with one seed"
         raise InputError(f"config.seeds is {config.seeds}, but no example is held out to choose a run by; {way_out}")

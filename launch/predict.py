@@ -8,6 +8,7 @@ python -m launch.predict --model=runs/tagger --input=FILE --output=FILE --format
 import pathlib
 
 from bert.errors import InputError, check_choice, listed, printable
+from bert.progress import waiting
 from launch import console, file_options, flags
 
 OPTIONS = {
@@ -44,7 +45,8 @@ def run(argv: list[str]) -> None:
     if details and format != "jsonl":
         raise InputError(f"--details=yes needs --format=jsonl, for {format} has no place for them")
     labelled = "if there" if options.rank == "disagreement" else "no"  # with the annotators' votes beside it
-    examples = evaluator.read(options.input, split=options.split or "test", labelled=labelled)
+    with waiting(f"reading {options.input}"):
+        examples = evaluator.read(options.input, split=options.split or "test", labelled=labelled)
     print(examples.report, file=console.beside(options.output))
     written = evaluator.write_predictions(
         output, examples, format, details=details, rank=options.rank or "", top=top or None

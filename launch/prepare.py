@@ -5,21 +5,16 @@
 Run again with the same settings, it reports the folder as finished; with others, it names the differences.
 """
 
-import contextlib
-import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import TextIO
 
 from absl import logging
 
 from bert import worker_pool
 from bert.errors import InputError, printable
+from bert.progress import step_progress
 from bert.store.prepare import PreparedFolder, prepare
 from bert.store.prepare_settings import PrepareSettings
 from launch import flags
-
-SECONDS_BETWEEN_LINES = 10.0  # progress where there is no terminal
 
 
 def run(argv: list[str]) -> PreparedFolder:
@@ -31,7 +26,7 @@ def run(argv: list[str]) -> PreparedFolder:
     if workers < 0:
         raise InputError(f"config.workers is {workers}; give a number of processes, or 0 for one on each core")
     started = time.monotonic()
-    with progress_line(sys.__stderr__ or sys.stderr) as progress:
+    with step_progress() as progress:
         settings = PrepareSettings(**fields)
         prepared = prepare(options.out, settings, workers=workers, overwrite=overwrite, progress=progress)
     print(prepared.report.table())
@@ -45,31 +40,6 @@ def run(argv: list[str]) -> PreparedFolder:
         print(f"{seconds:.1f} s, {prepared.report.text_bytes / 1e6 / seconds:.2f} MB/s, {workers} worker(s)")
     print(printable(f"prepared text: {prepared.directory}"))
     return prepared
-
-
-@contextlib.contextmanager
-def progress_line(stream: TextIO) -> Iterator[Callable[[str, int], None]]:
-    """Shows progress: one line that is rewritten on a terminal, else a plain line every ten seconds."""
-    on_terminal = stream.isatty()
-    started = shown = time.monotonic()
-    current = ""
-
-    def show(step: str, done_bytes: int) -> None:
-        nonlocal shown, started, current
-        now = time.monotonic()
-        if current not in ("", step):
-            started = now  # bytes and rate are those of the step
-        current = step
-        if now == started or now - shown < (0.2 if on_terminal else SECONDS_BETWEEN_LINES):
-            return
-        shown = now
-        text = f"{step}: {done_bytes / 1e6:,.1f} MB, {done_bytes / 1e6 / (now - started):.2f} MB/s"
-        print(f"\r\x1b[K{text}" if on_terminal else f"{text}\n", end="", file=stream, flush=True)
-
-    try:
-        yield show
-    finally:
-        stream.write("\r\x1b[K" if on_terminal else "")
 
 
 if __name__ == "__main__":

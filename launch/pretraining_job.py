@@ -2,11 +2,9 @@
 
 import functools
 import pathlib
-from collections.abc import Iterator
 from typing import Any
 
 import jax
-import numpy as np
 from ml_collections import ConfigDict
 
 from bert import architectures, config_fields, inference
@@ -80,8 +78,10 @@ class PretrainingJob(TrainingJob):
                 runtime.say(f"notice: {name}: {part.report.pairs.notice}")
         model = self.task.model(start.config)
         setup = Setup(model, self.task, optimizer, mesh, config.mesh.mode, config.micro_batches, self.seed)
-        held = functools.partial(self._held, rows)
-        scores = evaluate.on_batches(model, self.task, mesh, held) if self.held_batches else None
+        scores = None
+        if self.held_batches:
+            held = functools.partial(self.held_batches.all, rows, progress=jax.process_index() == 0)
+            scores = evaluate.on_batches(model, self.task, mesh, held)
         flops = arithmetic.training_flops_per_token(start.config, config.max_length, settings.masks_in_row)
         if config.probes and not (workdir / run_directory.CONFIG).exists() and jax.process_count() == 1:
             batch = batches(0, rows)
@@ -89,10 +89,6 @@ class PretrainingJob(TrainingJob):
             self.answers_before = self._answers(start, params)
         train_batch = lambda number: batches(number, rows)  # noqa: E731
         return train.Run(setup, timing, workdir, train_batch, scores, flops, data_check=self.data_check)
-
-    def _held(self, rows: slice = slice(None)) -> Iterator[dict[str, np.ndarray]]:
-        assert self.held_batches is not None
-        return (self.held_batches(number, rows) for number in range(len(self.held_batches)))
 
     def _answers(self, start: Start, params: Params) -> list[str]:
         """For each probe, the five likeliest words of its first mask."""
@@ -111,7 +107,7 @@ class PretrainingJob(TrainingJob):
             before = f"\n  before  {self.answers_before[i]}" if self.answers_before else ""
             print(f"\n{self.config.probes[i]}{before}\n  after   {answer}")
         if self.held_batches:
-            baseline = baselines(self._held())
+            baseline = baselines(self.held_batches.all())
             print(f"\n{'held out':<16}{'model':>10}{'baseline':>10}")
             for name, value in outcome.metrics.items():
                 shown = "undefined" if value is None else f"{value:.4f}"

@@ -53,7 +53,7 @@ def run(argv: list[str]) -> None:
     import bert
     from bert import text_scores
     from bert.corpus import corpus_files
-    from bert.progress import progress
+    from bert.progress import progress, waiting
     from bert.store.prepare_settings import PrepareSettings
     from launch import runtime
 
@@ -66,7 +66,9 @@ def run(argv: list[str]) -> None:
     of_text = {name: options[name] for name in TEXT_OPTIONS if options[name] is not None}
     text = PrepareSettings(corpus=options.data, validation_share=0.0, deduplicate=False, **of_text)
     runtime.keep_programs(runtime.user_cache())
-    model, stream = bert.load(options.model), console.beside(*outputs.values())
+    stream = console.beside(*outputs.values())
+    with waiting(f"reading {options.model}"):
+        model = bert.load(options.model)
     model.need("mlm", "name a pretrained model, or its run")
     settings = batch_settings(model, options.model, batch_size, named)
     scores, report = text_scores.masked_scores(model, text, settings)
@@ -75,7 +77,8 @@ def run(argv: list[str]) -> None:
     print(_table(scores), file=stream)
     values: dict[str, Any] = {"model": model.source, "data": options.data, "masks": masks, "scores": scores}
     if options.per_sentence:
-        sentences = list(text_scores.sentences_of(text))
+        with waiting(f"reading {options.data}"):
+            sentences = list(text_scores.sentences_of(text))
         with progress(len(sentences), "sentence") as done:
             scored = text_scores.score_sentences(model, sentences, batch_size, done)
         write_whole(pathlib.Path(options.per_sentence), json_lines(scored), "--per_sentence")

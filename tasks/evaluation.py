@@ -41,7 +41,7 @@ class Evaluator(abc.ABC):
 
     def __init__(self, model: LoadedModel, changes: Mapping[str, str | None], batch_size: int = 32) -> None:
         self.model = model
-        self.scorer: Scorer = model.scorer(batch_size=batch_size)
+        self.scorer: Scorer = model.scorer(batch_size=batch_size, progress=True)
         self.settings = file_settings(model, self.file_defaults, changes)
 
     @abc.abstractmethod

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
+import jax
 from ml_collections import ConfigDict
 
 from bert.architectures import ModelConfig
@@ -100,6 +101,7 @@ class ExamplesJob(abc.ABC):
         """Parameters -> metrics of the validation part, by name."""
         encoded = self.encode(self.validation, tokenizer)
         shape: Any = {"batch_size": settings.batch_size, "packed": settings.packed, "row_unit": settings.row_unit}
+        shape["progress"] = jax.process_index() == 0
 
         def evaluate(params: dict[str, Any]) -> Metrics:
             scorer = Scorer(params, config, tokenizer, self.labels, devices=devices, finite=False, **shape)

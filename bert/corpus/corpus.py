@@ -76,6 +76,14 @@ class Corpus:
                 note["documents"] += section.first
                 yield section
 
+    def text_bytes(self) -> int | None:
+        """About the size of the text in UTF-8; None where files do not tell it, such as tables and packed files."""
+        plain = (
+            source.kind == "text" and source.path.suffix != ".gz" and "utf-8" in self._encoding_of(source.path)
+            for source in self.sources
+        )
+        return sum(source.bytes for source in self.sources) if all(plain) else None
+
     def signature(self) -> str:
         """Changes when a file of the corpus is added, removed or changed (by name, size and time of change)."""
         marks = []

@@ -30,6 +30,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import threading
+from collections.abc import Iterator
 from concurrent import futures
 
 import numpy as np
@@ -37,6 +38,7 @@ import numpy as np
 from bert.data import assembly, packing, pairs
 from bert.data.settings import BatchSettings
 from bert.errors import InputError
+from bert.progress import progress as show_progress
 from bert.store.reader import Store
 from bert.types import HostBatch
 
@@ -201,3 +203,10 @@ class EvaluationBatches:
         batch, missing = self._plan.build(start, stop), end - first - (stop - start)
         padding = [assembly.empty(missing, self.settings, self._store.tokenizer.pad_id)] if missing else []
         return _joined([batch, *padding])
+
+    def all(self, rows: slice = slice(None), *, progress: bool = False) -> Iterator[HostBatch]:
+        """All batches in order; ``progress``: shows a bar on a terminal, a line every ten seconds elsewhere."""
+        with show_progress(len(self), "batch", label="evaluation", shown=progress) as done:
+            for index in range(len(self)):
+                yield self(index, rows)
+                done(1)

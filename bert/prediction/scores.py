@@ -16,6 +16,7 @@ from bert.data import encoded_examples
 from bert.data.encoded_examples import EncodedExamples, ExampleSettings
 from bert.errors import InputError
 from bert.model import forward, stack
+from bert.progress import progress as show_progress
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import HostBatch
 
@@ -41,6 +42,7 @@ class Scorer:
       source: what messages call the model.
       batch_size: rows computed at a time; a multiple of ``row_unit``.
       packed: whether several short examples share a row; only the time depends on it.
+      progress: shows a bar on a terminal, a line every ten seconds elsewhere.
       finite: whether scores that are not finite raise InputError; evaluations of a run log them as undefined.
     """
 
@@ -54,13 +56,14 @@ class Scorer:
     packed: bool = True
     row_unit: int = 1
     devices: Devices = HERE
+    progress: bool = False
     finite: bool = True
 
     def of_examples(self, encoded: EncodedExamples, max_length: int) -> np.ndarray:
         """float32 [N, C]: the classifier's scores of each example."""
         classes = self._part("sequence_classifier", "fine-tune it on labelled texts, or load a classifier")
         scores_NC = np.zeros((len(encoded), classes["bias"].shape[0]), np.float32)
-        for (logits_BEC,), index_BE, _ in self._outputs(encoded, max_length, ("sequence_logits",)):
+        for (logits_BEC,), index_BE, _ in self._outputs(encoded, max_length, ("sequence_logits",), "row"):
             real_BE = index_BE >= 0
             scores_NC[index_BE[real_BE]] = logits_BEC[real_BE]
         return self._checked(scores_NC)
@@ -77,7 +80,7 @@ class Scorer:
             classes = self._part("token_classifier", "fine-tune it, or load a tagger or an answerer")
             names, width = ("token_logits",), classes["bias"].shape[0]
         scores_KC = np.zeros((len(encoded.token_ids), width), np.float32)
-        for outputs, index_BE, batch in self._outputs(encoded, max_length, names):
+        for outputs, index_BE, batch in self._outputs(encoded, max_length, names, "window"):
             logits_BTC = outputs[0] if len(outputs) == 1 else np.stack(outputs, axis=-1)
             for row, slot in zip(*np.nonzero(index_BE >= 0), strict=True):
                 i = index_BE[row, slot]
@@ -100,20 +103,26 @@ class Scorer:
         return scores
 
     def _outputs(
-        self, encoded: EncodedExamples, max_length: int, names: tuple[str, ...]
+        self, encoded: EncodedExamples, max_length: int, names: tuple[str, ...], unit: str
     ) -> Iterator[tuple[list[np.ndarray], np.ndarray, HostBatch]]:
-        """For each batch the named outputs on the host, int64 [B, E]: which example each slot holds, and the batch."""
+        """For each batch the named outputs on the host, int64 [B, E]: which example each slot holds, and the batch.
+
+        ``unit``: what the progress calls an example.
+        """
         packed = self.packed and architectures.packs(self.config)
         settings = ExampleSettings(self.batch_size, max_length, packed, row_unit=self.row_unit)
         without_targets = dataclasses.replace(encoded, of_example={}, of_token={})
         params, waiting = stack.by_layer(self.params, self.config), None
-        for batch, index_BE in encoded_examples.prediction_batches(without_targets, settings):
-            outputs = forward.outputs(params, self.devices.place(batch), config=self.config, wanted=names)
-            if waiting is not None:  # read one late: the device is busy with the next batch meanwhile
+        with show_progress(len(encoded), unit, shown=self.progress) as done:
+            for batch, index_BE in encoded_examples.prediction_batches(without_targets, settings):
+                outputs = forward.outputs(params, self.devices.place(batch), config=self.config, wanted=names)
+                if waiting is not None:  # read one late: the device is busy with the next batch meanwhile
+                    yield self._fetched(*waiting)
+                    done(int((waiting[1] >= 0).sum()))
+                waiting = ([outputs[name] for name in names], index_BE, batch)
+            if waiting is not None:
                 yield self._fetched(*waiting)
-            waiting = ([outputs[name] for name in names], index_BE, batch)
-        if waiting is not None:
-            yield self._fetched(*waiting)
+                done(int((waiting[1] >= 0).sum()))
 
     def _fetched(
         self, outputs: list[Any], index_BE: np.ndarray, batch: HostBatch

@@ -41,13 +41,13 @@ class PreparedFolder(NamedTuple):
     was_finished: bool  # before this call
 
 
-# Called now and then with (step, bytes of text so far); step is "vocabulary" or "tokens".
-Progress = Callable[[str, int], None]
+# Called now and then with (step, bytes of text so far, of all where known); step is "vocabulary" or "tokens".
+Progress = Callable[[str, int, int | None], None]
 
 
 def prepare(
     out: str | pathlib.Path, settings: PrepareSettings,
-    *, workers: int = 1, overwrite: bool = False, progress: Progress = lambda step, done: None,
+    *, workers: int = 1, overwrite: bool = False, progress: Progress = lambda step, done, total: None,
 ) -> PreparedFolder:  # fmt: skip
     """Writes a prepared folder, or finds it finished already; one whose files are damaged is written again.
 
@@ -106,7 +106,7 @@ class _VocabularyTexts:
                 self.sample.append(text)
             yield text
             done += len(text)
-            self.progress("vocabulary", done)
+            self.progress("vocabulary", done, None)
             if done >= 2 * wanted:
                 self.stopped = True
                 return
@@ -211,19 +211,19 @@ class _Preparation:
 
     def _write_shards(self, tokenizer: Tokenizer, writers: Mapping[str, StoreWriter]) -> None:
         """Gives the writers of both splits every section."""
-        under_way: collections.deque[_Task] = collections.deque()
+        under_way: collections.deque[tuple[_Task, int]] = collections.deque()  # with the bytes read up to its end
 
         def sections() -> Iterator[list[tuple[str, str]]]:
             for task in self._tasks():
-                under_way.append(task)
+                under_way.append((task, self.report.text_bytes))
                 yield task.sections
 
-        settings, done = self.settings, 0
+        settings, total = self.settings, self.corpus.text_bytes()
         setup = (tokenizer, settings.language, settings.special_tokens_in_text, bool(settings.word_boundaries))
         for pieces in worker_pool.ordered_map(
             tokenize_sections, sections(), workers=self.workers, setup=start_tokenizing, setup_arguments=setup
         ):
-            task = under_way.popleft()
+            task, done = under_way.popleft()
             for (split, joined), piece in zip(task.places, pieces.sections(), strict=True):
                 if not joined:
                     for writer in writers.values():
@@ -231,7 +231,6 @@ class _Preparation:
                     self.report.empty += not len(piece.tokens)
                 writers[split].add(piece.tokens, piece.sentence_lengths, piece.continues)
             self.report.add_lost(pieces.lost)
-            done += task.bytes
-            self.progress("tokens", done)
+            self.progress("tokens", done, total)
         for writer in writers.values():
             writer.end_document()

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from bert import files
 from bert.errors import InputError, cannot_write, printable
+from bert.progress import clock
 from bert.training import run_directory
 
 _SECONDS_TO_FLUSH = 120  # as in tensorboardX; a flush waits for the disk
@@ -170,10 +171,8 @@ class Progress:
         if rates["seconds_per_step"] is None:
             return {}
         share = rates["peak_share"]
-        left = round(rates["seconds_per_step"] * (self._total - step))
-        hours, minutes, seconds = left // 3600, left // 60 % 60, left % 60
-        clock = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-        words = {"tokens/s": f"{rates['tokens_per_second']:,.0f}", "left": clock}
+        left = clock(rates["seconds_per_step"] * (self._total - step))
+        words = {"tokens/s": f"{rates['tokens_per_second']:,.0f}", "left": left}
         return words if share is None else {"of peak": f"{share:.0%}"} | words
 
     def report(self, step: int, label: str, values: dict[str, Any]) -> None:

@@ -1,7 +1,9 @@
 """Where predictions and scores go: into files, links, pipes and devices, never over the input; and what is printed."""
 
+import io
 import os
 import pathlib
+import sys
 import threading
 
 import pytest
@@ -52,6 +54,17 @@ def test_an_output_that_is_no_plain_file(source, tmp_path, command):
     for place, why in ((source / "x", "Not a directory"), (tmp_path, "Is a directory")):
         with pytest.raises(InputError, match=rf"^{place}: .*{why}.*--out"):
             command(source, place)
+
+
+@pytest.mark.parametrize("command", [predicted, scored])
+def test_a_terminal_shows_how_many_rows_are_done(source, tmp_path, monkeypatch, capfd, command):
+    screen = io.StringIO()
+    screen.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(sys, "__stderr__", screen)
+    command(source, tmp_path / "plain")
+    assert "2/2" in screen.getvalue()
+    assert "2/2" not in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("command", [predicted, scored])

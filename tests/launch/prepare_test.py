@@ -1,4 +1,3 @@
-import io
 import pathlib
 import socket
 import subprocess
@@ -117,45 +116,6 @@ def test_settings_of_the_file_and_of_the_library_are_the_same(monkeypatch, tmp_p
     with pytest.raises(ZeroDivisionError):
         prepare.run(["prepare", f"--out={tmp_path}/out"])
     assert seen == [(f"{tmp_path}/out", PrepareSettings("installed-docs"))]
-
-
-class Clock:
-    def __init__(self, monkeypatch):
-        self.now = 0.0
-        monkeypatch.setattr(prepare.time, "monotonic", lambda: self.now)
-
-
-def test_progress_in_a_file_is_one_line_every_ten_seconds(monkeypatch):
-    """Where no terminal looks on, lines are whole, rare, and without carriage returns."""
-    clock, stream = Clock(monkeypatch), io.StringIO()
-    with prepare.progress_line(stream) as progress:
-        for second in range(35):
-            clock.now = second
-            progress("tokens", second * 2_000_000)
-    assert stream.getvalue().splitlines() == [f"tokens: {2 * s}.0 MB, 2.00 MB/s" for s in (10, 20, 30)]
-    assert "\r" not in stream.getvalue()
-
-
-def test_the_rate_is_that_of_the_step(monkeypatch):
-    """The seconds of the step before do not count."""
-    clock, stream = Clock(monkeypatch), io.StringIO()
-    with prepare.progress_line(stream) as progress:
-        for second in range(100):
-            clock.now = second
-            progress("vocabulary" if second < 80 else "tokens", second % 80 * 1_000_000)
-    assert stream.getvalue().splitlines()[-1] == "tokens: 11.0 MB, 1.00 MB/s"
-
-
-def test_progress_on_a_terminal_is_one_line_that_is_rewritten(monkeypatch):
-    clock, stream = Clock(monkeypatch), io.StringIO()
-    stream.isatty = lambda: True
-    with prepare.progress_line(stream) as progress:
-        for step in range(10):
-            clock.now = step / 2
-            progress("vocabulary", step)
-    assert "\n" not in stream.getvalue()
-    assert stream.getvalue().endswith("\r\x1b[K")
-    assert stream.getvalue().count("vocabulary") == 9
 
 
 MEMORY = """

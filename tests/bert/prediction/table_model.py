@@ -32,7 +32,7 @@ class TableModel(LoadedModel):
         for token, given in scores.items():
             self.table_VC[like.vocabulary.vocab.index(token)] = given
 
-    def scorer(self, *, batch_size=32, packed=True):
+    def scorer(self, *, batch_size=32, packed=True, progress=False):
         given = (self.labels, self.extra, self.source, batch_size, packed)
         return TableScorer(self.table_VC, self.config, self.vocabulary, *given)
 

@@ -120,6 +120,6 @@ def test_a_packed_file_that_holds_far_more_than_its_size_does_not_all_teach_the_
     corpus = write("text/a.txt.gz", gzip.compress(("word one. word two.\n" * 200_000).encode()))
     settings = PrepareSettings(str(corpus), vocab_size=100, vocab_megabytes=1)
     seen = []
-    report = prepare(tmp_path / "out", settings, progress=lambda step, done: seen.append((step, done))).report
+    report = prepare(tmp_path / "out", settings, progress=lambda step, done, _: seen.append((step, done))).report
     assert 2_000_000 <= max(done for step, done in seen if step == "vocabulary") < 2_300_000
     assert any("raise vocab_megabytes" in notice for notice in report.notices(settings))

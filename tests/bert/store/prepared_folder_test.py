@@ -226,7 +226,7 @@ def test_two_runs_into_one_folder_do_not_mix(write, vocab, tmp_path):
     settings = PrepareSettings(str(corpus), vocab)
     seen = []
 
-    def second_run(step, done):
+    def second_run(step, done, total):
         with pytest.raises(InputError, match="another prepare"):
             prepare(tmp_path / "out", settings)
         seen.append(step)
