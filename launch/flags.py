@@ -18,7 +18,7 @@ from ml_collections import ConfigDict, config_flags
 
 from bert import config_fields
 from bert.errors import InputError, RunError, printable
-from launch import config_files, console
+from launch import config_files, console, foreign_flags
 from tasks.files.records import comma_names
 
 # Setting -> its spelling in the command that was parsed last, such as "text" -> "--config.text"; for messages.
@@ -69,6 +69,8 @@ def parse(
         if config_file != "":
             config = config_files.settings_of(argv, config_file)
             argv = [word for word in argv if not config_files.names_file(word)]
+        foreign_flags.refuse(argv, list(config_fields.flatten(config)), options)
+        if config_file != "":
             _check_settings(argv, config)
             config_flags.DEFINE_config_dict("config", config, flag_values=values, sys_argv=argv)
         rest = values(argv)[1:]
