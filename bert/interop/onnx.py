@@ -2,17 +2,18 @@
 
 The graph is built operator by operator with the layers written out; only the package `onnx` is needed. Inputs, int64
 [batch_size, sequence_length], have the names, the order and the axis names of Hugging Face's exports: ``input_ids``,
-``attention_mask`` (0: padding), ``token_type_ids``. Outputs are float32, named as in bert/model/forward.py.
+``attention_mask`` (0: padding), ``token_type_ids``. Outputs are float32, and have such names, too (`output_names`).
 Not here: other precisions, files above 2 GB (one protobuf message holds no more).
 Axes: as in bert/model/blocks.py.
 
 Source: ONNX operators, opset 17; bert/model/blocks.py for the arithmetic; transformers 4
-``models/bert/configuration_bert.py`` (BertOnnxConfig) for the inputs.
+``models/bert/configuration_bert.py`` (BertOnnxConfig) for the inputs; optimum-onnx 0.1 ``onnxruntime/modeling.py`` for
+the outputs that each of its classes reads.
 """
 
 import math
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import jax
@@ -28,6 +29,20 @@ from bert.types import Params
 # The first opset with LayerNormalization, and the file format of its time. onnxruntime 1.15 (2023) reads both.
 _OPSET, _IR_VERSION = 17, 8
 _SHAPE_BT = ("batch_size", "sequence_length")
+_STATES = {"sequence_output": "last_hidden_state", "pooled_output": "pooler_output"}
+_SCORES = ("sequence_logits", "token_logits", "mlm_logits", "nsp_logits")  # the first that there is becomes "logits"
+
+
+def output_names(parts: Collection[str]) -> dict[str, str]:
+    """Our name of each output of a head of these parts -> its name in the file.
+
+    The scores of the task are "logits", in pretraining those of the masked words; the scores of sentence pairs beside
+    them have the name that transformers gives them.
+    """
+    ours = ("sequence_output", *forward.head_outputs(parts))
+    names = {name: _STATES.get(name, name) for name in ours} | {"nsp_logits": "seq_relationship_logits"}
+    names |= {name: "logits" for name in [name for name in _SCORES if name in ours][:1]}
+    return {name: names[name] for name in ours}
 
 
 def write(path: pathlib.Path, config: ModelConfig, params: Params) -> None:
@@ -50,7 +65,7 @@ def write(path: pathlib.Path, config: ModelConfig, params: Params) -> None:
     graph = _Graph(onnx, model.graph)
     token_ids, mask, type_ids = (graph.input(name) for name in ("input_ids", "attention_mask", "token_type_ids"))
     x_BTD = _ENCODERS[config.model_type](graph, config, params["encoder"], token_ids, mask, type_ids)
-    graph.output("sequence_output", x_BTD, (*_SHAPE_BT, config.hidden_size))
+    graph.output("last_hidden_state", x_BTD, (*_SHAPE_BT, config.hidden_size))
     _add_heads(graph, config, params, x_BTD)
     path.write_bytes(model.SerializeToString())
 
@@ -194,25 +209,27 @@ def _add_attention(graph: _Graph, config: Any, params: Params, x_BTD: str, added
 def _add_heads(graph: _Graph, config: ModelConfig, params: Params, x_BTD: str) -> None:
     """Every output that bert/model/forward.py computes from the same parts."""
     head = params.get("head", {})
-    names = forward.head_outputs(head)
+    names = output_names(head)
     if "pooled_output" in names:
         first = graph.node("Gather", [x_BTD, graph.constant("index/0", 0, np.int64)], "head/pooler/first", axis=1)
         pooled = graph.node("Tanh", [graph.dense(first, head["pooler"], "head/pooler")], "head/pooler/tanh")
-        graph.output("pooled_output", pooled, (_SHAPE_BT[0], config.hidden_size))
+        graph.output(names["pooled_output"], pooled, (_SHAPE_BT[0], config.hidden_size))
         for part, name in (("next_sentence", "nsp_logits"), ("sequence_classifier", "sequence_logits")):
             if name in names:
                 classes = len(head[part]["bias"])
-                graph.output(name, graph.dense(pooled, head[part], f"head/{part}"), (_SHAPE_BT[0], classes))
+                graph.output(names[name], graph.dense(pooled, head[part], f"head/{part}"), (_SHAPE_BT[0], classes))
     if "token_logits" in names:
         scores = graph.dense(x_BTD, head["token_classifier"], "head/token_classifier")
-        graph.output("token_logits", scores, (*_SHAPE_BT, len(head["token_classifier"]["bias"])))
+        graph.output(names["token_logits"], scores, (*_SHAPE_BT, len(head["token_classifier"]["bias"])))
     if "start_logits" in names:
         span = graph.dense(x_BTD, head["span"], "head/span")
         for i, name in enumerate(("start_logits", "end_logits")):
             index = graph.constant(f"index/{i}", i, np.int64)
             graph.output(name, graph.node("Gather", [span, index], f"head/span/{i}", axis=2), _SHAPE_BT)
     if "mlm_logits" in names:
-        graph.output("mlm_logits", _add_masked_words(graph, config, params, x_BTD), (*_SHAPE_BT, config.vocab_size))
+        graph.output(
+            names["mlm_logits"], _add_masked_words(graph, config, params, x_BTD), (*_SHAPE_BT, config.vocab_size)
+        )
 
 
 def _add_masked_words(graph: _Graph, config: ModelConfig, params: Params, x_BTD: str) -> str:

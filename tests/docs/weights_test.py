@@ -11,10 +11,11 @@ import onnxruntime  # the page imports it
 import pytest
 
 import bert
-from bert.interop import export, hugging_face
+from bert.interop import export, hugging_face, onnx
 from bert.interop.formats.tensor_bundle import open_bundle
 from bert.interop.load_report import LoadReport
 from bert.model import forward
+from tests.bert.interop import every_head
 from tests.bert.interop.formats.bundle_writer import write_checkpoint
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
@@ -36,17 +37,24 @@ def test_the_lines_for_onnx_run(page, tmp_path, monkeypatch):
     names = {"token_ids": token_ids, "mask": mask, "type_ids": type_ids}
     lines = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "onnx" in block)
     exec(lines, names)
-    want = model.outputs(token_ids, type_ids, mask)
+    theirs = onnx.output_names(model.parts)
+    want = {theirs[name]: value for name, value in model.outputs(token_ids, type_ids, mask).items()}
     assert names["outputs"].keys() == want.keys()
     for name, value in want.items():
         np.testing.assert_allclose(names["outputs"][name], value, rtol=0, atol=1e-5)
 
 
 def test_the_table_of_outputs_is_complete(page):
-    table = page.split("| name | shape | head |")[1].split("\n\n")[0]
-    named = re.findall(r"`(\w+)`", table)
+    """Our names of all outputs, and those in ONNX of a model with this head alone."""
+    table = page.split("| StableHLO | ONNX | shape | head |")[1].split("\n\n")[0]
+    rows = [re.findall(r"`(\w+)`", line) for line in table.splitlines() if "`" in line]
+    named = dict(pair for row in rows for pair in zip(row[: len(row) // 2], row[len(row) // 2 :], strict=True))
     every_part = ("pooler", "mlm", "next_sentence", "sequence_classifier", "token_classifier", "span")
     assert set(named) == {"sequence_output", *forward.head_outputs(every_part)}
+    for parts in every_head.ALONE:
+        theirs = onnx.output_names(parts)
+        assert theirs == {name: named[name] for name in theirs}
+    assert f"`{onnx.output_names(every_part)['nsp_logits']}`" in page
 
 
 def test_the_example_report_is_what_is_printed(page, tmp_path):
@@ -84,7 +92,7 @@ def test_programs_with_out_of_range_ids(page, tmp_path, format):
 
         def run(tokens, types):
             inputs = {"input_ids": tokens, "attention_mask": ones, "token_type_ids": types}
-            return session.run(["sequence_output"], inputs)[0]
+            return session.run(["last_hidden_state"], inputs)[0]
     else:
         program = jax.export.deserialize(bytearray((folder / "model.stablehlo").read_bytes()))
 

@@ -34,10 +34,14 @@ def session(path):
     return open_session(path)
 
 
-def run(session, given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def run(session, given: dict[str, np.ndarray], parts=tuple(every_head.CLASSES)) -> dict[str, np.ndarray]:
+    """The outputs of a file with a head of these parts, under our names."""
     names = {"input_ids": "token_ids", "token_type_ids": "type_ids", "attention_mask": "mask"}
     fed = {theirs: given[ours].astype(np.int64) for theirs, ours in names.items()}
-    return dict(zip([value.name for value in session.get_outputs()], session.run(None, fed), strict=True))
+    got = dict(zip([value.name for value in session.get_outputs()], session.run(None, fed), strict=True))
+    theirs = onnx.output_names(parts)
+    assert set(got) == set(theirs.values())
+    return {name: got[theirs[name]] for name in theirs}
 
 
 @pytest.mark.parametrize(("rows", "length"), every_head.SHAPES)
@@ -53,21 +57,41 @@ def test_every_activation_and_another_epsilon(tmp_path, changes):
     config = every_head.config(num_layers=1, **changes)
     params, given = every_head.params(config, ("mlm",)), every_head.inputs(config, 2, 7)
     onnx.write(tmp_path / "model.onnx", config, params)
-    every_head.assert_close(
-        run(open_session(tmp_path / "model.onnx"), given), every_head.expected(config, params, given), atol=1e-5
-    )
+    got = run(open_session(tmp_path / "model.onnx"), given, ("mlm",))
+    every_head.assert_close(got, every_head.expected(config, params, given), atol=1e-5)
 
 
 @pytest.mark.parametrize("parts", every_head.ALONE, ids="-".join)
 def test_the_outputs_follow_from_the_heads(config, tmp_path, parts):
     onnx.write(tmp_path / "model.onnx", config, every_head.params(config, parts))
-    got = run(open_session(tmp_path / "model.onnx"), every_head.inputs(config, 2, 7))
+    got = run(open_session(tmp_path / "model.onnx"), every_head.inputs(config, 2, 7), parts)
     assert set(got) == {"sequence_output", *every_head.ALONE[parts]}
+
+
+# Parts of a head -> the outputs that the class of optimum for it reads, and transformers' names of the others.
+READ_BY_OPTIMUM = [
+    ((), {"sequence_output": "last_hidden_state"}),  # ORTModelForFeatureExtraction
+    (("pooler",), {"sequence_output": "last_hidden_state", "pooled_output": "pooler_output"}),
+    (("mlm",), {"mlm_logits": "logits"}),  # ORTModelForMaskedLM
+    (("pooler", "mlm", "next_sentence"), {"mlm_logits": "logits", "nsp_logits": "seq_relationship_logits"}),
+    (("pooler", "next_sentence"), {"nsp_logits": "logits"}),
+    (("pooler", "sequence_classifier"), {"sequence_logits": "logits"}),  # ORTModelForSequenceClassification
+    (("pooler", "sequence_classifier", "mlm"), {"sequence_logits": "logits", "mlm_logits": "mlm_logits"}),
+    (("token_classifier",), {"token_logits": "logits"}),  # ORTModelForTokenClassification
+    (("span",), {"start_logits": "start_logits", "end_logits": "end_logits"}),  # ORTModelForQuestionAnswering
+]
+
+
+@pytest.mark.parametrize(("parts", "read"), READ_BY_OPTIMUM, ids=lambda value: "-".join(value))
+def test_outputs_are_called_as_optimum_reads_them(parts, read):
+    names = onnx.output_names(parts)
+    assert names | read == names
+    assert len(set(names.values())) == len(names)
 
 
 def test_parameters_on_a_device_and_no_head_at_all(config, params, tmp_path):
     onnx.write(tmp_path / "model.onnx", config, {"encoder": jax.tree.map(jnp.asarray, params["encoder"])})
-    got = run(open_session(tmp_path / "model.onnx"), given := every_head.inputs(config, 2, 7))
+    got = run(open_session(tmp_path / "model.onnx"), given := every_head.inputs(config, 2, 7), ())
     want = every_head.expected(config, params | {"head": {}}, given)
     every_head.assert_close(got, want, atol=1e-5)
 
