@@ -32,7 +32,7 @@ def masked_scores(model: LoadedModel, text: PrepareSettings, settings: BatchSett
 
     Of the held-out text of a run, with the run's settings, they are those that the run logged. Shows its progress.
     """
-    task = Pretraining(pairs=settings.objective != "none")
+    task = Pretraining(pairs=settings.objective != "none", objective=settings.predicts)
     parts = ("mlm", "pooler", "next_sentence") if task.pairs else ("mlm",)
     head = {part: model.params["head"][part] for part in parts}
     params = jax.device_put({"encoder": model.params["encoder"], "head": head})

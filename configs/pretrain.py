@@ -17,6 +17,7 @@ from configs import every_run
 def get_config(size: str = "base") -> ConfigDict:
     config = ConfigDict()
     config.data = config_dict.placeholder(str)  # folder written by launch.prepare
+    config.objective = "mlm"  # mlm: masked words; causal: each word from those before it (GPT)
     config.init_fresh = ""  # parts of the head to initialise if init_from lacks them: mlm, pooler, next_sentence
     config.total_steps = 1_000_000  # optimizer steps; BERT appendix A.2: 1,000,000
     config.batch_size = 256  # rows over all devices; BERT appendix A.2: 256
@@ -26,7 +27,8 @@ def get_config(size: str = "base") -> ConfigDict:
     config.model.size = size  # a size released by Google; each of the next four overrides its value, if set
     others = ("hidden_act", "max_position_embeddings", "initializer_range")
     config_fields.add(config, BertConfig, *SIZED, *others, section="model", unset=SIZED)
-    config_fields.add(config, BatchSettings, section="examples", without=("seed",))
+    config_fields.add(config, BatchSettings, section="examples", without=("seed", "predicts"))
+    config.examples.objective = config_dict.placeholder(str)
 
     config.optimizer.learning_rate = 1e-4  # the peak; BERT appendix A.2: 1e-4
     config.optimizer.warmup_steps = 10_000  # steps from rate 0 up to the peak; BERT appendix A.2: 10,000 (1 %)

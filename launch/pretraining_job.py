@@ -7,7 +7,7 @@ from typing import Any
 import jax
 from ml_collections import ConfigDict
 
-from bert import architectures, config_fields, inference
+from bert import architectures, config_fields, inference, objectives
 from bert.data import masking
 from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
@@ -36,13 +36,14 @@ class PretrainingJob(TrainingJob):
         if not config.data:
             raise InputError("config.data is missing; name the folder that launch.prepare wrote")
         self.config, self.seed = config, config.seed
+        config.examples.objective = objectives.pairs_of(config.objective, config.examples.objective)
         self.store, self.held_out = Store.open(config.data, "train"), Store.open(config.data, "validation")
         tokenizer = self.store.tokenizer
         for text in config.probes:
             if tokenizer.mask_id not in tokenizer.encode(text, special_in_text=True).ids:
                 mask = tokenizer.vocab[tokenizer.mask_id]
                 raise InputError(f"config.probes: {text!r} has no {mask}; write it in the place of a word")
-        self.task = Pretraining(pairs=config.examples.objective != "none")
+        self.task = Pretraining(pairs=config.examples.objective != "none", objective=config.objective)
         self.fingerprint, self.answers_before = self.store.fingerprint, list[str]()
 
     def start(self, workdir: pathlib.Path) -> Start:
@@ -51,12 +52,14 @@ class PretrainingJob(TrainingJob):
 
     def run(self, start: Start, workdir: pathlib.Path) -> train.Run:
         config = self.config
+        architectures.check_objective(start.config, config.objective)
         architectures.check_packing(start.config, config.examples.packed)
         mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices)
         hint = "" if config.init_from else ", or raise config.model.max_position_embeddings"
         starting_point.check_length(config.max_length, start.config, "the model", hint)
         sharding.check_batch_size(config.batch_size, mesh, config.micro_batches)
         of_all = {name: config[name] for name in ("batch_size", "max_length", "seed")}
+        of_all["predicts"] = config.objective
         settings = config_fields.build(BatchSettings, config.examples, **of_all)
         steps = {"total_steps": config.total_steps}
         if config.warmup_share is not None:
@@ -97,7 +100,8 @@ class PretrainingJob(TrainingJob):
         return [printable(", ".join(f"{token} {p:.2f}" for token, p in candidates)) for candidates in ranked]
 
     def model_keys(self, step: int, scores: Metrics) -> dict[str, Any]:
-        return {"pretraining": {"step": step, "objective": self.config.examples.objective}}
+        objective, pairs = self.config.objective, self.config.examples.objective
+        return {"pretraining": run_directory.pretraining_keys(step, pairs, objective)}
 
     def show(self, start: Start, run: train.Run, outcome: train.Outcome) -> None:
         """Prints the answers to the probes, and the scores of the held-out part beside those of constant answers."""
@@ -107,9 +111,9 @@ class PretrainingJob(TrainingJob):
             before = f"\n  before  {self.answers_before[i]}" if self.answers_before else ""
             print(f"\n{self.config.probes[i]}{before}\n  after   {answer}")
         if self.held_batches:
-            baseline = baselines(self.held_batches.all())
+            baseline = baselines(self.held_batches.all(), self.config.objective)
             print(f"\n{'held out':<16}{'model':>10}{'baseline':>10}")
             for name, value in outcome.metrics.items():
                 shown = "undefined" if value is None else f"{value:.4f}"
                 print(f"{name:<16}{shown:>10}{f'{baseline[name]:.4f}' if name in baseline else '':>10}")
-            print("baseline: the most frequent masked token, the more frequent next-sentence class\n")
+            print("baseline: the most frequent token predicted, the more frequent next-sentence class\n")

@@ -92,17 +92,19 @@ def run(argv: list[str]) -> None:
 
 def batch_settings(model: "LoadedModel", path: str, batch_size: int, named: Mapping[str, int]) -> "BatchSettings":
     """How the text is masked: as in the run, but for what is ``named``; of another model by the defaults."""
-    from bert import config_fields
+    from bert import architectures, config_fields
     from bert.data.settings import BatchSettings
     from bert.training import run_directory
 
     has_pairs = {"pooler", "next_sentence"} <= set(model.parts)
     objective = (model.extra.get("pretraining") or {}).get("objective", "nsp") if has_pairs else "none"
     settings: dict[str, Any] = {"max_length": min(128, model.config.max_length), "objective": objective}
+    settings["predicts"] = architectures.objectives_of(model.config)[0]
     folder = pathlib.Path(path)
     run = run_directory.read(folder) if (folder / run_directory.CONFIG).is_file() else {}
     if "examples.objective" in run:
         settings = {name: run[name] for name in ("max_length", "seed")}
+        settings["predicts"] = run.get("objective", "mlm")
         settings |= {name.removeprefix("examples."): run[name] for name in run if name.startswith("examples.")}
     settings |= {**named, "batch_size": batch_size}
     if settings["max_length"] > model.config.max_length:

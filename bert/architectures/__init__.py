@@ -82,6 +82,8 @@ class Encoder(Protocol):
     """
 
     packing: str  # "exact": a row may hold several examples; "refused": they would change each other
+    # How it may be pretrained, of `objectives.OBJECTIVES`; where it is not there: by masked words.
+    objectives: tuple[str, ...]
 
     def __call__(self, batch: "Batch", *, train: bool = False, positions_BP: "Array | None" = None) -> "Array":
         """Hidden states [B, P, D] in ``config.dtype`` at these positions of each row, int32; None: at all."""
@@ -130,6 +132,18 @@ def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
 def packs(config: ModelConfig) -> bool:
     """Whether a row may hold several examples."""
     return bool(build(config).packing != "refused")
+
+
+def objectives_of(config: ModelConfig) -> tuple[str, ...]:
+    """The objectives by which an encoder may be pretrained."""
+    return tuple(getattr(build(config), "objectives", ("mlm",)))
+
+
+def check_objective(config: ModelConfig, objective: str) -> None:
+    """Raises InputError where an encoder cannot be pretrained by this objective."""
+    if objective not in (offered := objectives_of(config)):
+        rule = f"a {config.model_type!r} encoder like this one is pretrained by {' or '.join(offered)}"
+        raise InputError(f"objective is {objective!r}, but {rule}; set objective={offered[0]}")
 
 
 def check_packing(config: ModelConfig, packed: bool) -> None:

@@ -29,7 +29,10 @@ def build(
     batch["next_sentence_labels"][is_example] = np.where(label_N == NO_LABEL, 0, label_N)
     batch["next_sentence_weights"][is_example] = label_N != NO_LABEL
 
-    rows.write_masks(store, settings, masking.example_keys(settings.seed, epoch, chosen_N), words_BT)
+    if settings.predicts == "mlm":
+        rows.write_masks(store, settings, masking.example_keys(settings.seed, epoch, chosen_N), words_BT)
+    else:
+        rows.write_next_words()
     return batch
 
 
@@ -126,9 +129,22 @@ class _Rows:
             mask_id=store.tokenizer.mask_id, replacement_ids=store.tokenizer.replacement_ids,
             mask_share=settings.mask_share, random_share=settings.random_share,
         )  # fmt: skip
-        row_M, position_M = np.divmod(place_M, settings.max_length)
-        in_row_R = np.bincount(row_M, minlength=len(self.batch["masked_ids"]))
-        is_mask = np.arange(settings.masks_in_row) < in_row_R[:, None]
+        self._write_predictions(place_M, id_M)
+
+    def write_next_words(self) -> None:
+        """Fills masked_*: each token is predicted at the place before it, but for the first of an example."""
+        example_BT = self.batch["example_ids"]
+        inside_BT = np.zeros(example_BT.shape, bool)
+        inside_BT[:, :-1] = (example_BT[:, 1:] == example_BT[:, :-1]) & (example_BT[:, 1:] > 0)
+        place_M = np.flatnonzero(inside_BT)
+        self._write_predictions(place_M, self.batch["token_ids"].reshape(-1)[place_M + 1])
+
+    def _write_predictions(self, place_M: np.ndarray, id_M: np.ndarray) -> None:
+        """Fills masked_*: at these places of the flattened rows, ascending, the tokens ``id_M`` are predicted."""
+        rows, width = self.batch["token_ids"].shape
+        row_M, position_M = np.divmod(place_M, width)
+        in_row_R = np.bincount(row_M, minlength=rows)
+        is_mask = np.arange(self.batch["masked_ids"].shape[1]) < in_row_R[:, None]
         self.batch["masked_positions"][is_mask] = position_M
         self.batch["masked_ids"][is_mask] = id_M
         self.batch["masked_weights"][is_mask] = 1.0

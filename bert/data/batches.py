@@ -1,6 +1,8 @@
 """The keys of a batch, and batches of a prepared store. Batch i is a pure function of (store, settings, i).
 
-B rows of T tokens; a row holds up to E examples and P masked positions (unpacked batches are the case E = 1).
+B rows of T tokens; a row holds up to E examples and P predictions (unpacked batches are the case E = 1). The objective
+decides what is predicted: mlm, the masked words at their own places, whatever replaced them; causal, each token at the
+place before it, but for the first of an example.
 
 | key | | |
 | --- | --- | --- |
@@ -9,9 +11,9 @@ B rows of T tokens; a row holds up to E examples and P masked positions (unpacke
 | position_ids | int32 [B, T] | 0, 1, ... from each [CLS] on |
 | example_ids | int32 [B, T] | 0 padding, 1.. example in the row; attention stays inside one example |
 | cls_positions | int32 [B, E] | the position of each example's [CLS]; 0 in empty slots |
-| masked_positions | int32 [B, P] | places of the masked words, ascending; 0 in empty slots |
-| masked_ids | int32 [B, P] | the original tokens; 0 in empty slots |
-| masked_weights | float32 [B, P] | 1 for each chosen position, whatever replaced its token; 0 in empty slots |
+| masked_positions | int32 [B, P] | where words are predicted, ascending; 0 in empty slots |
+| masked_ids | int32 [B, P] | the tokens predicted there; 0 in empty slots |
+| masked_weights | float32 [B, P] | 1 for each prediction; 0 in empty slots |
 | next_sentence_labels | int32 [B, E] | an index of `pairs.CLASS_NAMES`; 0 without a label |
 | next_sentence_weights | float32 [B, E] | 1 with a label, 0 without |
 
@@ -35,6 +37,7 @@ from concurrent import futures
 
 import numpy as np
 
+from bert import objectives
 from bert.data import assembly, packing, pairs
 from bert.data.settings import BatchSettings
 from bert.errors import InputError
@@ -52,15 +55,16 @@ class EpochReport:
     pairs: pairs.PairCounts
     rows: int
     tokens: int  # with [CLS] and [SEP], without padding
-    masked: int  # at most; [UNK] is never chosen
+    predicts: str  # the objective
+    masked: int  # predictions; of masked words at most so many, for [UNK] is never chosen
     text_tokens: int
     fill: float  # share of the rows' places that hold tokens
 
     def __str__(self) -> str:
-        return (
-            f"{self.pairs}; {self.rows:,} rows, {1 - self.fill:.1%} padding, "
-            f"{self.masked / max(self.text_tokens, 1):.1%} of the tokens masked"
-        )
+        predicted = f"{self.masked:,} tokens predicted"
+        if objectives.OBJECTIVES[self.predicts].masked:
+            predicted = f"{self.masked / max(self.text_tokens, 1):.1%} of the tokens masked"
+        return f"{self.pairs}; {self.rows:,} rows, {1 - self.fill:.1%} padding, {predicted}"
 
 
 class _Plan:
@@ -74,8 +78,9 @@ class _Plan:
         )  # fmt: skip
         length_N = self.examples.lengths
         masks_N = settings.mask_limits(self.examples.tokens, length_N)
+        masked = objectives.OBJECTIVES[settings.predicts].masked
         # An example with many masks for its length counts as longer, so that no row exceeds the budget.
-        needed_N = -(-masks_N * settings.max_length // settings.masks_in_row)
+        needed_N = -(-masks_N * settings.max_length // settings.masks_in_row) if masked else length_N
         self.rows = packing.pack(
             np.maximum(length_N, needed_N), capacity=settings.max_length, max_examples=settings.examples_in_row,
             seed=(settings.seed, epoch, 2),
@@ -85,6 +90,7 @@ class _Plan:
             pairs=self.examples.counts,
             rows=len(self.rows),
             tokens=tokens,
+            predicts=settings.predicts,
             masked=int(masks_N.sum()),
             text_tokens=int(self.examples.tokens.sum(dtype=np.int64)),
             fill=tokens / max(len(self.rows) * settings.max_length, 1),
@@ -112,7 +118,8 @@ def _row_range(index: int, batch_size: int, rows: slice) -> tuple[int, int]:
 
 
 def _check_vocabulary(store: Store, settings: BatchSettings) -> None:
-    if settings.random_share > 0 and not len(store.tokenizer.replacement_ids):
+    masked = objectives.OBJECTIVES[settings.predicts].masked
+    if masked and settings.random_share > 0 and not len(store.tokenizer.replacement_ids):
         what = "the vocabulary has no ordinary token that a random replacement could draw"
         raise InputError(f"{store.directory}: {what}; set examples.random_share to 0")
 

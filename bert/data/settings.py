@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from bert import objectives
 from bert.data import masking, pairs
 from bert.errors import InputError, check_choice, check_range
 
@@ -16,7 +17,9 @@ class BatchSettings:
 
     batch_size: int  # rows over all devices
     max_length: int  # tokens a row, [CLS] and [SEP] among them
-    objective: pairs.Objective = "nsp"  # nsp: next sentence; sop: sentence order (ALBERT); none: no pairs (RoBERTa)
+    # Of pairs. nsp: next sentence; sop: sentence order (ALBERT); none: no pairs (RoBERTa). In pretraining, where not
+    # set: nsp beside masked words, none beside other objectives.
+    objective: pairs.Objective = "nsp"
     packed: bool = True  # several short examples in a row
     max_examples: int = 0  # examples per row at most; 0: an eighth of max_length
     mask_rate: float = 0.15  # share of tokens chosen for prediction; BERT section 3.1
@@ -28,9 +31,11 @@ class BatchSettings:
     mask_budget: int = 0
     short_probability: float = 0.1  # share of examples with a random shorter length; BERT
     seed: int = 0  # of pairs, data order and masks
+    predicts: str = "mlm"  # a key of `objectives.OBJECTIVES`
 
     def __post_init__(self) -> None:
         check_choice("objective", self.objective, pairs.OBJECTIVES)
+        objectives.pairs_of(self.predicts, self.objective)
         for name, low, high in (
             ("batch_size", 1, 1 << 20),
             ("max_length", 8, masking.MAX_LENGTH),
@@ -54,10 +59,14 @@ class BatchSettings:
     @property
     def masks_in_row(self) -> int:
         """P"""
+        if not objectives.OBJECTIVES[self.predicts].masked:
+            return self.max_length - 1  # the first token of a row is not predicted
         return self.mask_budget or int(self.mask_rate * self.max_length + 0.5) + 1
 
     def mask_limits(self, tokens_N: np.ndarray, length_N: np.ndarray) -> np.ndarray:
-        """int64 [N], the most masked positions of each example, so that its row keeps the budget."""
+        """int64 [N], the most predictions of each example, so that its row keeps the budget."""
+        if not objectives.OBJECTIVES[self.predicts].masked:
+            return np.asarray(length_N, np.int64) - 1
         wanted_N = masking.count_masks(tokens_N, self.mask_rate)
         if self.packed and self.masks_in_row < dataclasses.replace(self, mask_budget=0).masks_in_row:
             share_N = self.masks_in_row * np.asarray(length_N, np.int64) // self.max_length

@@ -219,7 +219,12 @@ def read_model_keys(workdir: pathlib.Path, step: int) -> tuple[tuple[str, ...], 
     if objective not in _OBJECTIVES or "labels" in settings or "extra" in settings:
         what = 'neither the settings of pretraining ("examples.objective") nor of fine-tuning ("labels" and "extra")'
         raise InputError(f"{path}: has {what}; the file was damaged or edited")
-    return (), {"pretraining": {"step": step, "objective": objective}}
+    return (), {"pretraining": pretraining_keys(step, objective, settings.get("objective", "mlm"))}
+
+
+def pretraining_keys(step: int, pairs: str, objective: str) -> dict[str, Any]:
+    """What a pretrained model's config.json says of its training; the objective where it is not masked words."""
+    return {"step": step, "objective": pairs} | ({} if objective == "mlm" else {"predicts": objective})
 
 
 def read_tokenizer(workdir: pathlib.Path) -> Tokenizer:

@@ -52,6 +52,23 @@ def test_rows_hold_what_the_contract_says(store, one_epoch, examples_of, objecti
 
 
 @pytest.mark.parametrize("packed", [False, True])
+def test_causal_rows_predict_each_next_token_but_the_first_of_an_example(store, one_epoch, packed):
+    """The text stays as it is; [SEP] is predicted, [CLS] never, nothing across examples, nothing of padding."""
+    batch = one_epoch(store, change(SETTINGS, objective="none", packed=packed, predicts="causal"))
+    assert batch["masked_ids"].shape[1] == SETTINGS.max_length - 1
+    tokens, ids, weights = batch["token_ids"], batch["example_ids"], batch["masked_weights"]
+    assert not (tokens == 4).any()
+    for row in range(len(tokens)):
+        wanted = [i for i in range(63) if ids[row, i] and ids[row, i + 1] == ids[row, i]]
+        used = weights[row] > 0
+        assert batch["masked_positions"][row][used].tolist() == wanted
+        assert batch["masked_ids"][row][used].tolist() == [tokens[row, i + 1] for i in wanted]
+    assert (batch["masked_ids"][weights > 0] == 3).sum() == ids.max(1).sum()
+    assert weights.sum() == (ids > 0).sum() - ids.max(1).sum()
+    assert (ids.max(1) > 2).any() == packed
+
+
+@pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("objective", ["nsp", "sop"])
 def test_labels_belong_to_the_text_of_their_example(store, one_epoch, examples_of, objective, packed):
     """Label 0: B follows A in the store. Label 1: it does not, and with sop A follows B."""
