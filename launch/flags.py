@@ -16,13 +16,15 @@ from typing import Any, cast
 from absl import flags as absl_flags
 from ml_collections import ConfigDict, config_flags
 
-from bert import config_fields
+from bert import config_fields, hub_names
 from bert.errors import InputError, RunError, printable
 from launch import config_files, console, foreign_flags
 from tasks.files.records import comma_names
 
 # Setting -> its spelling in the command that was parsed last, such as "text" -> "--config.text"; for messages.
 _spellings: dict[str, str] = {}
+# Text given to a setting or an option of that command -> the spelling, such as "bert-base-uncased" -> "--model".
+_given: dict[str, str] = {}
 
 
 class Options(dict[str, Any]):
@@ -87,7 +89,12 @@ def parse(
             raise InputError(f"--{name} is missing ({options[name]}); see --help")
     _spellings.clear()
     _spellings.update({name: f"--{name}" for name in options})
-    _spellings.update({name: f"--config.{name}" for name in config_fields.flatten(config)})
+    settings = config_fields.flatten(config)
+    _spellings.update({name: f"--config.{name}" for name in settings})
+    _given.clear()
+    for name, value in (*settings.items(), *((name, chosen[name]) for name in options)):
+        if isinstance(value, str) and value:
+            _given[hub_names.shown(pathlib.Path(value))] = _spellings[name]
     return config, chosen
 
 
@@ -98,9 +105,11 @@ def spell(setting: str, option: str) -> None:
 
 def as_options(message: str) -> str:
     """A message of the library with settings spelled as on the command line: "set text to a column" becomes "set
-    --config.text to a column", or --text where that is an option."""
+    --config.text to a column", or --text where that is an option; "pass DIR" becomes "pass --model=DIR"."""
     if not _spellings:
         return message
+    if option := _given.get(message.partition(": ")[0]):
+        message = message.replace("then pass DIR", f"then pass {option}=DIR")
     names = "|".join(re.escape(name) for name in sorted(_spellings, key=len, reverse=True))
     verb, also, value = r"\b(?:set|raise|lower|leave)", r"(?:,|\bor|\band)", r"(?= to | empty\b)"
     advice = rf"({verb} )({names})\b|({also} )({names}){value}"

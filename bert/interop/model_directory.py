@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from bert import architectures, json_files
+from bert import architectures, hub_names, json_files
 from bert.architectures import ModelConfig
 from bert.errors import InputError, check_choice
 from bert.interop import names
@@ -51,8 +51,10 @@ def read_config(path: pathlib.Path) -> ConfigFile:
 def read_json(path: pathlib.Path) -> dict[str, Any]:
     """The object in a file of a model directory. Raises InputError where there is none, or as `read_object` does."""
     if not path.parent.is_dir():
-        what = "is a file" if path.parent.is_file() else "no such directory"
-        raise InputError(f"{path.parent}: {what}; name a directory that holds {path.name} and the weights")
+        is_file, name_one = path.parent.is_file(), f"name a directory that holds {path.name} and the weights"
+        way_out = "" if is_file else hub_names.advice(path.parent)
+        what = "is a file" if is_file else "no such directory"
+        raise InputError(f"{hub_names.shown(path.parent)}: {what}; {way_out or name_one}")
     try:
         return json_files.read_object(path, allow_surrogates=True)  # of settings that are only carried along
     except FileNotFoundError:

@@ -18,7 +18,7 @@ import numpy as np
 import tokenizers
 from absl import logging
 
-from bert import files
+from bert import files, hub_names
 from bert.errors import InputError, short_repr, short_text
 from bert.tokenizer import tokenizer_files, wordpiece_model, wordpiece_training
 from bert.tokenizer.added_words import AddedWord, split_protected
@@ -73,7 +73,8 @@ class WordPiece(Tokenizer):
         try:
             entries = read_vocab_file(vocab) if isinstance(vocab, str | pathlib.Path) else list(vocab)
         except FileNotFoundError:
-            raise InputError(f"{vocab}: no such file; name a vocabulary with an entry a line") from None
+            way_out = hub_names.advice(str(vocab)) or "name a vocabulary with an entry a line"
+            raise InputError(f"{hub_names.shown(str(vocab))}: no such file; {way_out}") from None
         source = source or (str(vocab) if isinstance(vocab, str | pathlib.Path) else "vocabulary")
         special = {**SPECIAL_TOKENS, **(special_tokens or {})}
         words, vocab_size = {word.content: word for word in added}, len(entries)

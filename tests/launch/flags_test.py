@@ -143,6 +143,16 @@ def test_files_of_other_commands_and_misspelt_names_in_files(tmp_path, monkeypat
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "spelling"),
+    [(["--model=a/bert/"], "--model"), (["--config.name=a/bert"], "--config.name"), (["--model=other"], None)],
+)
+def test_what_to_pass_is_spelled_as_the_option_that_had_the_name(parse, words, spelling):
+    parse(*words)
+    message = "a/bert: no such directory; get it, then pass DIR"
+    assert flags.as_options(message) == message.replace("pass DIR", f"pass {spelling}=DIR" if spelling else "pass DIR")
+
+
 def test_required_options_and_files(parse):
     with pytest.raises(InputError, match=r"--out is missing \(folder"):
         parse(required=("out",))
