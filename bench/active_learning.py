@@ -4,7 +4,7 @@ python -m bench.active_learning --data=FOLDER --init_from=DIR --out=FILE.jsonl [
 
 FOLDER holds TREC's train.txt and test.txt. All labels are hidden at first. A round reveals the labels of 100 training
 rows and trains a model on all that are known; the next 100 are those of which this model is least sure, by
-`launch.predict --rank`. The first 100 are random, and the same for both. Each model starts anew from DIR. Score:
+`bert predict --rank`. The first 100 are random, and the same for both. Each model starts anew from DIR. Score:
 accuracy of the six classes on the test part. Each run adds a line to the file. Runs that are already in the file are
 skipped. The table is printed at the end.
 """
@@ -30,7 +30,7 @@ OPTIONS = {
     "data": "folder with train.txt and test.txt of TREC's question classes",
     "init_from": "model directory that every model starts from",
     "out": "file with a JSON object a run",
-    "rank": "what chooses the rows, as of launch.predict (default: entropy)",
+    "rank": "what chooses the rows, as of bert predict (default: entropy)",
     "seeds": "runs with seeds 0, 1, ... (default: 3)",
 }
 ROUNDS, ROWS = 5, 100

@@ -3,7 +3,7 @@
 python -m bench.host_gap --config=configs/pretrain.py:mini --config.data=prepared/ --workdir=DIR
     --config.batch_size=32 --config.total_steps=60 --config.optimizer.warmup_steps=6 --config.log_every=5
 
-The flags are those of launch.pretrain. Evaluations and saves are not part of a step, so set them to happen only at the
+The flags are those of bert pretrain. Evaluations and saves are not part of a step, so set them to happen only at the
 end. JAX's profiler traces the run, and a markdown table goes to standard output.
 """
 
@@ -69,7 +69,7 @@ def run(argv: list[str]) -> None:
 def traced(make: Callable[..., Any], folder: str, marks: list[float]) -> Callable[..., Any]:
     """A ``make_train_step`` that starts a trace and annotates the two functions that it returns.
 
-    The trace cannot start earlier: the profiler initialises JAX, and launch.pretrain must choose the allocator first.
+    The trace cannot start earlier: the profiler initialises JAX, and bert pretrain must choose the allocator first.
 
     Args:
       marks: gets the CPU seconds of the main thread at the start and at the end of each dispatch.

@@ -1,4 +1,4 @@
-"""Settings of `python -m launch.prepare`: which text, which vocabulary, how it is cut into sentences and documents."""
+"""Settings of `bert prepare`: which text, which vocabulary, how it is cut into sentences and documents."""
 
 from ml_collections import ConfigDict
 

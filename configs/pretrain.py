@@ -16,7 +16,7 @@ from configs import every_run
 
 def get_config(size: str = "base") -> ConfigDict:
     config = ConfigDict()
-    config.data = config_dict.placeholder(str)  # folder written by launch.prepare
+    config.data = config_dict.placeholder(str)  # folder written by bert prepare
     config.objective = "mlm"  # mlm: masked words; causal: each word from those before it (GPT)
     config.init_fresh = ""  # parts of the head to initialise if init_from lacks them: mlm, pooler, next_sentence
     config.total_steps = 1_000_000  # optimizer steps; BERT appendix A.2: 1,000,000

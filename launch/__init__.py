@@ -4,7 +4,8 @@ import sys
 from types import TracebackType
 
 
-def _without_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def without_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A hook for exceptions that nothing catches: Ctrl-C is one line."""
     if issubclass(kind, KeyboardInterrupt):
         print("error: stopped by the keyboard", file=sys.stderr)
     else:
@@ -12,4 +13,4 @@ def _without_traceback(kind: type[BaseException], error: BaseException, trace: T
 
 
 if sys.argv[0] == "-m":  # `python -m launch.NAME` is importing its modules, and `flags.main` cannot catch Ctrl-C yet
-    sys.excepthook = _without_traceback
+    sys.excepthook = without_traceback

@@ -24,7 +24,7 @@ def metrics_of(workdir: pathlib.Path, step: int) -> Metrics:
     for _, row in tracking.read_log(path):
         if row is not None and (row["step"], row["split"]) == (step, "validation"):
             return {name: value for name, value in row.items() if name not in ("step", "split")}
-    way_out = f"if {run_directory.MODEL}/ is there, launch.evaluate scores it, else start again in another folder"
+    way_out = f"if {run_directory.MODEL}/ is there, bert evaluate scores it, else start again in another folder"
     raise InputError(f"{path}: has no scores of step {step}, the best evaluation; {way_out}")
 
 

@@ -11,6 +11,7 @@ from ml_collections import ConfigDict, config_flags
 
 from bert import config_fields
 from bert.errors import InputError
+from launch.commands import CHECKOUT
 
 # Python's message on a value of the wrong type -> the rule.
 _RULES = {
@@ -25,6 +26,22 @@ def names_file(word: str) -> bool:
     return re.match(r"--?config=", word) is not None
 
 
+def located(path: str) -> str:
+    """A path of a file of settings, with its ``:argument``: of the current folder, else of the checkout, where "table"
+    is configs/table.py. Unchanged where there is no such file."""
+    name, colon, argument = path.partition(":")
+    for place in (pathlib.Path(name), CHECKOUT / name, CHECKOUT / "configs" / f"{name}.py"):
+        if name and place.is_file():
+            return f"{_from_here(place)}{colon}{argument}"
+    return path
+
+
+def _from_here(path: pathlib.Path) -> pathlib.Path:
+    """A path as it is named from the current folder, where it is inside."""
+    here = pathlib.Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def path_of(argv: Sequence[str], default: str | None) -> str | None:
     """FILE of the last ``--config=FILE``, without its ``:argument``; else the default's."""
     path = ([default] + [word.split("=", 1)[1] for word in argv[1:] if names_file(word)])[-1]
@@ -37,8 +54,15 @@ def check(argv: Sequence[str], default: str | None) -> None:
     if path is None or any(re.fullmatch(r"--?config(=(:.*)?)?", word) for word in argv[1:]):
         raise InputError("--config=FILE is missing: name a file such as configs/quickstart.py; see --help")
     if path and not pathlib.Path(path).is_file():
-        near = sorted(str(p) for p in pathlib.Path(path).parent.glob("*.py")) or ["no .py file in that folder"]
-        raise InputError(f"--config={path}: no such file; there are: {', '.join(near)}")
+        there = [str(other) for other in pathlib.Path(path).parent.glob("*.py") if "get_config" in other.read_text()]
+        near = f"there are: {', '.join(sorted(there))}" if there else f"recipes: {', '.join(recipes())}"
+        raise InputError(f"--config={path}: no such file; {near}")
+
+
+def recipes() -> list[str]:
+    """The names of the checkout's files of settings, as ``--config=NAME`` takes them."""
+    files = (CHECKOUT / "configs").glob("*.py")
+    return sorted(file.stem for file in files if "def get_config(" in file.read_text(encoding="utf-8"))
 
 
 def settings_of(argv: Sequence[str], default: str | None) -> ConfigDict:
@@ -100,5 +124,5 @@ def _comments(config_file: pathlib.Path) -> dict[str, dict[str, str]]:
     places = {str(config_file): config_fields.comments(source, r"config\.(\w[\w.]*) = ")}
     for names in re.findall(r"^from configs import (.+)$", source, re.MULTILINE):
         for name in names.split(", "):
-            places |= _comments(config_file.with_name(f"{name}.py"))
+            places |= _comments(_from_here(CHECKOUT / "configs" / f"{name}.py"))
     return places

@@ -1,6 +1,8 @@
 """Writes a vector for each text of a file, for search, clustering or as features.
 
-python -m launch.embed --model=DIR --input=FILE --output=FILE.npy|FILE.parquet [--text=COLUMN] [--normalize=yes]
+bert embed --model=DIR --input=texts.txt --output=vectors.npy
+bert embed --model=DIR --input=table.csv --text=title --output=vectors.parquet
+bert embed --model=DIR --input=texts.txt --output=vectors.npy --pooling=mean --normalize=yes
 """
 
 import pathlib

@@ -1,6 +1,8 @@
 """Scores a fine-tuned model on labelled examples: all metrics of its task, and the rows with the worst predictions.
 
-python -m launch.evaluate --model=runs/mrpc --data=FILE [--out=scores.json] [--metrics=f1,n] [--text=... --label=...]
+bert evaluate --model=runs/mine --data=more.csv --out=scores.json
+bert evaluate --model=runs/mine --data=other.csv --text=body --label=grade --metrics=accuracy,macro_f1
+bert evaluate --model=runs/mnli --data=MNLI/ --split=validation_mismatched
 """
 
 import json

@@ -1,6 +1,8 @@
 """Converts a model to a Hugging Face directory, a StableHLO file (runs with JAX and flatbuffers), or an ONNX file.
 
-python -m launch.export --source=DIR --out=DIR --format=huggingface|stablehlo|onnx [--dtype=float32|float16|bfloat16]
+bert export --source=runs/mine --out=mine-hf --dtype=float16
+bert export --source=runs/mine --out=mine-jax --format=stablehlo
+bert export --source=runs/mine --out=mine-onnx --format=onnx
 """
 
 import os

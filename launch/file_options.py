@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 OPTIONS = {
     "text": "of a table: text column, or two with a comma; of an annotation tool: field with the text",
     "label": "of a table: label column",
-    "input_format": "of questions and tags: format of the file, one of config.format in the help of launch.finetune",
+    "input_format": "of questions and tags: format of the file, one of config.format in the help of bert finetune",
     "documents": "of questions: folder with the documents (pico)",
     "annotators": "of questions and tags: names with commas to keep, or -name,-name for all but these",
     "words": "of tags: column with the word or the words",

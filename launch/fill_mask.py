@@ -1,8 +1,8 @@
 """Fills the masks of a text: for each [MASK] the most probable tokens and their probabilities, then the filled text.
 
-python -m launch.fill_mask --model=DIR "The capital of France is [MASK]." [--top=5]
-python -m launch.fill_mask --model=DIR "The [MASK] sat." --show=page.html    and a page: attention, step by step
-python -m launch.fill_mask --toy --show=page.html                            the page with a class sheet's numbers
+bert fill-mask --model=DIR "The capital of France is [MASK]." --top=10
+bert fill-mask --model=DIR "The [MASK] sat." --show=page.html    and a page: attention, step by step
+bert fill-mask --toy --show=page.html                            the page with a class sheet's numbers
 """
 
 import pathlib
@@ -32,7 +32,7 @@ def run(argv: list[str]) -> None:
         _show_numbers(options)
         return
     if not texts:
-        raise InputError('the text is missing: python -m launch.fill_mask --model=DIR "a text with [MASK]"')
+        raise InputError('the text is missing: bert fill-mask --model=DIR "a text with [MASK]"')
     if len(texts) > 1:
         raise InputError(f"{len(texts)} texts given ({texts[0]!r}, {texts[1]!r}, ...); put one text in quotes")
     if given := [name for name in ("layer", "head") if options[name] is not None and not options.show]:

@@ -1,13 +1,12 @@
 """Fine-tunes a model on labelled examples: texts and pairs, answers to questions, tags of words.
 
-python -m launch.finetune --config=configs/glue.py:mrpc --config.data=MRPC/ --config.init_from=DIR --workdir=runs/mrpc
-python -m launch.finetune --config=configs/table.py --config.data=my.csv --config.text=review --config.label=stars
-    --config.init_from=DIR --workdir=runs/mine
-python -m launch.finetune --config=configs/bio_mrc.py --config.data=questions.jsonl --config.init_from=DIR ...
-python -m launch.finetune --config=configs/squad.py --config.data=train-v1.1.json --config.init_from=DIR ...
-python -m launch.finetune --config=configs/tagging.py --config.data=train.conll --config.init_from=DIR ...
+bert finetune --config=table --config.data=my.csv --config.text=review --config.label=stars --config.init_from=DIR
+    --workdir=runs/mine
+bert finetune --config=tagging --config.data=train.conll --config.init_from=DIR --workdir=runs/tagger
+bert finetune --config=glue:mrpc --config.data=MRPC/ --config.init_from=DIR --config.seeds=5 --workdir=runs/mrpc
 
-Running the same command again resumes at the newest checkpoint. SIGTERM and Ctrl-C save first.
+Questions on passages: --config=bio_mrc or --config=squad. Run the same command again to resume at the newest
+checkpoint. SIGTERM and Ctrl-C save first.
 """
 
 import json

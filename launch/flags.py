@@ -6,7 +6,6 @@ A command is a function ``run(argv)`` that calls `parse`, and `main` runs it. A 
 
 import difflib
 import os
-import pathlib
 import re
 import select
 import sys
@@ -19,6 +18,7 @@ from ml_collections import ConfigDict, config_flags
 from bert import config_fields, hub_names
 from bert.errors import InputError, RunError, printable
 from launch import config_files, console, foreign_flags
+from launch.commands import CHECKOUT, as_typed
 from tasks.files.records import comma_names
 
 # Setting -> its spelling in the command that was parsed last, such as "text" -> "--config.text"; for messages.
@@ -59,7 +59,8 @@ def parse(
       InputError: an unknown setting or option (with the nearest name), a value of the wrong type, a missing
         option, a config file that cannot be read, or words that no option takes.
     """
-    argv = _joined(argv)
+    argv = [_located(word) for word in _joined(argv)]
+    config_file = config_files.located(config_file) if config_file else config_file
     if any(word in ("--help", "-help", "-h") for word in argv[1:]):
         print(_help(doc, argv, config_file, options, required, arguments))
         sys.exit(0)
@@ -78,7 +79,7 @@ def parse(
         rest = values(argv)[1:]
     except absl_flags.UnrecognizedFlagError as error:
         known = [*options, "help", *(["config"] if config_file != "" else [])]
-        raise InputError(f"unknown option --{error.flagname}{_nearest(error.flagname, known, '--')}") from None
+        raise InputError(f"unknown option --{error.flagname}{nearest(error.flagname, known, '--')}") from None
     except absl_flags.Error as error:
         raise InputError(config_files.in_one_line(str(error))) from None
     if rest and not arguments:
@@ -127,7 +128,7 @@ def check_fields(config: ConfigDict, like: str) -> None:
         known, names = ([name for name in part if not name.startswith("model.")] for part in (known, names))
     for name in names:
         if name not in known:
-            near = _nearest(name, known, prefix="config.", otherwise="; remove it, or start from that file")
+            near = nearest(name, known, prefix="config.", otherwise="; remove it, or start from that file")
             raise InputError(f"the config file sets config.{name}, which {like} does not have{near}")
     if lacking := [name for name in known if name not in names]:
         raise InputError(
@@ -137,7 +138,7 @@ def check_fields(config: ConfigDict, like: str) -> None:
 
 def defaults(config_file: str) -> dict[str, Any]:
     """Dotted name -> value of every setting of a config file (path in the checkout)."""
-    path = pathlib.Path(__file__).parents[1] / config_file
+    path = CHECKOUT / config_file
     return config_fields.flatten(config_files.settings_of(["", f"--config={path}"], None))
 
 
@@ -178,6 +179,12 @@ def _joined(words: Sequence[str]) -> list[str]:
     return joined
 
 
+def _located(word: str) -> str:
+    """``--config=NAME`` with the path of that file."""
+    option, _, path = word.partition("=")
+    return f"{option}={config_files.located(path)}" if config_files.names_file(word) else word
+
+
 def _check_settings(argv: Sequence[str], config: ConfigDict) -> None:
     """Refuses settings of the command line that the config does not have, whole sections, and missing values."""
     known = list(config_fields.flatten(config))
@@ -186,7 +193,7 @@ def _check_settings(argv: Sequence[str], config: ConfigDict) -> None:
         if name in sections:  # it would drop every default of the section without a word
             raise InputError(f"config.{name} is a section; set its fields one by one: --config.{name}.FIELD=VALUE")
         if name not in known:
-            raise InputError(f"unknown setting config.{name}{_nearest(name, known, prefix='config.')}")
+            raise InputError(f"unknown setting config.{name}{nearest(name, known, prefix='config.')}")
         section, _, field = name.rpartition(".")
         if value is None and (config[section] if section else config).get_type(field) is not bool:
             spelling = f"--config.{name}"
@@ -217,7 +224,7 @@ def _overrides(argv: Sequence[str]) -> list[tuple[str, str | None]]:
     return [(match[1], match[2]) for match in matches if match]
 
 
-def _nearest(name: str, known: Sequence[str], prefix: str = "", otherwise: str | None = None) -> str:
+def nearest(name: str, known: Sequence[str], prefix: str = "", otherwise: str | None = None) -> str:
     """The end of a message about an unknown name: the nearest known one, else ``otherwise``, else all of them."""
     last_parts = {full.rsplit(".", 1)[-1]: full for full in known}
     close = difflib.get_close_matches(name, known, 1, 0.6) or [
@@ -253,7 +260,7 @@ def _help(
     lines += config_files.help_on(argv, config_file)
     if path is None:
         lines += ["", "With --config=FILE this help lists the settings of that file."]
-    return "\n".join(lines)
+    return as_typed("\n".join(lines))
 
 
 def main(run: Callable[[list[str]], object]) -> None:
@@ -281,5 +288,5 @@ def main(run: Callable[[list[str]], object]) -> None:
         message, code = str(error), 1
     except KeyboardInterrupt:
         message, code = "stopped by the keyboard", 130
-    print(f"error: {printable(message)}", file=sys.stderr)
+    print(f"error: {as_typed(printable(message))}", file=sys.stderr)
     sys.exit(code)

@@ -64,10 +64,10 @@ def _percent(value: str) -> str | None:
     return f"{int(value) / 100:g}" if value.isdecimal() else None
 
 
-_STEPS = "launch.pretrain counts optimizer steps; it prints how many an epoch has"
+_STEPS = "bert pretrain counts optimizer steps; it prints how many an epoch has"
 _BATCH = "batch_size counts the rows of a step over all devices: per device * devices * accumulation"
-_WHILE_TRAINING = "masks and pairs are drawn in training, new ones in each epoch, by settings of launch.pretrain"
-_PREPARED = "--config.data names the folder that launch.prepare wrote from the text"
+_WHILE_TRAINING = "masks and pairs are drawn in training, new ones in each epoch, by settings of bert pretrain"
+_PREPARED = "--config.data names the folder that bert prepare wrote from the text"
 _RUNS_AGAIN = "an evaluation saves a checkpoint, and their number in an epoch is set"
 _MODEL_HAS_SIZES = "sizes come with the weights, from the config.json or bert_config.json beside them"
 _LENGTH_OF_MODEL = "the longest row is that of the model, as its training set it"
@@ -79,8 +79,8 @@ _COMPILED = "each step is compiled as one program for any device"
 
 # The names of theirs, the same thing in other tools -> ours, in the order of preference: the first counts that the
 # command at hand has. Where it has none of them, the first tells which commands do: those in brackets.
-_TRAINING, _FINETUNING, _PRETRAINING = "launch.pretrain and launch.finetune", "launch.finetune", "launch.pretrain"
-_SQUAD, _TEXT = "launch.finetune with configs/squad.py", "launch.prepare"
+_TRAINING, _FINETUNING, _PRETRAINING = "bert pretrain and bert finetune", "bert finetune", "bert pretrain"
+_SQUAD, _TEXT = "bert finetune with configs/squad.py", "bert prepare"
 # fmt: off
 TABLE: dict[str, dict[str, tuple[Ours, ...]]] = {
     _TRAINING: {
@@ -118,7 +118,7 @@ TABLE: dict[str, dict[str, tuple[Ours, ...]]] = {
         "gradient_checkpointing checkpoint_activations activation_checkpointing": (Ours("model.remat", value=_SWITCH),),
         "max_seq_length max_seq_len block_size tokens_per_sample max_source_length": (
             Ours("max_length"), Ours("--max_length"),
-            none("rows get their length in training: --config.max_length of launch.pretrain", _IN_PREPARING),
+            none("rows get their length in training: --config.max_length of bert pretrain", _IN_PREPARING),
             none(_LENGTH_OF_MODEL),
         ),
         "pad_to_max_length pad_to_multiple_of group_by_length drop_last": (none(_NO_PADDING),),
@@ -164,12 +164,12 @@ TABLE: dict[str, dict[str, tuple[Ours, ...]]] = {
         ),
         "save_total_limit keep_checkpoint_max keep_interval_updates keep_last_epochs": (Ours("keep_checkpoints"),),
         "do_train do_eval evaluate_during_training": (
-            none("launch.pretrain and launch.finetune train and evaluate; launch.evaluate only evaluates"),
+            none("bert pretrain and bert finetune train and evaluate; bert evaluate only evaluates"),
         ),
-        "do_predict do_test": (none("run launch.predict with the model afterwards"),),
+        "do_predict do_test": (none("run bert predict with the model afterwards"),),
         # where things come from
         "push_to_hub hub_model_id hub_token hub_strategy": (
-            none("nothing is uploaded; launch.export writes a directory that the hub takes"),
+            none("nothing is uploaded; bert export writes a directory that the hub takes"),
         ),
         "trust_remote_code cache_dir use_auth_token token model_revision revision use_fast_tokenizer overwrite_cache": (
             none(_OFFLINE),
@@ -193,16 +193,16 @@ TABLE: dict[str, dict[str, tuple[Ours, ...]]] = {
         ),
         "validation_file predict_file dev_file eval_file valid_file eval_data_file": (
             Ours("validation"), Ours("--input"), Ours("--data"),
-            none("held-out text is split off beforehand: --config.validation_share of launch.prepare"),
+            none("held-out text is split off beforehand: --config.validation_share of bert prepare"),
         ),
-        "test_file": (Ours("--input"), Ours("--data"), none("run launch.evaluate with the model afterwards")),
+        "test_file": (Ours("--input"), Ours("--data"), none("run bert evaluate with the model afterwards")),
         "validation_split_percentage validation_split": (
             Ours("validation_share", "a share: 5 percent are 0.05", _percent),
-            none("held-out text is split off beforehand: --config.validation_share of launch.prepare"),
+            none("held-out text is split off beforehand: --config.validation_share of bert prepare"),
         ),
         "text_column_name text_column text_column_names sentence1_key sentence_column": (
             Ours("words"), Ours("text_column"), Ours("--text_column"), Ours("text"), Ours("--text"),
-            none("columns are chosen by launch.prepare: --config.text_column of launch.prepare", _IN_PRETRAINING),
+            none("columns are chosen by bert prepare: --config.text_column of bert prepare", _IN_PRETRAINING),
             none("this command reads no table"),
         ),
         "label_column_name label_column label_column_names": (Ours("label"), Ours("tags"), Ours("--label")),
@@ -211,7 +211,7 @@ TABLE: dict[str, dict[str, tuple[Ours, ...]]] = {
         "return_entity_level_metrics": (Ours("metrics", "entities are always scored by kind; empty: all", other),),
         "early_stopping_patience early_stopping patience": (
             Ours("patience", "counted in evaluations"),
-            none("launch.pretrain trains all of --config.total_steps", _IN_PRETRAINING),
+            none("bert pretrain trains all of --config.total_steps", _IN_PRETRAINING),
         ),
         "early_stopping_threshold": (Ours("patience", "any better value counts", other),),
         "load_best_model_at_end save_best_model": (
@@ -242,7 +242,7 @@ TABLE: dict[str, dict[str, tuple[Ours, ...]]] = {
     _PRETRAINING: {
         "warmup_steps num_warmup_steps warmup_updates": (
             Ours("optimizer.warmup_steps"),
-            Ours("warmup_share", "launch.finetune takes the warm-up as a share of all steps", other),
+            Ours("warmup_share", "bert finetune takes the warm-up as a share of all steps", other),
         ),
         "save_checkpoints_steps save_steps save_interval_updates num_steps_per_checkpoint save_strategy": (
             Ours("save_every"), Ours("evaluations_per_epoch", _RUNS_AGAIN, _EVERY),
@@ -288,24 +288,24 @@ TABLE: dict[str, dict[str, tuple[Ours, ...]]] = {
         ),
         "tokenizer_name vocab_file vocab_path tokenizer tokenizer_file": (
             Ours("vocab"),
-            none("the vocabulary comes with the prepared text: --config.vocab of launch.prepare", _IN_PRETRAINING),
+            none("the vocabulary comes with the prepared text: --config.vocab of bert prepare", _IN_PRETRAINING),
             none("the vocabulary comes with the model"),
         ),
         "do_lower_case lower_case lowercase do_lowercase": (
             Ours("lower_case", value=_SWITCH),
-            none("it comes with the prepared text: --config.lower_case of launch.prepare", _IN_PRETRAINING),
+            none("it comes with the prepared text: --config.lower_case of bert prepare", _IN_PRETRAINING),
             none("the model's folder says it: do_lower_case in tokenizer_config.json"),
         ),
         "line_by_line": (
             Ours("sentences", "split: each line is a paragraph; lines: a sentence; the report says what was "
                  "detected", other),
-            none("lines are read by launch.prepare: --config.sentences of launch.prepare", _IN_PRETRAINING),
+            none("lines are read by bert prepare: --config.sentences of bert prepare", _IN_PRETRAINING),
         ),
     },
-    "launch.embed": {
+    "bert embed": {
         "pooling_mode pooling_strategy": (Ours("--pooling"),),
         "normalize_embeddings": (Ours("--normalize", value=OneOf(true="yes", false="no")),),
         "prompt_name": (Ours("--prompt"),),
     },
-    "launch.fill_mask": {"top_k topk": (Ours("--top"),)},
+    "bert fill-mask": {"top_k topk": (Ours("--top"),)},
 }

@@ -1,8 +1,8 @@
 """Writes the predictions of a fine-tuned model for each row of a file: labels, answers or tags, with probabilities.
 
-python -m launch.predict --model=runs/mrpc --input=FILE --output=FILE [--format=jsonl|...] [--text=...]
-python -m launch.predict --model=runs/mrpc --input=FILE --output=FILE --rank=entropy --top=100    what to annotate next
-python -m launch.predict --model=runs/tagger --input=FILE --output=FILE --format=label_studio     for annotators to mend
+bert predict --model=runs/mine --input=new.csv --output=answers.csv
+bert predict --model=runs/mine --input=new.csv --output=next.csv --rank=entropy --top=100    what to annotate next
+bert predict --model=runs/tagger --input=new.txt --output=tasks.json --format=label_studio   for annotators to mend
 """
 
 import pathlib

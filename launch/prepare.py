@@ -1,6 +1,8 @@
 """Prepares text for pretraining: documents, sentences, token ids on disk.
 
-    python -m launch.prepare --config=configs/prepare.py --config.corpus='texts/*.txt' --out=prepared/
+bert prepare --config.corpus='texts/*.txt' --out=prepared/mine
+bert prepare --config.corpus=pages.jsonl --config.text_column=body --config.vocab=DIR --out=prepared/pages
+bert prepare --out=prepared/docs    the documentation of the installed packages
 
 Run again with the same settings, it reports the folder as finished; with others, it names the differences.
 """

@@ -1,6 +1,8 @@
 """Pretrains a BERT on a prepared folder: masked words, and next sentence if the settings ask for it.
 
-    python -m launch.pretrain --config=configs/pretrain.py:base --config.data=prepared/ --workdir=runs/base
+bert pretrain --config=pretrain:mini --config.data=prepared/mine --workdir=runs/mine
+bert pretrain --config=pretrain:base --config.data=prepared/mine --config.init_from=DIR --workdir=runs/further
+bert pretrain --config=my.py --config.batch_size=64 --config.micro_batches=8 --workdir=runs/mine
 
 Run the same command again to resume after any stop. SIGTERM and Ctrl-C save first (a second Ctrl-C does not wait) and
 exit with 128 + the signal's number; with several processes only SIGTERM saves. A finished run only evaluates again.

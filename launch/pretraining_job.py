@@ -34,7 +34,7 @@ class PretrainingJob(TrainingJob):
 
     def __init__(self, config: ConfigDict):
         if not config.data:
-            raise InputError("config.data is missing; name the folder that launch.prepare wrote")
+            raise InputError("config.data is missing; name the folder that bert prepare wrote")
         self.config, self.seed = config, config.seed
         config.examples.objective = objectives.pairs_of(config.objective, config.examples.objective)
         self.store, self.held_out = Store.open(config.data, "train"), Store.open(config.data, "validation")

@@ -1,8 +1,10 @@
 """Scores a pretrained model on text: masked words, and next sentences where the model has a head for them.
 
-python -m launch.score --model=runs/mine --data='texts/*.txt' [--out=scores.json] [--per_sentence=sentences.jsonl]
+bert score --model=runs/mine --data='texts/new/*.txt'
+bert score --model=DIR --data=texts/new --out=scores.json --seed=1
+bert score --model=DIR --data=new.txt --per_sentence=sentences.jsonl
 
-The text is read as by launch.prepare, and masked as in pretraining: with the settings of a run directory, else those of
+The text is read as by bert prepare, and masked as in pretraining: with the settings of a run directory, else those of
 the BERT paper. --per_sentence also masks each token of a sentence in turn (pseudo-log-likelihood, Salazar et al. 2020),
 which takes a run of the model for each token.
 """
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 OPTIONS = {
     "model": "model directory or run directory, with a head for masked words",
-    "data": "text: a folder, files or patterns, as config.corpus of launch.prepare",
+    "data": "text: a folder, files or patterns, as config.corpus of bert prepare",
     "out": "JSON file to write: the scores, and how the text was masked",
     "per_sentence": "JSON lines to write: place, text, tokens and pseudo-log-likelihood of each sentence",
     "seed": "of the masks (where not given, that of the run, or 0)",

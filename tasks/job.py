@@ -31,7 +31,7 @@ class ExamplesJob(abc.ABC):
     Attributes:
       train, validation: examples with ``rows`` and a ``report``; validation is None where nothing is held out.
       options: how the head's scores are read, with ``to_json``: the settings that prediction finds in config.json.
-      files: settings by which files are read; launch.evaluate finds them in config.json.
+      files: settings by which files are read; bert evaluate finds them in config.json.
       labels: names of the classes, in the order of the head's scores.
       fresh: parts of the head that are made new where the weights lack them.
       choice: which evaluation is the best; None where there is nothing to evaluate on.

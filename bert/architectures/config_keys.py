@@ -11,7 +11,7 @@ from typing import Any
 
 from bert.errors import InputError, check_choice
 
-# By pretraining, by the tasks (their names are those of inference.TASKS) and by launch.finetune.
+# By pretraining, by the tasks (their names are those of inference.TASKS) and by bert finetune.
 WRITTEN_HERE = (
     *("written_by", "pretraining", "finetuning", "files", "scored"),
     *("classification", "bio_mrc", "squad", "tagging"),

@@ -114,4 +114,4 @@ def _mapped(path: pathlib.Path) -> np.ndarray:
         return np.lib.format.open_memmap(path, mode="r")
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "no .npy file, or cut short"
-        raise InputError(f"{path}: cannot be read ({why}); launch.embed writes such files") from None
+        raise InputError(f"{path}: cannot be read ({why}); bert embed writes such files") from None

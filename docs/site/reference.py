@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 
 import bert
 from launch import config_files
+from launch.commands import COMMANDS, module_of
 
 CHECKOUT = pathlib.Path(__file__).parents[2]
-COMMANDS = ("prepare", "pretrain", "fill_mask", "score", "finetune", "evaluate", "predict", "embed", "export")
 CONFIGS = ("prepare", "pretrain", "table", "glue", "bio_mrc", "squad", "tagging")
 # Behind the names of `bert` itself: modules that people build with.
 MODULES = (
@@ -36,8 +36,8 @@ def commands() -> str:
     """Each command with its description and its options."""
     parts = ["# Commands", "Every command also takes `--help`."]
     for name in COMMANDS:
-        module = importlib.import_module(f"launch.{name}")
-        parts += [f"## launch.{name}", described(module)]
+        module = importlib.import_module(module_of(name))
+        parts += [f"## bert {name}", described(module)]
         if options := options_of(module):
             parts.append(table(("option", ""), ((f"`--{option}`", escaped(text)) for option, text in options.items())))
     return "\n\n".join(parts) + "\n"

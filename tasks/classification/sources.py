@@ -12,7 +12,7 @@ from tasks.files.label_kinds import ColumnSettings, find_labels, label_notes
 from tasks.files.records import TableSettings, comma_names, has_column
 from tasks.files.tables import read_table
 
-# Settings that a model directory carries, so that launch.evaluate reads a file of the same form by its name alone.
+# Settings that a model directory carries, so that bert evaluate reads a file of the same form by its name alone.
 FILE_SETTINGS = (
     "glue", "text", "label", "votes", "separator", "normalize", "columns", "delimiter", "quoting", "encoding", "ragged",
 )  # fmt: skip

@@ -35,7 +35,7 @@ def score(
 
 
 def known_metrics(rows: Sequence[Question], options: SquadOptions) -> tuple[str, ...]:
-    """Names of the scores of `launch.evaluate` on these questions."""
+    """Names of the scores of `bert evaluate` on these questions."""
     parts = ("", "HasAns_", "NoAns_") if version_of(map(golds, rows), options) == "2.0" else ("",)
     names = tuple(part + name for part in parts for name in ("exact", "f1", "total"))
     return (*names, "threshold") if options.no_answer else names

@@ -150,7 +150,7 @@ WAYS = [
     Way(f"{PREPARE} --out=filled", "another folder", "--out=another", {"filled/mine.txt": "x"}),
     Way(f"{PREPARE} --config.corpus=rows.jsonl", "set .*text_column to", "--config.text_column=body",
         {"rows.jsonl": '{"body": "The cat sat. The dog ran."}\n' * 3}),
-    Way(f"{PRETRAIN} --config.data=", "launch.prepare wrote", "--config.data=prepared"),
+    Way(f"{PRETRAIN} --config.data=", "bert prepare wrote", "--config.data=prepared"),
     Way(f"{PRETRAIN} --config.max_length=600", "raise config.model.max_position_embeddings",
         "--config.model.max_position_embeddings=600"),
     Way(f"{PRETRAIN} --config.model.num_heads=3", "the nearest is 129", "--config.model.hidden_size=129"),
