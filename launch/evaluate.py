@@ -20,11 +20,12 @@ OPTIONS = {
     "split": "of a GLUE folder: validation (where not given), validation_mismatched, test",
     "metrics": "names of config.metrics with commas: these scores only, in this order (all where not given)",
     "batch_size": "rows computed at a time (32 where not given)",
+    **file_options.OPTIONS,
 }
 
 
 def run(argv: list[str]) -> None:
-    _, options = flags.parse(argv, __doc__, OPTIONS | file_options.OPTIONS, ("model", "data"))
+    _, options = flags.parse(argv, __doc__, OPTIONS, ("model", "data"))
     evaluator = file_options.evaluator_of(options, "data", "out")
     with waiting(f"reading {options.data}"):
         examples = evaluator.read(options.data, split=options.split or "validation", labelled="needed")

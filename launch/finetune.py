@@ -30,9 +30,11 @@ from launch.finetuning_job import FinetuningJob
 from launch.runs import check_warmup_share, run_job
 from tasks.job import ExamplesJob, as_begun
 
+OPTIONS = runtime.OPTIONS
+
 
 def run(argv: list[str]) -> None:
-    config, options = flags.parse(argv, __doc__, runtime.OPTIONS, ("workdir",), config_file=None)
+    config, options = flags.parse(argv, __doc__, OPTIONS, ("workdir",), config_file=None)
     workdir = pathlib.Path(options.workdir)
     if "task" in flags.overridden(argv):
         others = "configs/table.py, configs/squad.py or configs/tagging.py"

@@ -22,12 +22,13 @@ OPTIONS = {
     "rank": "entropy, margin or disagreement: the rows of which the model is least sure come first, with this value",
     "top": "with --rank: only so many rows",
     "batch_size": "rows computed at a time (32 where not given)",
+    **file_options.OPTIONS,
 }
 _BY_ENDING = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".json": "json", ".conll": "conll", ".bio": "conll"}
 
 
 def run(argv: list[str]) -> None:
-    _, options = flags.parse(argv, __doc__, OPTIONS | file_options.OPTIONS, ("model", "input", "output"))
+    _, options = flags.parse(argv, __doc__, OPTIONS, ("model", "input", "output"))
     output, details = pathlib.Path(options.output), flags.yes_or_no(options, "details")
     format = options.format or _BY_ENDING.get(output.suffix)
     if format is None:

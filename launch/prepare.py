@@ -18,9 +18,11 @@ from bert.store.prepare import PreparedFolder, prepare
 from bert.store.prepare_settings import PrepareSettings
 from launch import flags
 
+OPTIONS = {"out": "folder to write"}
+
 
 def run(argv: list[str]) -> PreparedFolder:
-    config, options = flags.parse(argv, __doc__, {"out": "folder to write"}, ("out",), config_file="configs/prepare.py")
+    config, options = flags.parse(argv, __doc__, OPTIONS, ("out",), config_file="configs/prepare.py")
     flags.check_fields(config, "configs/prepare.py")
     flags.show(config, options)
     fields = dict(config)

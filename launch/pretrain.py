@@ -16,9 +16,11 @@ from launch import flags, runtime
 from launch.pretraining_job import PretrainingJob
 from launch.runs import run_job
 
+OPTIONS = runtime.OPTIONS
+
 
 def run(argv: list[str]) -> None:
-    config, options = flags.parse(argv, __doc__, runtime.OPTIONS, ("workdir",), config_file=None)
+    config, options = flags.parse(argv, __doc__, OPTIONS, ("workdir",), config_file=None)
     flags.check_fields(config, PretrainingJob.config_file)
     flags.keep_one(argv, config, "warmup_share", "optimizer.warmup_steps")
     workdir = pathlib.Path(options.workdir)

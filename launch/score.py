@@ -32,7 +32,7 @@ OPTIONS = {
     "max_length": "tokens of a row (where not given, that of the run, or 128)",
     "batch_size": "rows computed at a time (32 where not given)",
 }
-TEXT_OPTIONS = {
+_OF_TEXT = {
     "text_column": "of tables: the column with the text",
     "encoding": "of the text: a name, such as latin-1, or by pattern",
     "documents": "in .txt: blank_lines, file or auto",
@@ -40,11 +40,12 @@ TEXT_OPTIONS = {
     "sentences": "in .txt: lines, split, wrapped or auto",
     "language": "two letters, for abbreviations where sentences are split",
 }
+OPTIONS |= _OF_TEXT
 _OF_MASKS = ("objective", "mask_rate", "mask_share", "random_share", "whole_words", "max_length", "seed")
 
 
 def run(argv: list[str]) -> None:
-    _, options = flags.parse(argv, __doc__, OPTIONS | TEXT_OPTIONS, ("model", "data"))
+    _, options = flags.parse(argv, __doc__, OPTIONS, ("model", "data"))
     batch_size = flags.whole_number(options, "batch_size", 32)
     named = {
         name: flags.whole_number(options, name, 0, least=least)
@@ -65,7 +66,7 @@ def run(argv: list[str]) -> None:
     for source in corpus_files.find_sources(options.data):
         for name, path in outputs.items():
             check_other_file(f"--{name}", path, str(source.path))
-    of_text = {name: options[name] for name in TEXT_OPTIONS if options[name] is not None}
+    of_text = {name: options[name] for name in _OF_TEXT if options[name] is not None}
     text = PrepareSettings(corpus=options.data, validation_share=0.0, deduplicate=False, **of_text)
     runtime.keep_programs(runtime.user_cache())
     stream = console.beside(*outputs.values())

@@ -38,17 +38,9 @@ def commands() -> str:
     for name in COMMANDS:
         module = importlib.import_module(module_of(name))
         parts += [f"## bert {name}", described(module)]
-        if options := options_of(module):
-            parts.append(table(("option", ""), ((f"`--{option}`", escaped(text)) for option, text in options.items())))
+        rows = ((f"`--{option}`", escaped(text)) for option, text in module.OPTIONS.items())
+        parts.append(table(("option", ""), rows))
     return "\n\n".join(parts) + "\n"
-
-
-def options_of(module: object) -> dict[str, str]:
-    """Option -> its line of help, of everything that a command accepts besides its settings."""
-    options: dict[str, str] = {}
-    for part in (module, getattr(module, "runtime", None), getattr(module, "file_options", None)):
-        options |= getattr(part, "OPTIONS", {})
-    return options | getattr(module, "TEXT_OPTIONS", {})
 
 
 def settings() -> str:

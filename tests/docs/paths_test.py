@@ -12,7 +12,9 @@ FOLDERS = "bert|tasks|configs|launch|bench|tests|docs"
 PATH = re.compile(rf"(?<![\w/.=-])((?:{FOLDERS})/(?:[\w/-]*\w\.(?:py|md)|(?:[\w-]+/)*))(?![\w*{{<])")
 MODULE = re.compile(r"-m ((?:launch|bench)\.\w+)")
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)")
-EXAMPLES = re.compile(r"NAME|TASK|word_count|/[ax]\.py$|^docs/spec\.md$")  # placeholders; a file of Git LFS
+EXAMPLES = re.compile(
+    r"NAME|TASK|word_count|/[ax]\.py$|^docs/spec\.md$|^bert/_program/$"
+)  # placeholders; a file of Git LFS; of the wheel
 
 
 def tracked() -> list[str]:

@@ -6,23 +6,21 @@ import pytest
 from bert.architectures.bert import BertConfig
 from bert.errors import InputError
 from bert.training.optim import OptimizerSettings
-from launch import file_options, flags, foreign_flags, runtime
+from launch import flags, foreign_flags
+from launch.commands import COMMANDS as PROGRAM
+from launch.commands import module_of
 from launch.foreign_names import TABLE, OneOf, Ours
 from launch.foreign_tools import TOOLS
 
 # Config files of a command ("" for none) -> its options.
-_OF_FILES = file_options.OPTIONS
 COMMANDS = {
-    ("prepare", "configs/prepare.py"): ("out",),
-    ("pretrain", "configs/pretrain.py"): runtime.OPTIONS,
-    **{("finetune", f"configs/{name}.py"): runtime.OPTIONS for name in ("table", "bio_mrc", "squad", "tagging")},
-    **{
-        (name, ""): importlib.import_module(f"launch.{name}").OPTIONS | more
-        for name, more in (
-            *(("evaluate", _OF_FILES), ("predict", _OF_FILES), ("embed", {}), ("fill_mask", {}), ("export", {})),
-            ("score", importlib.import_module("launch.score").TEXT_OPTIONS),
-        )
-    },
+    (name, file): importlib.import_module(module_of(name)).OPTIONS
+    for name, command in PROGRAM.items()
+    for file in (
+        [f"configs/{task}.py" for task in ("table", "bio_mrc", "squad", "tagging")]
+        if name == "finetune"
+        else [command.config]
+    )
 }
 NAMES = [name for names in TABLE.values() for key in names for name in key.split()]
 
@@ -36,7 +34,7 @@ def commands():
 def _named(text):
     """(setting or option, the command behind it or "") of all that a message names."""
     return re.findall(
-        r"--((?:config\.)?[a-z_]\w*(?:\.\w+)*)(?:=\S+)?(?: of ((?:launch\.\w+|and|with| |configs/\w+\.py)+))?", text
+        r"--((?:config\.)?[a-z_]\w*(?:\.\w+)*)(?:=\S+)?(?: of ((?:bert [\w-]+|and|with| |configs/\w+\.py)+))?", text
     )
 
 
@@ -59,7 +57,7 @@ def test_each_answer_names_settings_that_the_command_has(commands):
             for spelling, others in _named(message.split("; ", 1)[1]):
                 having = _having(commands, spelling)
                 files = re.findall(r"configs/\w+\.py", others)
-                for other in re.findall(r"launch\.(\w+)", others):
+                for other in re.findall(r"bert ([\w-]+)", others):
                     assert [key for key in having if key[0] == other and (not files or key[1] in files)], message
                 assert others or here in having or spelling == "config", f"{here} {message}"
                 seen.add((spelling, bool(others)))
@@ -132,8 +130,8 @@ def test_translated_values_are_accepted(commands):
         (("predict", ""), ["--output_dir=x"], "write --output=x$"),
         (("predict", ""), ["--learning_rate=1"], "it is --config.optimizer.learning_rate of bert pretrain and"),
         (("export", ""), ["--model_name_or_path=x"], "write --source=x$"),
-        (("fill_mask", ""), ["--top_k", "3", "a text"], "write --top=3$"),
-        (("fill_mask", ""), ["a text", "--top_k=3"], "write --top=3$"),
+        (("fill-mask", ""), ["--top_k", "3", "a text"], "write --top=3$"),
+        (("fill-mask", ""), ["a text", "--top_k=3"], "write --top=3$"),
     ],
 )
 def test_flags_of_other_tools_are_answered_with_ours(commands, command, words, answer):

@@ -9,6 +9,7 @@ import pytest
 import bert
 from bert.errors import RunError
 from docs.site import build, reference
+from launch.commands import module_of
 from tests.bert.pages.browser import Browser
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
@@ -37,7 +38,7 @@ def test_links_stay_in_the_site():
 def test_the_reference_has_every_option_and_setting():
     commands, settings = reference.commands(), reference.settings()
     for name in reference.COMMANDS:
-        for option, text in reference.options_of(importlib.import_module(f"launch.{name}")).items():
+        for option, text in importlib.import_module(module_of(name)).OPTIONS.items():
             assert f"| `--{option}` | {reference.escaped(text)} |" in commands
     assert "| `optimizer.learning_rate` | `3e-05` | the peak; BERT appendix A.3: 2e-5, 3e-5 or 5e-5 |" in settings
     assert set(bert.__all__) <= set(reference.python().replace("`", " ").replace(",", " ").split())
