@@ -6,6 +6,7 @@ A command is a function ``run(argv)`` that calls `parse`, and `main` runs it. A 
 
 import difflib
 import os
+import pathlib
 import re
 import select
 import sys
