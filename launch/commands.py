@@ -25,6 +25,7 @@ COMMANDS = {
     "predict": Command("writes a fine-tuned model's prediction for each row of a file"),
     "fill-mask": Command("prints the most probable words for each [MASK] of a text"),
     "score": Command("computes loss, perplexity and accuracy of a pretrained model on text"),
+    "report": Command("shows what runs did, as an HTML file or as text"),
     "embed": Command("writes a vector for each text of a file"),
     "export": Command("converts a model to a Hugging Face directory, StableHLO or ONNX"),
 }

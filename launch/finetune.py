@@ -9,10 +9,12 @@ Questions on passages: --config=bio_mrc or --config=squad. Run the same command 
 checkpoint. SIGTERM and Ctrl-C save first.
 """
 
+import functools
 import json
 import math
 import pathlib
 import shutil
+from collections.abc import Callable
 
 import jax
 from ml_collections import ConfigDict
@@ -25,12 +27,13 @@ from bert.progress import waiting
 from bert.training import optim, run_directory
 from bert.training.best import Best
 from bert.training.evaluate import Metrics
-from launch import best_model, flags, runtime, score_tables
+from launch import best_model, flags, run_records, runtime, score_tables
 from launch.finetuning_job import FinetuningJob
 from launch.runs import check_warmup_share, run_job
 from tasks.job import ExamplesJob, as_begun
 
 OPTIONS = runtime.OPTIONS
+Baseline = Callable[[], Metrics]
 
 
 def run(argv: list[str]) -> None:
@@ -57,8 +60,10 @@ def run(argv: list[str]) -> None:
     runtime.say(job.report)
     if config.validation and pathlib.Path(config.validation).resolve() == pathlib.Path(config.data).resolve():
         runtime.say("validation uses the training file, so its scores do not measure generalisation")
-    scores = one_run(config, job, workdir, config.seed) if config.seeds == 1 else several_runs(config, job, workdir)
-    score_tables.show_scores(scores, job)
+    baseline = functools.cache(job.baseline)  # fitted once, for all seeds
+    train = one_run if config.seeds == 1 else several_runs
+    scores = train(config, job, workdir, config.seed, baseline)
+    score_tables.show_scores(scores, job, baseline() if scores else {})
     runtime.say(printable(f"wrote {workdir / run_directory.MODEL}/ (the model), {workdir / run_directory.METRICS}"))
 
 
@@ -78,19 +83,26 @@ def check_settings(config: ConfigDict) -> None:
     check_range("config.max_length", config.max_length, at_least=3, hint=", for [CLS], a token and [SEP]")
 
 
-def one_run(config: ConfigDict, job: ExamplesJob, workdir: pathlib.Path, seed: int) -> Metrics:
+def one_run(config: ConfigDict, job: ExamplesJob, workdir: pathlib.Path, seed: int, baseline: Baseline) -> Metrics:
     """Trains with one seed in one folder; the metrics of its best evaluation (empty where there was none)."""
-    return best_model.metrics_of(workdir, run_job(FinetuningJob(config, job, seed), workdir).step)
+    training = FinetuningJob(config, job, seed)
+    best = run_job(training, workdir)
+    scores = best_model.metrics_of(workdir, best.step)
+    run_records.evaluate_examples(workdir, config, training.examples, best.step, baseline)
+    run_records.write_report(workdir)
+    return scores
 
 
-def several_runs(config: ConfigDict, job: ExamplesJob, workdir: pathlib.Path) -> Metrics:
+def several_runs(
+    config: ConfigDict, job: ExamplesJob, workdir: pathlib.Path, first: int, baseline: Baseline
+) -> Metrics:
     """A run for each seed in a folder of its own; their mean, deviation and best, whose model and metrics it gives."""
     export.check_replaceable(workdir / run_directory.MODEL)
     workdir.mkdir(parents=True, exist_ok=True)
     runs: dict[int, Metrics] = {}
-    for seed in range(config.seed, config.seed + config.seeds):
+    for seed in range(first, first + config.seeds):
         runtime.say(f"\nseed {seed}")
-        runs[seed] = one_run(config, job, workdir / f"seed-{seed}", seed)
+        runs[seed] = one_run(config, job, workdir / f"seed-{seed}", seed, baseline)
     if jax.process_index() != 0:
         return {}
     assert job.choice is not None  # `run` refuses several seeds without one
@@ -105,6 +117,7 @@ def several_runs(config: ConfigDict, job: ExamplesJob, workdir: pathlib.Path) ->
         files.write(log, "".join(json.dumps({"seed": seed} | scores) + "\n" for seed, scores in runs.items()))
     except OSError as error:
         raise cannot_write(log, error) from None
+    run_records.write_report(workdir)
     return runs[best.step]
 
 

@@ -35,6 +35,10 @@ class FinetuningJob(TrainingJob):
         self.config, self.examples, self.choice, self.seed = config, examples, examples.choice, seed
         self.config_file = tasks.module_of(config.task, "job").CONFIG
 
+    @property
+    def data_report(self) -> str:
+        return self.examples.report
+
     def start(self, workdir: pathlib.Path) -> Start:
         start = starting_point.for_finetuning(self.config, self.examples, workdir, seed=self.seed)
         self.examples = self.examples.with_labels(start.labels)

@@ -26,6 +26,8 @@ from tasks.files.records import comma_names
 _spellings: dict[str, str] = {}
 # Text given to a setting or an option of that command -> the spelling, such as "bert-base-uncased" -> "--model".
 _given: dict[str, str] = {}
+_command: list[str] = []  # its words
+_recipe: dict[str, Any] = {}  # dotted name -> value of the settings of its config file
 
 
 class Options(dict[str, Any]):
@@ -60,6 +62,7 @@ def parse(
       InputError: an unknown setting or option (with the nearest name), a value of the wrong type, a missing
         option, a config file that cannot be read, or words that no option takes.
     """
+    typed, recipe = list(argv), dict[str, Any]()
     argv = [_located(word) for word in _joined(argv)]
     config_file = config_files.located(config_file) if config_file else config_file
     if any(word in ("--help", "-help", "-h") for word in argv[1:]):
@@ -72,6 +75,7 @@ def parse(
     try:
         if config_file != "":
             config = config_files.settings_of(argv, config_file)
+            recipe = config_fields.flatten(config)
             argv = [word for word in argv if not config_files.names_file(word)]
         foreign_flags.refuse(argv, list(config_fields.flatten(config)), options)
         if config_file != "":
@@ -89,6 +93,9 @@ def parse(
     for name in required:
         if not chosen[name]:
             raise InputError(f"--{name} is missing ({options[name]}); see --help")
+    _command[:] = typed
+    _recipe.clear()
+    _recipe.update(recipe)
     _spellings.clear()
     _spellings.update({name: f"--{name}" for name in options})
     settings = config_fields.flatten(config)
@@ -98,6 +105,17 @@ def parse(
         if isinstance(value, str) and value:
             _given[hub_names.shown(pathlib.Path(value))] = _spellings[name]
     return config, chosen
+
+
+def command() -> list[str]:
+    """The words of the command that was parsed last, such as "bert", "pretrain", "--config=..."."""
+    name = pathlib.Path(_command[0].rpartition(" ")[2]).stem.replace("_", "-")
+    return [*as_typed(f"bert {name}").split(" "), *_command[1:]]
+
+
+def changed(config: ConfigDict) -> dict[str, Any]:
+    """Dotted name -> value of the settings that differ from the config file of the command that was parsed last."""
+    return {name: value for name, value in config_fields.flatten(config).items() if _recipe.get(name) != value}
 
 
 def spell(setting: str, option: str) -> None:

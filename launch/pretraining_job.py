@@ -13,14 +13,18 @@ from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
 from bert.errors import InputError, printable
 from bert.store.manifest import check_checksums_beside
+from bert.store.prepared_folder import report_of
 from bert.store.reader import Store
 from bert.training import arithmetic, evaluate, optim, run_directory, sharding, train
 from bert.training.evaluate import Metrics
 from bert.training.pretraining import Pretraining, baselines
 from bert.training.step import Setup, draw_params
 from bert.types import Params
-from launch import runtime, starting_point
+from launch import run_records, runtime, starting_point
 from launch.runs import Start, TrainingJob, check_warmup_share
+
+Answer = list[tuple[str, float]]  # words for a mask and their probabilities, the likeliest first
+_BASELINE = "the most frequent token predicted, the more frequent next-sentence class"
 
 
 class PretrainingJob(TrainingJob):
@@ -44,7 +48,11 @@ class PretrainingJob(TrainingJob):
                 mask = tokenizer.vocab[tokenizer.mask_id]
                 raise InputError(f"config.probes: {text!r} has no {mask}; write it in the place of a word")
         self.task = Pretraining(pairs=config.examples.objective != "none", objective=config.objective)
-        self.fingerprint, self.answers_before = self.store.fingerprint, list[str]()
+        self.fingerprint, self.answers_before = self.store.fingerprint, list[Answer]()
+
+    @property
+    def data_report(self) -> str:
+        return f"{self.store.directory}\n{report_of(self.store.directory).table()}"
 
     def start(self, workdir: pathlib.Path) -> Start:
         self.data_check = check_checksums_beside(self.store.directory, self.store.manifest)
@@ -93,11 +101,10 @@ class PretrainingJob(TrainingJob):
         train_batch = lambda number: batches(number, rows)  # noqa: E731
         return train.Run(setup, timing, workdir, train_batch, scores, flops, data_check=self.data_check)
 
-    def _answers(self, start: Start, params: Params) -> list[str]:
+    def _answers(self, start: Start, params: Params) -> list[Answer]:
         """For each probe, the five likeliest words of its first mask."""
         model = inference.from_params(start.config, params, start.tokenizer)
-        ranked = (model.fill_mask(text)[0] for text in self.config.probes)
-        return [printable(", ".join(f"{token} {p:.2f}" for token, p in candidates)) for candidates in ranked]
+        return [model.fill_mask(text)[0] for text in self.config.probes]
 
     def model_keys(self, step: int, scores: Metrics) -> dict[str, Any]:
         objective, pairs = self.config.objective, self.config.examples.objective
@@ -107,13 +114,23 @@ class PretrainingJob(TrainingJob):
         """Prints the answers to the probes, and the scores of the held-out part beside those of constant answers."""
         if jax.process_index() != 0:
             return
+        probes, baseline = list[dict[str, Any]](), dict[str, float]()
         for i, answer in enumerate(self._answers(start, outcome.state.params)):
-            before = f"\n  before  {self.answers_before[i]}" if self.answers_before else ""
-            print(f"\n{self.config.probes[i]}{before}\n  after   {answer}")
+            before = self.answers_before[i] if self.answers_before else None
+            print(f"\n{self.config.probes[i]}" + (f"\n  before  {_shown(before)}" if before else ""))
+            print(f"  after   {_shown(answer)}")
+            probes.append({"text": self.config.probes[i], "before": before, "after": answer})
         if self.held_batches:
             baseline = baselines(self.held_batches.all(), self.config.objective)
             print(f"\n{'held out':<16}{'model':>10}{'baseline':>10}")
             for name, value in outcome.metrics.items():
                 shown = "undefined" if value is None else f"{value:.4f}"
                 print(f"{name:<16}{shown:>10}{f'{baseline[name]:.4f}' if name in baseline else '':>10}")
-            print("baseline: the most frequent token predicted, the more frequent next-sentence class\n")
+            print(f"baseline: {_BASELINE}\n")
+        step, more = int(outcome.state.step), {"baseline_is": _BASELINE, "probes": probes}
+        run_records.write_scores(run.workdir, "pretraining", step, outcome.metrics, baseline, **more)
+        run_records.write_report(run.workdir)
+
+
+def _shown(answer: Answer) -> str:
+    return printable(", ".join(f"{token} {p:.2f}" for token, p in answer))

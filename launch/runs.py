@@ -19,7 +19,7 @@ from bert.training import run_directory, sharding, train
 from bert.training.best import Best, Choice
 from bert.training.evaluate import Metrics
 from bert.types import Params
-from launch import best_model, flags, runtime
+from launch import best_model, flags, run_records, runtime
 
 
 class Start(NamedTuple):
@@ -56,6 +56,11 @@ class TrainingJob(abc.ABC):
     def recorded(self) -> dict[str, Any]:
         """What the run's config.json holds beside the settings, the encoder and the checksum of the data."""
         return {}
+
+    @property
+    @abc.abstractmethod
+    def data_report(self) -> str:
+        """What was read, kept and dropped, for people."""
 
     @abc.abstractmethod
     def show(self, start: Start, run: train.Run, outcome: train.Outcome) -> None:
@@ -106,6 +111,7 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
         total = run.settings.total_steps
         train.refuse_beyond(run_directory.newest_step(workdir), total)
         run_directory.write(workdir, settings, start.tokenizer)
+        run_records.note_start(workdir, job.config, job.data_report, job.choice)
         if job.choice:
             best_model.bring_back(workdir, write_model)
         outcome = train.fit(run, start.params)

@@ -34,11 +34,10 @@ def show_seeds(runs: dict[int, Metrics], best: int, job: ExamplesJob) -> None:
             print(f"seed {seed}: {sentence}")
 
 
-def show_scores(best: Metrics, job: ExamplesJob) -> None:
+def show_scores(best: Metrics, job: ExamplesJob, baseline: Metrics) -> None:
     """Prints the best evaluation, the baseline if there is one, and a note on a model that gives one answer only."""
     if jax.process_index() != 0 or not best:
         return
-    baseline = job.baseline()
     titles = titles_of(best, job)
     width = max(map(len, titles)) + 2
     print("\n" + f"{'validation':<{width}}{'model':>10}" + (f"{'baseline':>10}" if baseline else ""))
@@ -46,7 +45,7 @@ def show_scores(best: Metrics, job: ExamplesJob) -> None:
         beside = shown(name, baseline.get(name)) if baseline else ""
         print(f"{printable(heading):<{width}}{shown(name, best[name])}{beside}")
     if baseline:
-        print("baseline: TF-IDF and a linear model")
+        print(f"baseline: {job.compared_with}")
     if sentence := constant_predictions.sentence(best, job.unit):
         print(f"\n{sentence}: {constant_predictions.ADVICE}")
 

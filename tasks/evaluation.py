@@ -119,10 +119,17 @@ class Evaluation:
     """The report of an evaluation: ``text`` for people, and ``values``, with more rows, for programs.
 
     Values stand in the order in which they were added; the worst rows come last in the text.
+
+    Attributes:
+      losses: of each row, in the order of the file: what the rows are ranked by, larger is worse.
+      row_of: the row of a number, as bert/reports/records.py describes those of predictions/validation.jsonl; it is
+        called for the rows that are kept. Without ``keep_rows`` there are none.
     """
 
     def __init__(self, report: ReadReport, *notes: str) -> None:
         self.values: dict[str, Any] = {"source": report.source, "rows": report.as_json()}
+        self.losses: Sequence[float] = ()
+        self.row_of: Callable[[int], dict[str, Any]] = lambda i: {}
         self._lines, self._worst = [str(report), *notes], list[str]()
 
     @property
@@ -154,6 +161,10 @@ class Evaluation:
         self.values["worst"] = rows[:WRITTEN_WORST]
         shown = [row | {"place": _place_and_id(row)} for row in rows[:SHOWN_WORST]]
         self._worst = ["", heading, *map(line_of, shown)]
+
+    def keep_rows(self, losses: Sequence[float], row_of: Callable[[int], dict[str, Any]]) -> None:
+        """Says what a run keeps of its rows for the report; see `losses` and `row_of`."""
+        self.losses, self.row_of = losses, row_of
 
     def add_constant(self, note: Metrics, unit: str) -> None:
         """Adds whether the model gives one answer to everything; ``note``: of `constant_predictions.noted`."""

@@ -37,6 +37,7 @@ class ExamplesJob(abc.ABC):
       choice: which evaluation is the best; None where there is nothing to evaluate on.
       positive: the class that f1 is of; None: f1 is of no single class.
       unit: what is counted in reports.
+      compared_with: what gives the scores of ``baseline``.
       compared: what ``keys_of`` gives keys of, to count those that are in both parts.
     """
 
@@ -50,6 +51,7 @@ class ExamplesJob(abc.ABC):
     positive: str | None = None
     unit: ClassVar[str] = "rows"
     compared: ClassVar[str] = "texts"
+    compared_with: ClassVar[str] = ""
 
     @abc.abstractmethod
     def task(self, config: ModelConfig) -> Task:

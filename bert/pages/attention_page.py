@@ -7,18 +7,17 @@ table.
 """
 
 import base64
-import importlib.resources
 import json
 import pathlib
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from bert import attention_steps, files, json_files
+from bert import attention_steps, json_files
 from bert.errors import InputError, check_range, short_repr
 from bert.inference import LoadedModel
+from bert.pages import template
 
 LIMIT = 5_000_000  # bytes of a page; a class opens it on old laptops and sends it by mail
 _ROOM_FOR_MASKS = 2_000_000  # of these, for the logits of masks beyond the first
@@ -77,7 +76,7 @@ def of_numbers(path: pathlib.Path | None = None) -> str:
     file, for numbers that do not fit together.
     """
     if path is None:
-        return _filled(_numbers(json.loads(_part("class_sheet.json")), "class_sheet.json"))
+        return _filled(_numbers(json.loads(template.read(__package__, "class_sheet.json")), "class_sheet.json"))
     try:
         return _filled(_numbers(json_files.read_object(path), str(path)))
     except FileNotFoundError:
@@ -131,12 +130,7 @@ def _encoded(array: np.ndarray) -> str:
 
 
 def _filled(data: Mapping[str, Any]) -> str:
-    """The template with style, script and data; in the data, no "<" can end the element that holds them."""
-    island = files.json_text(data).replace("<", "\\u003c")
-    scripts = {"NUMBERS": _part("attention_numbers.js"), "PAGE": _part("attention_page.js")}
-    parts = {"STYLE": _part("attention_page.css"), "DATA": island, **scripts}
-    return re.sub(r"/\*([A-Z]+)\*/", lambda match: parts[match[1]], _part("attention_page.html"))
-
-
-def _part(name: str) -> str:
-    return (importlib.resources.files("bert.pages") / name).read_text(encoding="utf-8")
+    """The template with style, script and data."""
+    names = {"STYLE": "attention_page.css", "NUMBERS": "attention_numbers.js", "PAGE": "attention_page.js"}
+    parts = {part: template.read(__package__, name) for part, name in names.items()}
+    return template.filled(__package__, "attention_page.html", parts | {"DATA": template.island(data)})

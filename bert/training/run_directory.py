@@ -4,6 +4,7 @@ config.json            every value as used, the encoder, and the checksums of th
 tokenizer.json, vocab.txt, tokenizer_config.json
 checkpoints/STEP/      bert/training/checkpoint.py
 metrics.jsonl, tensorboard/
+starts.jsonl, evaluation.json, predictions/, report.html    bert/reports/records.py
 model/                 the newest finished export, in Hugging Face layout
 cache/                 compiled programs
 """

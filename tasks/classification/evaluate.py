@@ -87,12 +87,14 @@ class ClassificationEvaluator(evaluation.Evaluator):
         )
         losses_N = weighted_metrics.row_losses(targets, predicted_NC, kind)
         answers = classification.answers(predicted_NC, self.model.labels, options)
-        worst = [
-            {"place": examples.places[i], **self._id(examples.rows[i]), "loss": float(losses_N[i])}
-            | {"truth": _truth(examples, i), "predicted": answers[i], "text": list(examples.texts[i])}
-            for i in map(int, classification_metrics.worst_rows(targets, predicted_NC, kind))
-        ]
+
+        def row_of(i: int) -> dict[str, Any]:
+            known = {"place": examples.places[i], **self._id(examples.rows[i]), "loss": float(losses_N[i])}
+            return known | {"truth": _truth(examples, i), "predicted": answers[i], "text": list(examples.texts[i])}
+
+        worst = [row_of(int(i)) for i in classification_metrics.worst_rows(targets, predicted_NC, kind)]
         result = Evaluation(examples.report)
+        result.keep_rows(losses_N.tolist(), row_of)
         result.add_scores(scores, self.unit, intervals, positive)
         result.add_worst("worst rows:", worst, _report_line)
         constant = classification_metrics.constant_answer(*arguments, threshold)

@@ -84,6 +84,7 @@ class Job(ExamplesJob):
     positive: str | None = None
     choice: Choice | None = None
     fresh: tuple[str, ...] = ("pooler", "sequence_classifier")
+    compared_with = "TF-IDF and a linear model"
 
     @property
     def labels(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -1,0 +1,44 @@
+"""Which curves share a chart, and what is left of long ones."""
+
+import numpy as np
+
+from bert.reports import curves, runs
+from tests.bert.reports.made_runs import SCORES, made_run
+
+
+def test_the_validation_loss_stands_beside_the_training_loss(tmp_path):
+    run = runs.read(made_run(tmp_path / "a", "classification", evaluation=SCORES), "a")
+    charts = curves.curves_of([run])
+    assert [(curve.split, curve.metric) for curve in charts["loss"]] == [
+        ("train", "loss"),
+        ("validation", "cross_entropy"),
+    ]
+    assert "f1" not in charts
+    assert "f1:yes" in charts
+    assert not {"n", "tokens", "skipped", "seconds_per_step", "peak_share"} & set(charts)
+    assert next(iter(charts)) == "loss"
+    assert list(charts)[-3:] == ["learning_rate", "gradient_norm", "tokens_per_second"]
+
+
+def test_long_curves_keep_their_extremes_and_their_gaps():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=100_000)
+    points = [(i, float(v)) for i, v in enumerate(values)]
+    points[70_000] = (70_000, None)
+    thin = curves.thinned(points, 500)
+    assert len(thin) <= 500
+    assert thin[0] == points[0]
+    assert thin[-1] == points[-1]
+    assert thin == sorted(thin, key=lambda point: point[0])
+    known = [value for _, value in thin if value is not None]
+    assert (min(known), max(known)) == (values.min(), values.max())
+    assert (70_000, None) in thin
+    assert curves.thinned(points[:500], 500) == points[:500]
+
+
+def test_steps_where_more_were_skipped_are_marked(tmp_path):
+    run = runs.read(made_run(tmp_path / "a"), "a")
+    assert curves.skipped_steps(run) == [22]
+    made, _ = curves.charts([run])
+    marked = {chart.title for chart in made if any("data" in layer for layer in chart.spec["layer"])}
+    assert marked == {"loss", "gradient norm"}
