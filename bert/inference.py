@@ -78,6 +78,7 @@ def save(
         labels=model.labels,
         extra=model.extra,
         sentences=model.sentences,
+        card=model.card,
         format=format,
         dtype=dtype,
     )
@@ -98,6 +99,7 @@ class LoadedModel(TextVectors):
         self.extra: dict[str, Any] = directory.extra
         self.source = str(pathlib.Path(directory.report.source).parent)
         self.tokenizer: Tokenizer | None = directory.tokenizer
+        self.card: bytes | None = directory.card  # README.md, where a person wrote or changed it
         self.sentences: SentenceEncoder | None = directory.sentences  # how texts become vectors, where it declares that
 
     def fill_mask(self, text: str, top: int = 5) -> list[list[tuple[str, float]]]:

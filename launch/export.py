@@ -7,12 +7,14 @@ bert export --source=runs/mine --out=mine-onnx --format=onnx
 
 import os
 import pathlib
+import re
+from typing import Any
 
 from ml_collections import ConfigDict
 
 import bert
 from bert.errors import InputError, printable
-from bert.interop import export
+from bert.interop import export, model_card
 from bert.interop.hugging_face import CONFIG_FILE
 from bert.model.sentence_encoder import SentenceEncoder
 from bert.progress import waiting
@@ -26,6 +28,8 @@ OPTIONS = {
     "dtype": f"of the weights in a Hugging Face file: {', '.join(export.DTYPES)} (float32 where not given)",
     "pooling": "declares for Sentence-Transformers how texts become vectors: cls, mean, ..., or several with commas",
     "normalize": "yes or no: declares whether these vectors are made one long",
+    "license": "for the model card: an identifier of the Hub, such as apache-2.0 or mit",
+    "language": "for the model card: language codes with commas between them, such as en,de",
 }
 
 
@@ -37,16 +41,35 @@ def run(argv: list[str]) -> None:
     pooling, normalize = flags.names(options, "pooling"), flags.yes_no_or_unset(options, "normalize")
     if format in export.PROGRAMS and (pooling, normalize) != (None, None):
         raise InputError(f"--pooling and --normalize are for --format=huggingface; a file of {format} ends before them")
+    facts = card_options(options)
     check_apart(options.source, options.out, format, dtype)
     export.check_replaceable(options.out, format, dtype)
     with waiting(f"reading {options.source}"):
         model = bert.load(options.source)
     if (pooling, normalize) != (None, None):
         model.sentences = (model.sentences or SentenceEncoder()).changed(pooling, normalize)
+    if facts:
+        model.extra[model_card.KEY] = {**(model.extra.get(model_card.KEY) or {}), **facts}
     print(model.summary(), flush=True)
     with waiting(f"writing {options.out}"):
         folder = bert.save(model, options.out, format=format, dtype=dtype)
     print(printable(f"wrote {', '.join(sorted(map(str, folder.iterdir())))}"))
+
+
+def card_options(options: flags.Options) -> dict[str, Any]:
+    """License and languages for the card; InputError for what the Hub would refuse."""
+    facts: dict[str, Any] = {}
+    if options.license:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9.+-]*", options.license):
+            raise InputError(
+                f"--license={options.license}: is no identifier of the Hub; write apache-2.0, mit or other"
+            )
+        facts["license"] = options.license
+    for code in flags.names(options, "language") or ():
+        if not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]+)*", code):
+            raise InputError(f"--language={options.language}: {code!r} is no language code; write en, de or such")
+        facts.setdefault("language", []).append(code)
+    return facts
 
 
 def check_apart(source: str, out: str, format: str, dtype: str) -> None:

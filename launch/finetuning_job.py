@@ -17,7 +17,7 @@ from bert.training import arithmetic, optim, sharding, train
 from bert.training.evaluate import Metrics
 from bert.training.step import Setup
 from bert.types import HostBatch
-from launch import runtime, starting_point
+from launch import card_facts, runtime, starting_point
 from launch.runs import Start, TrainingJob
 from tasks.job import ExamplesJob
 from tasks.metrics.score import title
@@ -52,6 +52,18 @@ class FinetuningJob(TrainingJob):
 
     def model_keys(self, step: int, scores: Metrics) -> dict[str, Any]:
         return self.examples.extra(scores) | {"finetuning": {"step": step}}
+
+    def card(self, scores: Metrics) -> dict[str, Any]:
+        data = card_facts.read(self.config, self.examples)
+        held = data.get("validation file")
+        where = held if self.config.validation else f"{self.config.validation_share:g} of {held}, split off"
+        count = (
+            f"{scores['n']:,.0f} {self.examples.unit}, which chose the model"
+            if scores.get("n")
+            else "it chose the model"
+        )
+        shown = functools.partial(title, positive=self.examples.positive)
+        return {"data": data} | card_facts.scores(f"{where} ({count})", scores, {}, "", shown)
 
     def run(self, start: Start, workdir: pathlib.Path) -> train.Run:
         config, encoder = self.config, start.config

@@ -20,7 +20,7 @@ from bert.training.evaluate import Metrics
 from bert.training.pretraining import Pretraining, baselines
 from bert.training.step import Setup, draw_params
 from bert.types import Params
-from launch import run_records, runtime, starting_point
+from launch import card_facts, run_records, runtime, starting_point
 from launch.runs import Start, TrainingJob, check_warmup_share
 
 Answer = list[tuple[str, float]]  # words for a mask and their probabilities, the likeliest first
@@ -110,18 +110,27 @@ class PretrainingJob(TrainingJob):
         objective, pairs = self.config.objective, self.config.examples.objective
         return {"pretraining": run_directory.pretraining_keys(step, pairs, objective)}
 
+    @functools.cached_property
+    def baseline(self) -> dict[str, float]:
+        """Scores of constant answers on the held-out part."""
+        return baselines(self.held_batches.all(), self.config.objective) if self.held_batches else {}
+
+    def card(self, scores: Metrics) -> dict[str, Any]:
+        data = card_facts.prepared(self.store)
+        held_out = f"the held-out part of {data['prepared text']}"
+        return {"data": data} | card_facts.scores(held_out, scores, self.baseline, _BASELINE)
+
     def show(self, start: Start, run: train.Run, outcome: train.Outcome) -> None:
         """Prints the answers to the probes, and the scores of the held-out part beside those of constant answers."""
         if jax.process_index() != 0:
             return
-        probes, baseline = list[dict[str, Any]](), dict[str, float]()
+        probes, baseline = list[dict[str, Any]](), self.baseline
         for i, answer in enumerate(self._answers(start, outcome.state.params)):
             before = self.answers_before[i] if self.answers_before else None
             print(f"\n{self.config.probes[i]}" + (f"\n  before  {_shown(before)}" if before else ""))
             print(f"  after   {_shown(answer)}")
             probes.append({"text": self.config.probes[i], "before": before, "after": answer})
         if self.held_batches:
-            baseline = baselines(self.held_batches.all(), self.config.objective)
             print(f"\n{'held out':<16}{'model':>10}{'baseline':>10}")
             for name, value in outcome.metrics.items():
                 shown = "undefined" if value is None else f"{value:.4f}"

@@ -13,13 +13,13 @@ from ml_collections import ConfigDict
 from bert import config_fields
 from bert.architectures import ModelConfig
 from bert.errors import check_range
-from bert.interop import export
+from bert.interop import export, model_card
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training import run_directory, sharding, train
 from bert.training.best import Best, Choice
 from bert.training.evaluate import Metrics
 from bert.types import Params
-from launch import best_model, flags, run_records, runtime
+from launch import best_model, card_facts, flags, run_records, runtime
 
 
 class Start(NamedTuple):
@@ -52,6 +52,10 @@ class TrainingJob(abc.ABC):
     @abc.abstractmethod
     def model_keys(self, step: int, scores: Metrics) -> dict[str, Any]:
         """Keys of the model's config.json; ``scores``: of the evaluation that chose it, if any."""
+
+    @abc.abstractmethod
+    def card(self, scores: Metrics) -> dict[str, Any]:
+        """Data and scores for the model card (card_facts.py)."""
 
     def recorded(self) -> dict[str, Any]:
         """What the run's config.json holds beside the settings, the encoder and the checksum of the data."""
@@ -99,7 +103,9 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
 
         def write_model(step: int, params: Params, scores: Metrics) -> None:  # parameters that are on this host
             if jax.process_index() == 0:
-                keys: dict[str, Any] = {"labels": start.labels, "extra": job.model_keys(step, scores)}
+                facts = card_facts.training(job.config, workdir, step, job.seed) | job.card(scores)
+                extra = job.model_keys(step, scores) | {model_card.KEY: facts}
+                keys: dict[str, Any] = {"labels": start.labels, "extra": extra}
                 export.save_model_directory(model_directory, start.config, params, start.tokenizer, **keys)
 
         def gather_and_write(step: int, params: Params, scores: Metrics) -> None:
@@ -121,7 +127,7 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
             sys.exit(128 + outcome.stopped_by)
         if not job.choice:
             params = sharding.on_this_host(outcome.state.params)
-            write_model(step, params, {})
+            write_model(step, params, outcome.metrics)
             outcome = dataclasses.replace(outcome, state=dataclasses.replace(outcome.state, params=params))
     job.show(start, run, outcome)
     return outcome.best

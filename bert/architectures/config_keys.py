@@ -13,7 +13,7 @@ from bert.errors import InputError, check_choice
 
 # By pretraining, by the tasks (their names are those of inference.TASKS) and by bert finetune.
 WRITTEN_HERE = (
-    *("written_by", "pretraining", "finetuning", "files", "scored"),
+    *("written_by", "pretraining", "finetuning", "files", "scored", "card"),
     *("classification", "bio_mrc", "squad", "tagging"),
 )
 # They change no output of an encoder that is not a decoder: what a file was made by, words for tokenizers and

@@ -19,7 +19,7 @@ from absl import logging
 from bert import files
 from bert.architectures import ModelConfig
 from bert.errors import InputError, check_choice
-from bert.interop import hugging_face, names, parameters, sentence_transformers
+from bert.interop import hugging_face, model_card, names, parameters, sentence_transformers
 from bert.interop import labels as labels_of
 from bert.interop.formats import weight_files
 from bert.interop.hugging_face import CONFIG_FILE, MARK, OTHER_WRITER, PROGRAMS, REWRITTEN, TOKENIZER_FILES, WRITER
@@ -45,6 +45,7 @@ def save_model_directory(
     labels: Sequence[str] = (),
     extra: Mapping[str, Any] | None = None,
     sentences: SentenceEncoder | None = None,
+    card: bytes | None = None,
     format: str = "huggingface",
     dtype: str = "float32",
     largest_file: int = LARGEST_FILE,
@@ -58,6 +59,7 @@ def save_model_directory(
       labels: names of the classifier's classes.
       extra: further keys of config.json (a task's settings); those that describe the encoder are ours.
       sentences: how texts become vectors; in the format "huggingface", sentence_transformers then loads the directory.
+      card: README.md, where a person wrote it; else one is made of what is known (model_card.py).
       dtype: of the weights in a "huggingface" file; the others hold float32.
       largest_file: bytes of weights beyond which they are split into several files with an index.
 
@@ -68,6 +70,7 @@ def save_model_directory(
     target = pathlib.Path(os.path.realpath(directory))
     hugging_face.restore(target)
     check_replaceable(target, format, dtype)
+    card = _card_to_keep(target, card)
     params = jax.tree.map(np.asarray, params)
     parameters.check_needs(params, names.table(config))
     for path, value in parameters.flatten(params):
@@ -92,12 +95,37 @@ def save_model_directory(
             weight_files.write(aside, tensors, largest_file, hugging_face.settings_without_shape(config))
             if sentences:
                 sentence_transformers.write(aside, sentences, config)
+        contents = model_card.Contents(
+            name=model_card.name_of(target),
+            config=config,
+            parts=tuple(params.get("head", {})),
+            parameters=sum(value.size for _, value in parameters.flatten(params)),
+            architecture=next(iter(values.get("architectures", ())), None),
+            tokenizer=tokenizer,
+            labels=labels,
+            extra=extra or {},
+            sentences=None if format in PROGRAMS else sentences,
+            format=format,
+            dtype=dtype,
+        )
+        (aside / model_card.FILE).write_bytes(card or model_card.text(contents).encode())
         # The library makes a file that only its owner can read; a model directory is shared as the user wants.
         for file in (path for path in aside.rglob("*") if path.is_file()):
             shutil.copymode(aside / CONFIG_FILE, file)
         if tokenizer:  # at most the positions: other programs cut texts to it, and would read past the table
             tokenizer.save(aside, model_max_length=min(tokenizer.model_max_length, config.max_length))
     return pathlib.Path(directory)
+
+
+def _card_to_keep(target: pathlib.Path, card: bytes | None) -> bytes | None:
+    """The card that a person wrote: the source's, or that in the directory that is replaced."""
+    kept = model_card.changed(target)
+    if kept and card and kept != card:
+        both = "was changed, and so was that of the source"
+        raise InputError(f"{target / model_card.FILE}: {both}; move one of them away")
+    if kept or card:
+        logging.info("%s: is kept as a person wrote it; move it away to get a new one", target / model_card.FILE)
+    return card or kept
 
 
 def check_choices(format: str, dtype: str) -> None:
@@ -150,6 +178,7 @@ def check_replaceable(directory: str | os.PathLike[str], format: str = "huggingf
         raise InputError(f"{target}: cannot be read ({error.strerror}); choose another directory") from None
     shards = [name for name in entries if _SHARD.fullmatch(name)]
     ours = [CONFIG_FILE, weight_files.SAFETENSORS, weight_files.INDEX, *shards, *PROGRAMS.values(), *TOKENIZER_FILES]
+    ours.append(model_card.FILE)
     modules = [name for name in entries if re.fullmatch(sentence_transformers.FOLDERS, name)]
     modules += sentence_transformers.WRITTEN
     files.check_replaceable(target, [*ours, *modules])
@@ -159,7 +188,7 @@ def check_replaceable(directory: str | os.PathLike[str], format: str = "huggingf
     written = next((kind for kind in kinds if kind[0] in entries), [])
     written += tokenizer_files.WRITTEN if tokenizer_files.WRITTEN[0] in entries else ()
     written += modules if sentence_transformers.MODULES in entries else ()
-    files.check_replaceable(target, [CONFIG_FILE, *written])
+    files.check_replaceable(target, [CONFIG_FILE, model_card.FILE, *written])
     weights = weight_files.find(target)
     if weights and format in PROGRAMS:
         raise InputError(f"{weights}: an export to run would replace these weights; {_ANOTHER}")

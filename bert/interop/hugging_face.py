@@ -14,7 +14,7 @@ from absl import logging
 from bert import files
 from bert.architectures import ModelConfig
 from bert.errors import InputError
-from bert.interop import accounting, labels, names, other_models, sentence_transformers
+from bert.interop import accounting, labels, model_card, names, other_models, sentence_transformers
 from bert.interop.formats import weight_files
 from bert.interop.formats.safetensors_file import CHECKSUMS
 from bert.interop.load_report import LoadReport
@@ -67,7 +67,9 @@ def load_model_directory(directory: str | os.PathLike[str], fresh: Sequence[str]
     written = {*config.to_json(), *REWRITTEN}
     extra = {key: value for key, value in config_file.values.items() if key not in written}
     sentences = sentence_transformers.read(top, config, tokenizer, report)
-    return ModelDirectory(config, params, parts, tokenizer, report, class_names, extra, sentences)
+    return ModelDirectory(
+        config, params, parts, tokenizer, report, class_names, extra, sentences, model_card.changed(top)
+    )
 
 
 def _weights(folder: pathlib.Path) -> pathlib.Path:

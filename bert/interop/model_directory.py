@@ -32,6 +32,7 @@ class ModelDirectory(NamedTuple):
     labels: tuple[str, ...]  # of the classifier's classes, in the order of its scores; else those of config.json
     extra: dict[str, Any]  # keys of config.json that describe neither the encoder nor the classes (a task's settings)
     sentences: SentenceEncoder | None = None  # how texts become vectors, where the directory declares it
+    card: bytes | None = None  # README.md, where a person wrote or changed it
 
 
 class ConfigFile(NamedTuple):

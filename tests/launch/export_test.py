@@ -31,7 +31,7 @@ def test_a_hugging_face_directory(tmp_path, capsys, dtype):
     settings = [f"--source={CLASSIFIER}", f"--out={tmp_path / 'out'}", "--format=huggingface"]
     assert lines[:4] == [*settings, f"--dtype={dtype or 'float32'}"]
     assert "parts: encoder, pooler, sequence_classifier" in lines[4]
-    assert lines[5].startswith(f"wrote {tmp_path / 'out' / 'config.json'}, ")
+    assert lines[5].startswith(f"wrote {tmp_path / 'out' / 'README.md'}, {tmp_path / 'out' / 'config.json'}, ")
     assert str(tmp_path / "out" / "model.safetensors") in lines[5]
     back, before = bert.load(tmp_path / "out"), bert.load(CLASSIFIER)
     assert back.labels == before.labels
@@ -58,7 +58,7 @@ def test_a_program(tmp_path, capsys, format, file):
     """One file with weights and program; beside it what a person needs to make its inputs and read its outputs."""
     run(f"--source={CLASSIFIER}", f"--out={tmp_path / 'out'}", f"--format={format}")
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {file, "config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt"}
+    assert names == {file, "README.md", "config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt"}
     assert str(tmp_path / "out" / file) in capsys.readouterr().out
     assert json.loads((tmp_path / "out" / "config.json").read_text())["id2label"]["0"] == "entailment"
     assert (tmp_path / "out" / file).stat().st_mode == (tmp_path / "out" / "config.json").stat().st_mode
@@ -72,6 +72,8 @@ def test_a_program(tmp_path, capsys, format, file):
         (("--format=tflite",), "format is 'tflite'; it must be one of huggingface, stablehlo, onnx"),
         (("--dtype=int8",), "dtype is 'int8'; it must be one of float32, float16, bfloat16"),
         (("--format=onnx", "--dtype=float16"), "a file of the format onnx holds float32; leave dtype out"),
+        (("--license=MIT License",), "--license=MIT License: .*identifier"),
+        (("--language=english language",), "--language=english language: .*code"),
         (("--fromat=onnx",), "unknown option --fromat; did you mean --format"),
     ],
 )
@@ -79,6 +81,13 @@ def test_choices_that_there_are_not(tmp_path, words, said):
     with pytest.raises(InputError, match=said):
         run(f"--source={TINY}", f"--out={tmp_path / 'out'}", *words)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_license_and_languages_are_in_the_card_of_this_export_and_the_next(tmp_path):
+    run(f"--source={CLASSIFIER}", f"--out={tmp_path / 'a'}", "--license=apache-2.0", "--language=en,de")
+    run(f"--source={tmp_path / 'a'}", f"--out={tmp_path / 'b'}", "--license=mit")
+    card = (tmp_path / "b" / "README.md").read_text()
+    assert card.startswith("---\nlicense: mit\nlanguage:\n- en\n- de\n")
 
 
 WHOLE_OR_LESS = pytest.mark.parametrize("words", [(), ("--format=onnx",), ("--dtype=float16",)], ids=str)

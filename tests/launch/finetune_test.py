@@ -42,6 +42,22 @@ def test_it_learns_and_the_best_evaluation_is_kept(trained, folder):
     assert losses[-1] < 0.5 * losses[0]
 
 
+def test_the_model_card_has_the_data_the_settings_and_the_scores_and_no_path(trained, folder):
+    card = (trained / "model" / "README.md").read_text()
+    lines = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
+    step = bert.load(trained).extra["finetuning"]["step"]
+    best = next(line for line in lines if line["split"] == "validation" and line["step"] == step)
+    tokens = sum(line["tokens"] for line in lines if line["split"] == "train" and line["step"] <= step)
+    accuracy = f"{best['accuracy']:.4f}".rstrip("0").rstrip(".")
+    rows = ("training: rows kept | 160", "validation file | held.csv", f"steps | {step}", f"accuracy | {accuracy}")
+    for row in (*rows, f"tokens, without padding | {tokens:,.0f}"):
+        assert f"| {row} |" in card
+    assert "On held.csv (60 rows, which chose the model)." in card
+    for text in (card, (trained / "model" / "config.json").read_text()):
+        assert str(folder) not in text
+        assert str(TINY) not in text
+
+
 @pytest.mark.parametrize("batch_size", [1, 7, 32])
 @pytest.mark.parametrize("packed", [True, False])
 def test_predictions_do_not_depend_on_batches(trained, batch_size, packed):

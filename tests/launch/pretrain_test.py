@@ -48,6 +48,13 @@ def test_a_run_ends_with_a_model_scores_and_answers_and_goes_on_when_it_is_longe
     assert model.extra["pretraining"] == {"step": 10, "objective": "nsp"}
     assert len(model.fill_mask("the [MASK] .", top=3)[0]) == 3
     assert not np.array_equal(first, model.params["encoder"]["embeddings"]["token"]["embedding"])
+    card, last = (
+        (workdir / "model" / "README.md").read_text(),
+        [row for row in rows if row["split"] == "validation"][-1],
+    )
+    assert f"| mlm\\_accuracy | {last['mlm_accuracy']:.4f}".rstrip("0") in card
+    assert "| documents kept | 40 |" in card
+    assert str(tmp_path) not in card
     for name in ("config.json", "model.safetensors", "tokenizer.json", "vocab.txt", "tokenizer_config.json"):
         assert (workdir / "model" / name).is_file()
 

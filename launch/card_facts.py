@@ -1,0 +1,86 @@
+"""What a run tells the model card: settings, data and scores. Names of files, never paths: a card may be published.
+
+bert/interop/model_card.py makes the card of it.
+"""
+
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ml_collections import ConfigDict
+
+from bert import config_fields
+from bert.errors import InputError
+from bert.interop import model_card
+from bert.store.reader import Store
+from bert.training import run_directory, tracking
+from bert.training.evaluate import Metrics
+from tasks.job import ExamplesJob
+from tasks.metrics import constant_predictions
+from tasks.metrics.score import is_count
+
+# The settings that a reader of a card needs; the run has all of them.
+_SETTINGS = (
+    "batch_size", "max_length", "epochs", "optimizer.name", "optimizer.learning_rate", "optimizer.schedule",
+    "optimizer.warmup_steps", "warmup_share", "optimizer.weight_decay", "optimizer.frozen_layers", "label_smoothing",
+    "class_weights", "examples.objective", "examples.mask_rate", "examples.whole_words", "model.dtype", "add_tokens",
+)  # fmt: skip
+_WITHOUT_EFFECT = (None, "", -1, False)
+
+
+def training(config: ConfigDict, workdir: pathlib.Path, step: int, seed: int) -> dict[str, Any]:
+    """Steps, tokens and the settings that shaped them; the model that it began with."""
+    values = config_fields.flatten(config)
+    settings = {name: values[name] for name in _SETTINGS if values.get(name) not in _WITHOUT_EFFECT}
+    tokens = _tokens(workdir, step)
+    steps = {"steps": step, **({"tokens, without padding": tokens} if tokens else {})}
+    base = {"base": model_card.name_of(pathlib.Path(values["init_from"]).absolute())} if values["init_from"] else {}
+    return {**base, "training": steps | settings | {"seed": seed}}
+
+
+def _tokens(workdir: pathlib.Path, step: int) -> int:
+    """Tokens that were trained on up to a step, as the log has them; 0 where it cannot be read."""
+    try:
+        rows = [row for _, row in tracking.read_log(workdir / run_directory.METRICS) if row]
+        return int(sum(row.get("tokens") or 0 for row in rows if row["split"] == "train" and row["step"] <= step))
+    except (InputError, OSError, TypeError):
+        return 0
+
+
+def prepared(store: Store) -> dict[str, Any]:
+    """Of a prepared folder: what was kept and dropped."""
+    report = store.manifest["report"]
+    names = ("read", "kept", "empty", "duplicates", "sentences", "tokens", "unknown_share", "validation_documents")
+    shown = {"read": "documents read", "kept": "documents kept", "empty": "dropped, empty"}
+    shown |= {"duplicates": "dropped, duplicates", "unknown_share": "share of unknown tokens"}
+    counts = {shown.get(name, name.replace("_", " ")): report[name] for name in names if name in report}
+    return {"prepared text": pathlib.Path(store.directory).name, **counts}
+
+
+def read(config: ConfigDict, examples: ExamplesJob) -> dict[str, Any]:
+    """Of labelled examples: what was read, kept and dropped."""
+    facts: dict[str, Any] = {}
+    parts = {"training": (config.data, examples.train), "validation": (config.validation, examples.validation)}
+    for name, (path, part) in parts.items():
+        if part is None:
+            continue
+        report, unit = part.report, examples.unit
+        facts[f"{name} file"] = pathlib.Path(path or config.data).name
+        facts |= {f"{name}: {unit} read": report.read, f"{name}: {unit} kept": report.kept}
+        facts |= {f"{name}: dropped, {why}": count for why, (count, _) in report.dropped.items()}
+    return facts
+
+
+def scores(
+    data: str, values: Metrics, baseline: Mapping[str, float | None], of: str, title: Callable[[str], str] = str
+) -> dict[str, Any]:
+    """Scores on ``data``, beside those of a baseline, which ``of`` names; empty where there are none."""
+    rows: dict[str, Any] = {}
+    for name, value in values.items():
+        told = title(name) in (row["title"] for row in rows.values())  # f1 and f1:LABEL may be the same
+        if value is not None and not told and not is_count(name) and not constant_predictions.is_note(name):
+            beside = baseline.get(name)
+            rows[name] = {"title": title(name), "value": value} | ({} if beside is None else {"baseline": beside})
+    if not rows:
+        return {}
+    return {"scores": {"data": data, "values": rows, **({"baseline": of} if baseline else {})}}
