@@ -18,6 +18,7 @@ def add_to(config: ConfigDict) -> None:
     config_fields.add(config, BertConfig, *computed, section="model")
     of_one = ("total_steps", "warmup_steps", "layer_decay", "frozen_layers")  # in pretraining or fine-tuning only
     config_fields.add(config, OptimizerSettings, section="optimizer", without=of_one)
+    config.tracker = ""  # also send the metrics to wandb or mlflow, see docs/tracking.md
     config_fields.add(config, LoopSettings, "log_every", "keep_checkpoints", "stop_after_skips")
 
     config.mesh = ConfigDict()

@@ -24,7 +24,7 @@ from bert import config_fields, files
 from bert.errors import InputError, cannot_write, check_range, printable
 from bert.interop import export
 from bert.progress import waiting
-from bert.training import optim, run_directory
+from bert.training import optim, run_directory, trackers
 from bert.training.best import Best
 from bert.training.evaluate import Metrics
 from launch import best_model, flags, run_records, runtime, score_tables
@@ -70,6 +70,7 @@ def run(argv: list[str]) -> None:
 def check_settings(config: ConfigDict) -> None:
     """Refuses numbers that no other part of the program checks, before anything is read."""
     config_fields.build(optim.OptimizerSettings, config.optimizer, total_steps=1)  # refuses what it does not take
+    trackers.check(config.tracker)
     check_range("config.seeds", config.seeds, at_least=1)
     check_range("config.seed", config.seed, at_least=0, at_most=2**32 - config.seeds)
     if config.steps is None:

@@ -28,7 +28,7 @@ class FinetuningJob(TrainingJob):
 
     may_change = (  # what `kind` decides is compared by itself (targets, labels, "extra")
         "data", "validation", "kind", "init_from", "log_every", "keep_checkpoints", "stop_after_skips", "allocator",
-        "baseline", "mesh.", "model.layer_loop", "model.remat", "model.attention",
+        "baseline", "tracker", "mesh.", "model.layer_loop", "model.remat", "model.attention",
     )  # fmt: skip
 
     def __init__(self, config: ConfigDict, examples: ExamplesJob, seed: int):

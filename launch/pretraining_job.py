@@ -15,7 +15,7 @@ from bert.errors import InputError, printable
 from bert.store.manifest import check_checksums_beside
 from bert.store.prepared_folder import report_of
 from bert.store.reader import Store
-from bert.training import arithmetic, evaluate, optim, run_directory, sharding, train
+from bert.training import arithmetic, evaluate, optim, run_directory, sharding, trackers, train
 from bert.training.evaluate import Metrics
 from bert.training.pretraining import Pretraining, baselines
 from bert.training.step import Setup, draw_params
@@ -33,12 +33,13 @@ class PretrainingJob(TrainingJob):
     config_file = "configs/pretrain.py"
     may_change = (  # total_steps moves the schedule
         "data", "total_steps", "log_every", "evaluate_every", "save_every", "keep_checkpoints", "stop_after_skips",
-        "probes", "allocator", "mesh.", "model.layer_loop", "model.remat", "model.attention",
+        "probes", "tracker", "allocator", "mesh.", "model.layer_loop", "model.remat", "model.attention",
     )  # fmt: skip
 
     def __init__(self, config: ConfigDict):
         if not config.data:
             raise InputError("config.data is missing; name the folder that bert prepare wrote")
+        trackers.check(config.tracker)
         self.config, self.seed = config, config.seed
         config.examples.objective = objectives.pairs_of(config.objective, config.examples.objective)
         self.store, self.held_out = Store.open(config.data, "train"), Store.open(config.data, "validation")

@@ -1,6 +1,7 @@
 """One training run, from its settings to its model. Pretraining and fine-tuning differ only in their jobs."""
 
 import abc
+import contextlib
 import dataclasses
 import pathlib
 import sys
@@ -15,7 +16,7 @@ from bert.architectures import ModelConfig
 from bert.errors import check_range
 from bert.interop import export, model_card
 from bert.tokenizer.tokenizer import Tokenizer
-from bert.training import run_directory, sharding, train
+from bert.training import run_directory, sharding, trackers, train
 from bert.training.best import Best, Choice
 from bert.training.evaluate import Metrics
 from bert.types import Params
@@ -85,7 +86,7 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
     state; the process then ends with 128 + the signal's number.
     """
     model_directory = workdir / run_directory.MODEL
-    with run_directory.locked(workdir):
+    with run_directory.locked(workdir), contextlib.ExitStack() as stack:
         if not (job.choice and best_model.lacks_files(model_directory)):
             export.check_replaceable(model_directory)
         start = job.start(workdir)
@@ -118,6 +119,8 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
         train.refuse_beyond(run_directory.newest_step(workdir), total)
         run_directory.write(workdir, settings, start.tokenizer)
         run_records.note_start(workdir, job.config, job.data_report, job.choice)
+        tracker = job.config.tracker if jax.process_index() == 0 else ""
+        stack.enter_context(trackers.following(tracker, workdir))
         if job.choice:
             best_model.bring_back(workdir, write_model)
         outcome = train.fit(run, start.params)

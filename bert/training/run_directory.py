@@ -5,6 +5,7 @@ tokenizer.json, vocab.txt, tokenizer_config.json
 checkpoints/STEP/      bert/training/checkpoint.py
 metrics.jsonl, tensorboard/
 starts.jsonl, evaluation.json, predictions/, report.html    bert/reports/records.py
+tracker.*              bert/training/trackers/, where config.tracker is set
 model/                 the newest finished export, in Hugging Face layout
 cache/                 compiled programs
 """
