@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import select
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -32,6 +33,8 @@ _recipe: dict[str, Any] = {}  # dotted name -> value of the settings of its conf
 
 class Options(dict[str, Any]):
     """The named options of a command, readable as attributes; None where an option is absent."""
+
+    file = ""  # the config file
 
     def __getattr__(self, name: str) -> Any:
         if name not in self:
@@ -62,7 +65,7 @@ def parse(
       InputError: an unknown setting or option (with the nearest name), a value of the wrong type, a missing
         option, a config file that cannot be read, or words that no option takes.
     """
-    typed, recipe = list(argv), dict[str, Any]()
+    typed, file, recipe = list(argv), "", dict[str, Any]()
     argv = [_located(word) for word in _joined(argv)]
     config_file = config_files.located(config_file) if config_file else config_file
     if any(word in ("--help", "-help", "-h") for word in argv[1:]):
@@ -76,6 +79,8 @@ def parse(
         if config_file != "":
             config = config_files.settings_of(argv, config_file)
             recipe = config_fields.flatten(config)
+            files = [word.split("=", 1)[1] for word in argv if config_files.names_file(word)]
+            file = [str(config_file), *files][-1]
             argv = [word for word in argv if not config_files.names_file(word)]
         foreign_flags.refuse(argv, list(config_fields.flatten(config)), options)
         if config_file != "":
@@ -90,6 +95,7 @@ def parse(
     if rest and not arguments:
         raise InputError(f"{rest[0]!r} belongs to no option; write --NAME=VALUE, see --help")
     chosen = Options({name: values[name].value for name in options}, arguments=rest)
+    chosen.file = file
     for name in required:
         if not chosen[name]:
             raise InputError(f"--{name} is missing ({options[name]}); see --help")
@@ -254,14 +260,17 @@ def nearest(name: str, known: Sequence[str], prefix: str = "", otherwise: str | 
     return otherwise or f"; known: {', '.join(prefix + other for other in known)}"
 
 
-def show(config: ConfigDict, options: Options) -> None:
-    """Prints every resolved setting, one a line, in a form that can be pasted into a command line."""
-    for name, value in config_fields.flatten(config).items():
-        print(printable(f"--config.{name} (not set)" if value is None else f"--config.{name}={value}"))
-    for name, value in options.items():
-        if name != "arguments" and value is not None:
-            print(printable(f"--{name}={value}"))
-    sys.stdout.flush()
+def show(config: ConfigDict, options: Options, all_in: object = "") -> None:
+    """Prints what differs from the config file, and the options, as a command line takes them.
+
+    ``all_in``: the file that has every setting.
+    """
+    given = {f"config.{name}": value for name, value in changed(config).items()} | options
+    words = [f"--{name}={value}" for name, value in given.items() if name != "arguments" and value is not None]
+    words = [shlex.quote(word) for word in [f"--config={options.file}"] * bool(options.file) + words]
+    if all_in:
+        print(printable(f"settings that differ from {options.file} (all are in {all_in}):"))
+    print(" \\\n".join(f"  {printable(word)}" for word in words), flush=True)
 
 
 def _help(

@@ -7,6 +7,7 @@ bert prepare --out=prepared/docs    the documentation of the installed packages
 Run again with the same settings, it reports the folder as finished; with others, it names the differences.
 """
 
+import pathlib
 import time
 
 from absl import logging
@@ -14,6 +15,7 @@ from absl import logging
 from bert import worker_pool
 from bert.errors import InputError, printable
 from bert.progress import step_progress
+from bert.store.manifest import MANIFEST
 from bert.store.prepare import PreparedFolder, prepare
 from bert.store.prepare_settings import PrepareSettings
 from launch import flags
@@ -24,7 +26,7 @@ OPTIONS = {"out": "folder to write"}
 def run(argv: list[str]) -> PreparedFolder:
     config, options = flags.parse(argv, __doc__, OPTIONS, ("out",), config_file="configs/prepare.py")
     flags.check_fields(config, "configs/prepare.py")
-    flags.show(config, options)
+    flags.show(config, options, pathlib.Path(options.out) / MANIFEST)
     fields = dict(config)
     workers, overwrite = fields.pop("workers") or worker_pool.usable_cores(), fields.pop("overwrite")
     if workers < 0:

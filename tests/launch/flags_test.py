@@ -192,15 +192,41 @@ def test_help_lists_options_and_settings(parse, capsys):
     assert "data.batch_size = 8" in text
 
 
-def test_resolved_settings_can_be_pasted_back(parse, capsys):
-    """What is shown, given as a command line, gives the same settings."""
-    config, options = parse("--config.steps=9", "--config.name=b c", "--out=x")
-    flags.show(config, options)
-    lines = [line for line in capsys.readouterr().out.splitlines() if "(not set)" not in line]
-    assert "--config.steps=9" in lines
-    again, chosen = parse(*lines)
+def _as_a_shell_reads(text):
+    done = subprocess.run(["sh", "-c", f"printf '%s\\n' {text}"], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (["--config.steps=9", "--config.name=b c", "--out=x y"], 5),
+        (["--config=FILE:large", "--config.data.batch_size=64", "--config.cased=False"], 3),
+        (["--config.steps=1"], 2),
+    ],
+)
+def test_what_is_shown_is_what_differs_and_can_be_pasted_back(parse, capsys, given, shown):
+    """The file and what differs from it: given to a shell as a command line, they give the same settings."""
+    config, options = parse(*given, "--model=m")
+    flags.show(config, options, "runs/x/config.json")
+    first, _, command = capsys.readouterr().out.partition("\n")
+    words = _as_a_shell_reads(command)
+    assert first.endswith("(all are in runs/x/config.json):")
+    assert words[0] == f"--config={options.file}"
+    assert len(words) == shown
+    again, chosen = parse(*words)
     assert again.to_dict() == config.to_dict()
     assert chosen == options
+
+
+def test_settings_of_several_texts_can_be_pasted_back(capsys):
+    config, options = flags.parse(
+        ["x", "--config=configs/pretrain.py:tiny", "--config.probes=('a b', 'c')"], "", {}, config_file=None
+    )
+    flags.show(config, options)
+    words = _as_a_shell_reads(capsys.readouterr().out)
+    assert words[0] == "--config=configs/pretrain.py:tiny"
+    assert flags.parse(["x", *words], "", {}, config_file=None)[0].probes == ("a b", "c")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,8 @@ def test_the_command_prepares_reports_and_finds_itself_finished(words, tmp_path)
     done = command(*words)
     assert done.returncode == 0, done.stderr
     assert f"--out={tmp_path}/out" in done.stdout
-    assert "--config.seed=0" in done.stdout
+    assert f"(all are in {tmp_path}/out/manifest.json)" in done.stdout
+    assert "--config.seed" not in done.stdout
     assert "documents kept" in done.stdout
     assert done.stdout.endswith(f"prepared text: {tmp_path}/out\n")
     assert "\r" not in done.stdout + done.stderr
