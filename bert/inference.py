@@ -25,8 +25,9 @@ from bert.interop import export, sources
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory
 from bert.model import forward, stack
+from bert.model.heads import reads_blanks
 from bert.model.sentence_encoder import SentenceEncoder
-from bert.prediction.fill_mask import FilledMasks, find_masks
+from bert.prediction.fill_mask import FilledMasks, find_masks, rows_with_masks
 from bert.prediction.pseudo_likelihood import log_likelihoods
 from bert.prediction.scores import Scorer, check_rows
 from bert.sentences.text_vectors import TextVectors
@@ -114,18 +115,23 @@ class LoadedModel(TextVectors):
         return self.masks(text).filled()
 
     def masks(self, text: str) -> FilledMasks:
-        """The masks of a text filled by one run of the model: ``.ranked(top)`` and ``.filled()``."""
+        """The masks of a text filled by one run of the model: ``.ranked(top)`` and ``.filled()``.
+
+        BERT fills each mask beside the others; a model of blanks each without the others, as if no word stood there.
+        """
         self.need("mlm", "only a model with a masked-word head can fill masks")
         tokenizer = self.vocabulary
         encoding = tokenizer.encode(text, special_in_text=True)
         places = find_masks(encoding, tokenizer, self._limit)
         (ids,) = sequences.singles([encoding.ids], tokenizer, self._limit)
-        batch = one_example_a_row([ids], bucket_length(len(ids), self._limit), 1)
-        batch["masked_positions"] = np.zeros((1, power_of_two(len(places))), np.int32)
-        batch["masked_positions"][0, : len(places)] = [i + 1 for i in places]  # [CLS] comes first
+        # [CLS] comes first.
+        rows, places_BP = rows_with_masks(ids, [i + 1 for i in places], alone=reads_blanks(self.config))
+        batch = one_example_a_row(rows, bucket_length(len(ids), self._limit), len(places_BP))
+        batch["masked_positions"] = places_BP
         logits_BPV = np.asarray(self._forward(batch, ("mlm_logits",))["mlm_logits"])
+        logits_PV = logits_BPV.reshape(-1, logits_BPV.shape[-1])[: len(places)]
         offsets = [encoding.offsets[i] for i in places]
-        return FilledMasks(text, offsets, logits_BPV[0, : len(places)], tokenizer)
+        return FilledMasks(text, offsets, logits_PV, tokenizer)
 
     def outputs(
         self, token_ids: Any, type_ids: Any = None, mask: Any = None, *, look_inside: bool = False

@@ -19,6 +19,7 @@ class Objective(NamedTuple):
 
 OBJECTIVES: dict[str, Objective] = {
     "mlm": Objective("masked words, each from all others", pairs=True, masked=True),
+    "blank": Objective("each word from all others, which the encoder reads from both sides"),
     "causal": Objective("each word from those before it"),
 }
 

@@ -2,7 +2,7 @@
 
 from ml_collections import ConfigDict
 
-from bert import config_fields
+from bert import architectures, config_fields
 from bert.architectures.bert import BertConfig
 from bert.training.optim import OptimizerSettings
 from bert.training.train import LoopSettings
@@ -14,8 +14,7 @@ def add_to(config: ConfigDict) -> None:
     config.seed = 0  # of random weights, dropout, data order, masks and split
     config.micro_batches = 1  # parts of a batch computed one after the other, for less memory
 
-    computed = ("hidden_dropout", "attention_dropout", "dtype", "layer_loop", "remat", "attention")
-    config_fields.add(config, BertConfig, *computed, section="model")
+    config_fields.add(config, BertConfig, *architectures.COMPUTED, section="model")
     of_one = ("total_steps", "warmup_steps", "layer_decay", "frozen_layers")  # in pretraining or fine-tuning only
     config_fields.add(config, OptimizerSettings, section="optimizer", without=of_one)
     config.tracker = ""  # also send the metrics to wandb or mlflow, see docs/tracking.md

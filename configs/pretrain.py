@@ -1,23 +1,28 @@
 """Pretraining on a prepared folder: masked words and next sentence, with the recipe of the BERT paper.
 
     --config=configs/pretrain.py:SIZE        SIZE: tiny, mini, small, medium, base (default), large
+    --config=configs/pretrain.py:birnn       another architecture: birnn, dilated, strided
 
 Values only: the other settings are in configs/every_run.py and in the dataclasses below. Lengths are in tokens.
 """
 
 from ml_collections import ConfigDict, config_dict
 
-from bert import config_fields
+from bert import architectures, config_fields
 from bert.architectures.bert import SIZED, BertConfig
 from bert.data.settings import BatchSettings
 from bert.training.train import LoopSettings
 from configs import every_run
 
+# Another architecture -> its usual objective, and whether its rows may be packed.
+ARCHITECTURES = {"birnn": ("blank", True), "dilated": ("blank", True), "strided": ("mlm", False)}
+
 
 def get_config(size: str = "base") -> ConfigDict:
     config = ConfigDict()
     config.data = config_dict.placeholder(str)  # folder written by bert prepare
-    config.objective = "mlm"  # mlm: masked words; causal: each word from those before it (GPT)
+    # mlm: masked words; blank: each word from all others (birnn, dilated); causal: each word from those before it (GPT)
+    config.objective = "mlm"
     config.init_fresh = ""  # parts of the head to initialise if init_from lacks them: mlm, pooler, next_sentence
     config.total_steps = 1_000_000  # optimizer steps; BERT appendix A.2: 1,000,000
     config.batch_size = 256  # rows over all devices; BERT appendix A.2: 256
@@ -34,6 +39,18 @@ def get_config(size: str = "base") -> ConfigDict:
     config.optimizer.warmup_steps = 10_000  # steps from rate 0 up to the peak; BERT appendix A.2: 10,000 (1 %)
     config.warmup_share = config_dict.placeholder(float)  # of all steps, instead of optimizer.warmup_steps
 
+    if size in ARCHITECTURES:
+        _change_architecture(config, size)
+
     config_fields.add(config, LoopSettings, "evaluate_every", "save_every")
     config.probes = ()  # texts with [MASK] whose answers are printed before and after training
     return config
+
+
+def _change_architecture(config: ConfigDict, model_type: str) -> None:
+    """The settings of another encoder instead of BERT's."""
+    config.objective, config.examples.packed = ARCHITECTURES[model_type]
+    config.examples.objective = "none"  # no pairs
+    config.model = ConfigDict({"model_type": model_type})  # the architecture
+    config_fields.add(config, architectures.config_class("config.model.model_type", model_type), section="model")
+    config.optimizer.learning_rate = 1e-3  # without attention and at these sizes, higher rates learn faster

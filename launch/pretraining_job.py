@@ -64,7 +64,8 @@ class PretrainingJob(TrainingJob):
         architectures.check_objective(start.config, config.objective)
         architectures.check_packing(start.config, config.examples.packed)
         mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices)
-        hint = "" if config.init_from else ", or raise config.model.max_position_embeddings"
+        longest = next(name for name in ("max_position_embeddings", "max_length") if hasattr(start.config, name))
+        hint = "" if config.init_from else f", or raise config.model.{longest}"
         starting_point.check_length(config.max_length, start.config, "the model", hint)
         sharding.check_batch_size(config.batch_size, mesh, config.micro_batches)
         of_all = {name: config[name] for name in ("batch_size", "max_length", "seed")}

@@ -39,15 +39,27 @@ def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, 
         _say_that_none_is_new(config)
         return Start(_described(config, store.vocab_size), store.tokenizer, None)
     encoder = start.config
-    if config.init_from and isinstance(encoder, BertConfig):
-        shape = (encoder.num_layers, encoder.hidden_size, encoder.num_heads)
-        size = next((name for name, sizes in SIZES.items() if sizes == shape), "x".join(map(str, shape)))
-        names = ["hidden_act", "max_position_embeddings", *(name for name in SIZED if config.model[name] is not None)]
-        for name, value in ({"size": size} | {name: getattr(encoder, name) for name in names}).items():
+    if config.init_from:
+        for name, value in _decided(config, encoder).items():
             if config.model[name] != value:
                 runtime.say(f"config.model.{name} is {value}, as the weights of {config.init_from} have it")
                 config.model[name] = value
     return start
+
+
+def _decided(config: ConfigDict, encoder: ModelConfig) -> dict[str, Any]:
+    """The settings of ``config.model`` that weights decide, as these weights have them."""
+    wanted = config.model.model_type if "model_type" in config.model else "bert"
+    if encoder.model_type != wanted:
+        both = f"{config.init_from}: is a {encoder.model_type!r} encoder, config.model that of a {wanted!r}"
+        raise InputError(f"{both}; start with the config file of the former, or from other weights")
+    if not isinstance(encoder, BertConfig):
+        names = [name for name in config.model if name not in ("model_type", *architectures.COMPUTED)]
+        return {name: getattr(encoder, name) for name in names}
+    shape = (encoder.num_layers, encoder.hidden_size, encoder.num_heads)
+    size = next((name for name, sizes in SIZES.items() if sizes == shape), "x".join(map(str, shape)))
+    names = ["hidden_act", "max_position_embeddings", *(name for name in SIZED if config.model[name] is not None)]
+    return {"size": size} | {name: getattr(encoder, name) for name in names}
 
 
 def for_finetuning(config: ConfigDict, examples: ExamplesJob, workdir: pathlib.Path, *, seed: int) -> Start:
@@ -152,7 +164,6 @@ def _fresh_parts(config: ConfigDict) -> list[str]:
 
 
 def _computed(config: ConfigDict, encoder: ModelConfig) -> ModelConfig:
-    """The encoder with the settings that may differ from weights: all but sizes, activation and how it was drawn."""
-    decided = ("size", *SIZED, "max_position_embeddings", "hidden_act", "initializer_range")
-    changes: dict[str, Any] = {name: value for name, value in config.model.items() if name not in decided}
+    """The encoder with the settings that may differ from weights."""
+    changes = {name: config.model[name] for name in architectures.COMPUTED if name in config.model}
     return architectures.with_settings(encoder, changes)

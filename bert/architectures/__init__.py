@@ -22,7 +22,22 @@ Config = TypeVar("Config")
 # model_type in config.json -> the classes of the configuration and of the module, or "module:class" of them.
 REGISTRY: dict[str, tuple[Any, Any]] = {
     "bert": ("bert.architectures.bert:BertConfig", "bert.architectures.bert_encoder:BertEncoder"),
+    "birnn": (
+        "bert.architectures.recurrent:RecurrentConfig",
+        "bert.architectures.recurrent_encoder:RecurrentEncoder",
+    ),
+    "strided": (
+        "bert.architectures.convolution:StridedConfig",
+        "bert.architectures.convolution_encoders:StridedEncoder",
+    ),
+    "dilated": (
+        "bert.architectures.convolution:DilatedConfig",
+        "bert.architectures.convolution_encoders:DilatedEncoder",
+    ),
 }
+
+# Fields of configurations that change how an encoder is computed or trained, but not what its weights are.
+COMPUTED = ("hidden_dropout", "attention_dropout", "dtype", "layer_loop", "remat", "attention")
 
 
 class ModelConfig(Protocol):
@@ -78,7 +93,10 @@ class ModelConfig(Protocol):
 class Encoder(Protocol):
     """A Linen module with the attribute ``config``: a batch (bert/data/batches.py) -> hidden states.
 
-    To be looked into, it also has ``states(batch)`` and ``attention(batch, layer)``, as `stack.StackedEncoder`.
+    Where the state at the first token does not stand for a whole example, it has ``summary(batch, train=)`` -> [B, E,
+    D], which heads of examples read. With the objective "blank" it has ``blank``, as `__call__`, whose states have not
+    read the word at their place. To be looked into, it has ``states(batch)`` and ``attention(batch, layer)``, as
+    `stack.StackedEncoder`.
     """
 
     packing: str  # "exact": a row may hold several examples; "refused": they would change each other
@@ -127,6 +145,11 @@ def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
     names = {field.name for field in dataclasses.fields(known)}
     changed: Config = dataclasses.replace(known, **{name: value for name, value in settings.items() if name in names})
     return changed
+
+
+def table_width(config: ModelConfig) -> int:
+    """The width of the encoder's token table: that of the hidden states, unless a configuration names it."""
+    return int(getattr(config, "embedding_size", config.hidden_size))
 
 
 def packs(config: ModelConfig) -> bool:

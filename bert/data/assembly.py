@@ -31,6 +31,8 @@ def build(
 
     if settings.predicts == "mlm":
         rows.write_masks(store, settings, masking.example_keys(settings.seed, epoch, chosen_N), words_BT)
+    elif settings.predicts == "blank":
+        rows.write_all_words(store)
     else:
         rows.write_next_words()
     return batch
@@ -116,10 +118,8 @@ class _Rows:
         self, store: Store, settings: BatchSettings, key_N: np.ndarray, words_BT: np.ndarray | None
     ) -> None:
         """Fills masked_*, and replaces tokens in token_ids."""
-        maskable_V = np.ones(store.tokenizer.vocab_size, bool)
-        maskable_V[list(store.tokenizer.special_ids)] = False
         place_M, choice_M, bits_M = masking.choose(
-            key_N, self.base, self.nth, self.batch["position_ids"], maskable_V.take(self.batch["token_ids"]),
+            key_N, self.base, self.nth, self.batch["position_ids"], self._words(store),
             rate=settings.mask_rate, limit_N=settings.mask_limits(self.a + self.b, self.length), words_BT=words_BT,
         )  # fmt: skip
         token_ids = self.batch["token_ids"].reshape(-1)
@@ -130,6 +130,17 @@ class _Rows:
             mask_share=settings.mask_share, random_share=settings.random_share,
         )  # fmt: skip
         self._write_predictions(place_M, id_M)
+
+    def write_all_words(self, store: Store) -> None:
+        """Fills masked_*: each token that may be masked is predicted at its own place, and none is replaced."""
+        place_M = np.flatnonzero(self._words(store))
+        self._write_predictions(place_M, self.batch["token_ids"].reshape(-1)[place_M])
+
+    def _words(self, store: Store) -> np.ndarray:
+        """bool [B, T]: which tokens may be masked: those of the text but [UNK]."""
+        maskable_V = np.ones(store.tokenizer.vocab_size, bool)
+        maskable_V[list(store.tokenizer.special_ids)] = False
+        return maskable_V.take(self.batch["token_ids"])
 
     def write_next_words(self) -> None:
         """Fills masked_*: each token is predicted at the place before it, but for the first of an example."""

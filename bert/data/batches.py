@@ -1,8 +1,8 @@
 """The keys of a batch, and batches of a prepared store. Batch i is a pure function of (store, settings, i).
 
 B rows of T tokens; a row holds up to E examples and P predictions (unpacked batches are the case E = 1). The objective
-decides what is predicted: mlm, the masked words at their own places, whatever replaced them; causal, each token at the
-place before it, but for the first of an example.
+decides what is predicted: mlm, the masked words at their own places, whatever replaced them; blank, all words at
+theirs; causal, each token at the place before it, but for the first of an example.
 
 | key | | |
 | --- | --- | --- |

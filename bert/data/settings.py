@@ -60,13 +60,13 @@ class BatchSettings:
     def masks_in_row(self) -> int:
         """P"""
         if not objectives.OBJECTIVES[self.predicts].masked:
-            return self.max_length - 1  # the first token of a row is not predicted
+            return self.max_length - (self.predicts == "causal")  # which does not predict the first token of a row
         return self.mask_budget or int(self.mask_rate * self.max_length + 0.5) + 1
 
     def mask_limits(self, tokens_N: np.ndarray, length_N: np.ndarray) -> np.ndarray:
         """int64 [N], the most predictions of each example, so that its row keeps the budget."""
         if not objectives.OBJECTIVES[self.predicts].masked:
-            return np.asarray(length_N, np.int64) - 1
+            return np.asarray(tokens_N if self.predicts == "blank" else length_N - 1, np.int64)
         wanted_N = masking.count_masks(tokens_N, self.mask_rate)
         if self.packed and self.masks_in_row < dataclasses.replace(self, mask_budget=0).masks_in_row:
             share_N = self.masks_in_row * np.asarray(length_N, np.int64) // self.max_length

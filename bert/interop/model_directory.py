@@ -140,7 +140,7 @@ def _fresh(part: str, config: ModelConfig, classes: int, seed: int) -> Params:
 
     key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(part.encode()))  # independent of the other parts
     hidden_BTD = np.zeros((1, 1, config.hidden_size), np.float32)
-    table_VD = [np.zeros((config.vocab_size, config.hidden_size), np.float32)] if part == "mlm" else []
+    table_VD = [np.zeros((config.vocab_size, architectures.table_width(config)), np.float32)] if part == "mlm" else []
     init = jax.jit(heads.part(part, config, classes).init)  # one program instead of one for each small operation
     params: Params = jax.tree.map(np.asarray, init(key, hidden_BTD, *table_VD)["params"])
     return params

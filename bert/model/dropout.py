@@ -1,5 +1,7 @@
 """Dropout with cheap random bits that are the same on any mesh (see initializers.py)."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +22,11 @@ def dropout(x: Array, rate: float, key: Array | None) -> Array:
         return x
     # Scaled in float32: rounded to bfloat16 first, 1/0.9 would make every sum 0.16 % too small.
     return jnp.where(kept(key, x.shape, rate), x.astype(jnp.float32) * (1 / (1 - rate)), 0.0).astype(x.dtype)
+
+
+def by_number(rate: float, root: Array | None) -> Callable[[Array, int], Array]:
+    """(x, number) -> ``x`` with dropout, each number with bits of its own; ``root``: as the key of `dropout`."""
+    return lambda x, number: dropout(x, rate, None if root is None else jax.random.fold_in(root, number))
 
 
 def kept(key: Array, shape: tuple[int, ...], rate: float) -> Array:

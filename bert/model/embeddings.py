@@ -9,15 +9,19 @@ from bert.model.initializers import truncated_normal
 
 
 class Embedding(nn.Module):
-    """A float32 table of embeddings [rows, D]: ids, each raised by ``offset``, -> their rows [..., D]."""
+    """A float32 table of embeddings [rows, D]: ids, each raised by ``offset``, -> their rows [..., D].
+
+    ``width``: D; None: that of the hidden states.
+    """
 
     config: ModelConfig
     rows: int
+    width: int | None = None
     offset: int = 0
 
     def setup(self) -> None:
         init = truncated_normal(self.config.initializer_range)
-        self.embedding = self.param("embedding", init, (self.rows, self.config.hidden_size))
+        self.embedding = self.param("embedding", init, (self.rows, self.width or self.config.hidden_size))
 
     def __call__(self, ids: Array) -> Array:
         # Ids are checked where data is read. Out of range, `take` gives NaN: loud, where plain indexing would clamp. It

@@ -84,8 +84,13 @@ def traced_outputs(params: Params, batch: Batch, *, config: ModelConfig, wanted:
             results["sequence_output"] = hidden_BTD
             first_BED = hidden_BTD[:, :1] if first_BE is None else pick(hidden_BTD, first_BE)
             masked_BPD = hidden_BTD if masked_BP is None else pick(hidden_BTD, masked_BP)
-        results["cls"] = first_BED[:, 0] if first_BE is None else first_BED
-        results |= _head_outputs(params, config, wanted, hidden_BTD, results["cls"], masked_BPD)
+        results["cls"] = example_BD = first_BED[:, 0] if first_BE is None else first_BED
+        if hasattr(architectures.build(config), "summary"):
+            summary_BED = encoder(method="summary")
+            example_BD = summary_BED[:, 0] if first_BE is None else summary_BED
+        if heads.reads_blanks(config):
+            masked_BPD = encoder(positions_BP=masked_BP, method="blank")
+        results |= _head_outputs(params, config, wanted, hidden_BTD, example_BD, masked_BPD)
         return {name: results[name].astype(jnp.float32) for name in wanted}
 
 
@@ -115,7 +120,12 @@ def head_outputs(parts: Collection[str]) -> tuple[str, ...]:
 
 
 def _head_outputs(
-    params: Params, config: ModelConfig, wanted: Collection[str], hidden_BTD: Array, first_BD: Array, masked_BPD: Array
+    params: Params,
+    config: ModelConfig,
+    wanted: Collection[str],
+    hidden_BTD: Array,
+    example_BD: Array,
+    masked_BPD: Array,
 ) -> dict[str, Array]:
     head: Params = params.get("head", {})
 
@@ -126,7 +136,7 @@ def _head_outputs(
         return heads.lent_table(_apply(architectures.build(config), params["encoder"], method="token_table"))
 
     def pooled() -> Array:
-        return heads.pooled(functools.partial(run, "pooler"), first_BD)
+        return heads.pooled(functools.partial(run, "pooler"), example_BD)
 
     compute: dict[str, Callable[[], Array]] = {
         "pooled_output": pooled,

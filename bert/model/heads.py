@@ -11,7 +11,7 @@ get_next_sentence_output), ``run_classifier.py`` and ``run_squad.py`` (create_mo
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import flax.linen as nn
 import jax.numpy as jnp
@@ -20,9 +20,10 @@ from jax import Array
 from bert import architectures
 from bert.architectures import ModelConfig
 from bert.errors import InputError
-from bert.model import vocabulary
-from bert.model.blocks import ACTIVATION_FUNCTIONS, Dense, LayerNorm
+from bert.model import matmul, vocabulary
+from bert.model.blocks import ACTIVATION_FUNCTIONS, Dense, LayerNorm, gelu
 from bert.model.dropout import dropout
+from bert.model.weights import Weights
 from bert.types import Batch
 
 Outputs = dict[str, Array]
@@ -35,7 +36,8 @@ class MaskedWords(nn.Module):
     config: ModelConfig
 
     def setup(self) -> None:
-        self.transform, self.norm = Dense(self.config, self.config.hidden_size), LayerNorm(self.config)
+        width = architectures.table_width(self.config)
+        self.transform, self.norm = Dense(self.config, width), LayerNorm(self.config)
         self.bias = self.param("bias", nn.initializers.zeros, (self.config.vocab_size,), jnp.float32)
 
     def __call__(self, picked_BPD: Array, token_table_VD: Array) -> Array:
@@ -50,6 +52,37 @@ class MaskedWords(nn.Module):
         return self.norm(ACTIVATION_FUNCTIONS[self.config.hidden_act](self.transform(picked_BPD)))
 
 
+class BlankConfig(ModelConfig, Protocol):
+    """What scores of blanks read of a configuration beside what everybody reads."""
+
+    @property
+    def mix(self) -> str: ...  # "sum" or "mlp"
+    @property
+    def mix_size(self) -> int: ...  # hidden width of the latter
+
+
+class BlankWords(MaskedWords):
+    """The same of the states on both sides of a blank, joined by a linear map, or by a layer with GELU and such a map.
+
+    Source: Melamud et al. 2016 (context2vec), section 2.2, for the second.
+    """
+
+    config: BlankConfig
+
+    def setup(self) -> None:
+        D, inner, width = self.config.hidden_size, self.config.mix_size, architectures.table_width(self.config)
+        if self.config.mix == "mlp":
+            self.hidden = Weights((D, inner))
+        self.mix = Weights((inner if self.config.mix == "mlp" else D, width), bias=False)
+        self.bias = self.param("bias", nn.initializers.zeros, (self.config.vocab_size,), jnp.float32)
+
+    def _transformed(self, picked_BPD: Array) -> Array:
+        dtype = self.config.dtype
+        if self.config.mix == "mlp":
+            picked_BPD = gelu(matmul.dense(picked_BPD, *self.hidden(), dtype, dtype))
+        return matmul.dense(picked_BPD, *self.mix(), dtype, dtype)
+
+
 def lent_table(token_table_VD: Array | None) -> Array:
     """The encoder's token table; InputError where it has none to lend."""
     if token_table_VD is None:
@@ -57,10 +90,17 @@ def lent_table(token_table_VD: Array | None) -> Array:
     return token_table_VD
 
 
+def reads_blanks(config: ModelConfig) -> bool:
+    """Whether words are scored by the states of an encoder's ``blank``, which have not read the word itself."""
+    return "blank" in architectures.objectives_of(config)
+
+
 def part(name: str, config: ModelConfig, classes: int = 2) -> nn.Module:
     """The module whose parameters stand under ``head/NAME``; ``classes``: C of the two classifiers."""
     if name == "mlm":
-        return MaskedWords(config)
+        words: Any = BlankWords if reads_blanks(config) else MaskedWords
+        scores: nn.Module = words(config)
+        return scores
     features = {"pooler": config.hidden_size, "next_sentence": 2, "span": 2}
     features |= {"sequence_classifier": classes, "token_classifier": classes}
     return Dense(config, features[name], float32_result=True)
@@ -188,9 +228,23 @@ class Model(nn.Module):
     def __call__(self, batch: Batch, *, train: bool = False) -> Outputs:
         if "cls_positions" in batch:
             architectures.check_packing(self.config, batch["cls_positions"].shape[1] > 1)
-        hidden_BPD = self.encoder(batch, train=train, positions_BP=self.head.positions(batch))
-        outputs: Outputs = self.head(hidden_BPD, batch, self.encoder.token_table(), train=train)
+        outputs: Outputs = self.head(self._states(batch, train), batch, self.encoder.token_table(), train=train)
         return outputs
+
+    def _states(self, batch: Batch, train: bool) -> Array:
+        """What the head reads: hidden states, unless the encoder has others for words or for whole examples."""
+        encoder, head = self.encoder, self.head
+        has_summary = hasattr(encoder, "summary")
+        if isinstance(head, SequenceHead) and has_summary:
+            states_BED: Array = encoder.summary(batch, train=train)
+            return states_BED
+        of_words = isinstance(head, PretrainingHead)
+        read = encoder.blank if of_words and reads_blanks(self.config) else encoder
+        if isinstance(head, PretrainingHead) and head.with_next_sentence and has_summary:
+            words_BPD = read(batch, train=train, positions_BP=batch["masked_positions"])
+            return jnp.concatenate([words_BPD, encoder.summary(batch, train=train)], axis=1)
+        states_BPD: Array = read(batch, train=train, positions_BP=head.positions(batch))
+        return states_BPD
 
     def depth_of(self, path: Sequence[str]) -> int | Sequence[int] | None:
         """Depth of a parameter as `architectures.Encoder.depth_of` has it; None for the head's."""

@@ -1,6 +1,6 @@
 """Who may attend to whom: `Pattern`, the attention mask in training, inference and export.
 
-Axes: B row, T query position, S key position.
+Axes: B row, T query position, S key position, E example in a row.
 """
 
 import dataclasses
@@ -63,3 +63,15 @@ def within_examples(batch: Batch, positions: bool = False, window: int | None = 
     ids_BT = batch["example_ids"]
     positions_BT = batch["position_ids"] if positions or causal or window is not None else None
     return Pattern(ids_BT, ids_BT, positions_BT, positions_BT, window, causal)
+
+
+def members(batch: Batch) -> Array:
+    """bool [B, E, T]: the positions of each example; one example a row where there are no ``cls_positions``."""
+    slots = batch["cls_positions"].shape[1] if "cls_positions" in batch else 1
+    return batch["example_ids"][:, None] == jnp.arange(1, slots + 1)[:, None]
+
+
+def first_and_last(batch: Batch) -> tuple[Array, Array]:
+    """int [B, E] each: the position of each example's first and last token."""
+    member_BET = members(batch)
+    return member_BET.argmax(-1), member_BET.shape[-1] - 1 - member_BET[..., ::-1].argmax(-1)

@@ -16,6 +16,7 @@ from jax import Array
 from bert.architectures import ModelConfig
 from bert.model import forward, matmul
 from bert.model.blocks import ACTIVATION_FUNCTIONS, pick
+from bert.model.pattern import members
 from bert.model.sentence_encoder import NORMALIZE, POOLER
 from bert.types import Batch, Params
 
@@ -83,9 +84,7 @@ def pooled(hidden_BTD: Array, batch: Batch, pooling: Sequence[str], skipped: Arr
     of the number of tokens. weightedmean: token i of an example, from 1, weighs i.
     """
     ids_BT, position_BT = batch["example_ids"], batch["position_ids"]
-    slots = batch["cls_positions"].shape[1] if "cls_positions" in batch else 1
-    member_BET = ids_BT[:, None] == jnp.arange(1, slots + 1)[:, None]
-    member_BET &= position_BT[:, None] >= skipped
+    member_BET = members(batch) & (position_BT[:, None] >= skipped)
     hidden_BTD = jnp.where((ids_BT != 0)[..., None], hidden_BTD.astype(jnp.float32), 0.0)
     one_BET = member_BET.astype(jnp.float32)
     rank_BET = one_BET * (position_BT[:, None] + 1)

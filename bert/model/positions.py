@@ -27,7 +27,7 @@ def embedding(config: ModelConfig, kind: str = "learned", offset: int = 0) -> Ca
     """
     check_choice("positions", kind, KINDS)
     if kind == "learned":
-        return Embedding(config, config.max_length + offset, offset)
+        return Embedding(config, config.max_length + offset, offset=offset)
     if kind == "sinusoidal":
         return lambda position_ids: sinusoidal(position_ids + offset, config.hidden_size)
     return lambda position_ids: jnp.zeros(())

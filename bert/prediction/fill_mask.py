@@ -7,6 +7,7 @@ import dataclasses
 
 import numpy as np
 
+from bert.data.padding import power_of_two
 from bert.errors import InputError, check_range, short_text
 from bert.prediction.scores import softmax
 from bert.tokenizer.tokenizer import Encoding, Tokenizer
@@ -26,6 +27,22 @@ def find_masks(encoding: Encoding, tokenizer: Tokenizer, limit: int) -> list[int
     if beyond:
         raise InputError(f"{token} out of range: mask at {beyond[0]}, limit {limit}; shorten the text before it")
     return places
+
+
+def rows_with_masks(ids: list[int], places: list[int], *, alone: bool) -> tuple[list[list[int]], np.ndarray]:
+    """Rows of token ids with the masks at these places of ``ids``, and int32 [B, P], where they are in each row.
+
+    One row with all masks; ``alone``: one for each mask, without the other masks, which would be read as words. B and P
+    are powers of two.
+    """
+    if not alone:
+        places_1P = np.zeros((1, power_of_two(len(places))), np.int32)
+        places_1P[0, : len(places)] = places
+        return [ids], places_1P
+    places_B1 = np.zeros((power_of_two(len(places)), 1), np.int32)
+    places_B1[: len(places), 0] = np.array(places) - np.arange(len(places))
+    words = {*range(len(ids))} - {*places}
+    return [[ids[i] for i in sorted({*words, place})] for place in places], places_B1
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from absl import logging
 
+from bert import architectures
 from bert.architectures import ModelConfig
 
 # Dense bf16 peaks in FLOP/s of one device, from the vendors' data sheets, by the start of jax's device_kind.
@@ -23,7 +24,8 @@ def training_flops_per_token(config: ModelConfig, length: int, predictions: int)
 
     Of a row of ``length`` tokens only the masked positions, ``predictions``, meet the vocabulary.
     """
-    head = 2.0 * predictions / length * config.hidden_size * (config.hidden_size + config.vocab_size)
+    width = architectures.table_width(config)
+    head = 2.0 * predictions / length * width * (config.hidden_size + config.vocab_size)
     return 3.0 * (config.matmul_flops_per_token(length) + head)
 
 

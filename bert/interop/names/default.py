@@ -20,7 +20,7 @@ def table(config: ModelConfig) -> NameTable:
 
     key = jax.random.key(0)
     hidden_BTD = np.zeros((1, 1, config.hidden_size), np.float32)
-    token_table_VD = np.zeros((config.vocab_size, config.hidden_size), np.float32)
+    token_table_VD = np.zeros((config.vocab_size, architectures.table_width(config)), np.float32)
     ids_BT = np.zeros((1, 1), np.int32)
     batch = dict.fromkeys(("token_ids", "type_ids", "position_ids", "example_ids"), ids_BT)
 

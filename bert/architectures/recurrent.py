@@ -1,0 +1,56 @@
+"""RecurrentConfig: a bidirectional recurrent network, ``birnn``. The module is in recurrent_encoder.py."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import ClassVar
+
+from bert.architectures.plain_config import PlainConfig
+from bert.errors import InputError
+
+CELL_GATES = {"gru": 3, "lstm": 4, "vanilla": 1}  # products of the input, and of the state, in a step
+
+
+@dataclasses.dataclass(frozen=True)
+class RecurrentConfig(PlainConfig):
+    """Sizes of a bidirectional recurrent network; ``hidden_size`` is the width of both directions together."""
+
+    model_type: ClassVar[str] = "birnn"
+    whole: ClassVar[tuple[str, ...]] = ("mix_size",)
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "cell": tuple(CELL_GATES),
+        "stacks": ("separate", "joint"),
+        "mix": ("sum", "mlp"),
+    }
+    cell: str = "gru"  # gru, lstm or vanilla (tanh)
+    # separate: one for each direction, as in ELMo, and the words on both sides of a blank predict it; joint: each layer
+    # reads both directions of the one below, as in most taggers, so that a state has read its own word.
+    stacks: str = "separate"
+    # What joins the two sides of a blank. sum: a linear map, which cannot learn XOR of the neighbours; mlp: a layer
+    # with GELU and a linear map, as in context2vec.
+    mix: str = "sum"
+    mix_size: int = 1024  # hidden width of the mlp
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.hidden_size % 2:
+            rule = f"hidden_size is {self.hidden_size}; it must be even, for each direction has half of it"
+            raise InputError(f"{rule}: {self.hidden_size + 1}, say")
+
+    @property
+    def state_size(self) -> int:
+        """J, the width of one direction."""
+        return self.hidden_size // 2
+
+    @property
+    def gate_size(self) -> int:
+        """G, the width of the gates of one direction side by side."""
+        return CELL_GATES[self.cell] * self.state_size
+
+    def inputs(self, layer: int) -> int:
+        """The width of what a layer, from 0, reads."""
+        above = self.state_size if self.stacks == "separate" else self.hidden_size
+        return above if layer else self.embedding_size
+
+    def matmul_flops_per_token(self, length: int) -> float:
+        """Of the gates of all layers, 2 per multiply-add; a token costs the same in a row of any length."""
+        return 2.0 * 2 * self.gate_size * sum(self.inputs(layer) + self.state_size for layer in range(self.num_layers))
