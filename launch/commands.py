@@ -28,6 +28,7 @@ COMMANDS = {
     "report": Command("shows what runs did, as an HTML file or as text"),
     "embed": Command("writes a vector for each text of a file"),
     "export": Command("converts a model to a Hugging Face directory, StableHLO or ONNX"),
+    "push": Command("uploads a model to the Hugging Face Hub"),
 }
 
 

@@ -8,7 +8,7 @@ import os
 import pathlib
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -165,6 +165,18 @@ def _model_keys(
     }
 
 
+def model_files(entries: Iterable[str]) -> list[str]:
+    """Those of these names (as of `files.names_in`) that an export may have; all of a model, and nothing else."""
+    ours = {CONFIG_FILE, model_card.FILE, weight_files.SAFETENSORS, weight_files.INDEX, *PROGRAMS.values()}
+    ours |= {*TOKENIZER_FILES}
+    return sorted(name for name in entries if name in ours or _SHARD.fullmatch(name) or _is_module(name))
+
+
+def _is_module(name: str) -> bool:
+    """Whether it is a file that declares vectors of texts."""
+    return name in sentence_transformers.WRITTEN or bool(re.fullmatch(sentence_transformers.FOLDERS, name))
+
+
 def check_replaceable(directory: str | os.PathLike[str], format: str = "huggingface", dtype: str = "float32") -> None:
     """Raises InputError for a directory that `save_model_directory` would not write to: no user's file is deleted.
 
@@ -176,17 +188,14 @@ def check_replaceable(directory: str | os.PathLike[str], format: str = "huggingf
         entries = files.names_in(target)
     except OSError as error:
         raise InputError(f"{target}: cannot be read ({error.strerror}); choose another directory") from None
-    shards = [name for name in entries if _SHARD.fullmatch(name)]
-    ours = [CONFIG_FILE, weight_files.SAFETENSORS, weight_files.INDEX, *shards, *PROGRAMS.values(), *TOKENIZER_FILES]
-    ours.append(model_card.FILE)
-    modules = [name for name in entries if re.fullmatch(sentence_transformers.FOLDERS, name)]
-    modules += sentence_transformers.WRITTEN
-    files.check_replaceable(target, [*ours, *modules])
+    files.check_replaceable(target, model_files(entries))
     values = _written_values(target) if entries else {}
     # What one export writes: one kind of weights, or one program, and a tokenizer as a whole.
+    shards = [name for name in entries if _SHARD.fullmatch(name)]
     kinds = ([weight_files.SAFETENSORS], [weight_files.INDEX, *shards], *([name] for name in PROGRAMS.values()))
     written = next((kind for kind in kinds if kind[0] in entries), [])
     written += tokenizer_files.WRITTEN if tokenizer_files.WRITTEN[0] in entries else ()
+    modules = [name for name in entries if _is_module(name)]
     written += modules if sentence_transformers.MODULES in entries else ()
     files.check_replaceable(target, [CONFIG_FILE, model_card.FILE, *written])
     weights = weight_files.find(target)
