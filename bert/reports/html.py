@@ -49,8 +49,11 @@ def section(heading: str, *content: Any, **attributes: Any) -> Html:
 
 def table(caption: str, header: Sequence[Any], rows: Iterable[Sequence[Any]], **attributes: Any) -> Html:
     """A table whose first column names its rows. Cells are text, or cells made by `cell`, `number`."""
-    head = tag("tr", *(tag("th", name, scope="col") for name in header))
-    body = (tag("tr", tag("th", row[0], scope="row"), *map(cell, row[1:])) for row in rows)
+    lines = [[tag("th", row[0], scope="row"), *map(cell, row[1:])] for row in rows]
+    numeric = [any(line[i].startswith('<td class="number"') for line in lines) for i in range(len(header))]
+    columns = zip(header, numeric, strict=True)
+    head = tag("tr", *(tag("th", name, scope="col", class_="number" if right else None) for name, right in columns))
+    body = (tag("tr", *line) for line in lines)
     parts = tag("caption", caption), tag("thead", head), tag("tbody", *body)
     return tag(
         "div", tag("table", *parts, **attributes), class_="scroll", tabindex=0, role="region", aria_label=caption

@@ -73,14 +73,14 @@ def write_evaluation(
       losses: of all rows, in their order.
       row_of: number of a row -> its line.
     """
-    kept = bounded(losses)
+    kept = bounded(losses, KEPT)
     if kept:
         files.write(workdir / VALIDATION, "".join(_line(row_of(i)) for i in kept))
     counts = {"rows_scored": len(losses), "rows_kept": len(kept)} if kept else {}
     files.write(workdir / EVALUATION, files.json_text(_plain({"time": now(), **values, **counts}), indent=1))
 
 
-def bounded(losses: Sequence[float], most: int = KEPT) -> list[int]:
+def bounded(losses: Sequence[float], most: int) -> list[int]:
     """Indices of the rows that are kept, in order: all, or the worst half of ``most`` and others at equal distances."""
     if len(losses) <= most:
         return list(range(len(losses)))

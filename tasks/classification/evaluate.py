@@ -22,7 +22,7 @@ from tasks.evaluation import OBSERVED, Evaluation
 from tasks.files import outputs
 from tasks.files.examples import TextExamples
 from tasks.files.records import comma_names, id_column
-from tasks.metrics import class_table, classification_metrics, constant_predictions, weighted_metrics
+from tasks.metrics import class_curves, class_table, classification_metrics, constant_predictions, weighted_metrics
 
 _CHOSEN = ("label", "labels", "value")  # what an answer may have of `classification.answers`
 _OF_ANSWERS = (*_CHOSEN, "probabilities")
@@ -102,6 +102,9 @@ class ClassificationEvaluator(evaluation.Evaluator):
         if kind != "number":
             each, macro = class_table.of_classes(*arguments, threshold)
             result.add_classes(each, macro=macro)
+            result.values["curves"] = class_curves.of_classes(targets, predicted_NC, kind, examples.labels)
+        else:
+            result.values |= class_curves.residuals(targets, predicted_NC)
         if kind == "class":
             counts_CC = classification_metrics.confusion(targets, predicted_NC)
             values = {"labels": list(examples.labels), "counts": counts_CC.tolist()}

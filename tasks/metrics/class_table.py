@@ -48,13 +48,18 @@ def areas(is_class_N: np.ndarray, shares_N: np.ndarray) -> dict[str, Score]:
     if not inside or not outside or not np.isfinite(shares_N).all():
         why = "some predictions are not finite" if inside and outside else "all rows or none are of this class"
         return dict.fromkeys(AREAS, Score(None, why))
-    distinct_K, place_N = np.unique(shares_N, return_inverse=True)
-    inside_K = np.bincount(place_N, is_class_N, len(distinct_K))[::-1]  # rows with equal shares count at once
-    outside_K = np.bincount(place_N, ~is_class_N, len(distinct_K))[::-1]
+    inside_K, outside_K = ranked(is_class_N, shares_N)
     above_K, wrong_K = inside_K.cumsum(), outside_K.cumsum()
     ordered_pairs = (inside_K * (outside - wrong_K + outside_K / 2)).sum()
     values = (ordered_pairs / (inside * outside), (inside_K * above_K / (above_K + wrong_K)).sum() / inside)
     return {name: Score(float(value)) for name, value in zip(AREAS, values, strict=True)}
+
+
+def ranked(is_class_N: np.ndarray, shares_N: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of the class, and others, at each distinct share [K] from the highest down: equal ones count at once."""
+    distinct_K, place_N = np.unique(shares_N, return_inverse=True)
+    inside_K, outside_K = (np.bincount(place_N, rows_N, len(distinct_K)) for rows_N in (is_class_N, ~is_class_N))
+    return inside_K[::-1], outside_K[::-1]
 
 
 def _mean(scores: Sequence[Score]) -> Score:

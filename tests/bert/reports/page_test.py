@@ -1,63 +1,10 @@
 """The page in a browser: its numbers are those of the files, texts stay text, clicks do what they say."""
 
-import json
-import pathlib
-
 import pytest
 
-from bert.reports import page, runs, vega
-from tests.bert.pages.browser import Browser
+from bert.reports import vega
 from tests.bert.reports.made_runs import NASTY, SCORES, logged, made_run
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    opened = Browser(tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory) -> pathlib.Path:
-    """The folder that keeps the scripts between tests."""
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture
-def show(browser, cache, tmp_path):
-    """Opens the report of some runs; at the end of the test nothing was asked for, and the console is empty."""
-
-    def shown(*folders: pathlib.Path) -> Browser:
-        path = tmp_path / "page.html"
-        found = [runs.read(folder, folder.name) for folder in folders]
-        path.write_text(page.page(found, cache), encoding="utf-8")
-        assert path.stat().st_size < 5_000_000
-        browser.requests.clear()
-        browser.errors.clear()
-        browser.open(path)
-        browser.run("ready")
-        return browser
-
-    yield shown
-    assert browser.errors == []
-    assert browser.requests == [(tmp_path / "page.html").as_uri()]
-
-
-def drawn(browser: Browser, title: str) -> list[dict]:
-    """The rows that the chart with a title was drawn from, as Vega holds them."""
-    find = (
-        f"find(f => f.querySelector('strong').textContent === {json.dumps(title)}).querySelector('.plot').dataset.chart"
-    )
-    return browser.run(f"views[[...document.querySelectorAll('figure')].{find}].data('source_0')")
-
-
-def table(browser: Browser, caption: str) -> list[list]:
-    """The rows of a table: the name, then the numbers with all their digits, or the text of cells without one."""
-    return browser.run(
-        f"(() => {{ const found = t => t.caption.textContent.startsWith({json.dumps(caption)});"
-        "return [...[...document.querySelectorAll('table')].find(found).tBodies[0].rows]"
-        ".map(r => [...r.cells].map(c => c.dataset.value ?? c.textContent)) })()"
-    )
+from tests.bert.reports.reading import drawn, table
 
 
 def test_the_numbers_are_those_of_the_files(show, tmp_path):
