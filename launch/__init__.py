@@ -1,7 +1,9 @@
 """Commands: each file parses flags and calls the library."""
 
+import os
 import sys
 from types import TracebackType
+from typing import NoReturn
 
 
 def without_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -10,6 +12,12 @@ def without_traceback(kind: type[BaseException], error: BaseException, trace: Tr
         print("error: stopped by the keyboard", file=sys.stderr)
     else:
         sys.__excepthook__(kind, error, trace)
+
+
+def end_without_reader() -> NoReturn:
+    """Ends the process where the reader of its output has ended, such as head: exit code 1, without a line."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at the end
+    sys.exit(1)
 
 
 if sys.argv[0] == "-m":  # `python -m launch.NAME` is importing its modules, and `flags.main` cannot catch Ctrl-C yet

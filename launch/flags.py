@@ -5,7 +5,6 @@ A command is a function ``run(argv)`` that calls `parse`, and `main` runs it. A 
 """
 
 import difflib
-import os
 import pathlib
 import re
 import select
@@ -17,6 +16,7 @@ from typing import Any, cast
 from absl import flags as absl_flags
 from ml_collections import ConfigDict, config_flags
 
+import launch
 from bert import config_fields, hub_names
 from bert.errors import InputError, RunError, printable
 from launch import config_files, console, foreign_flags
@@ -291,6 +291,15 @@ def _help(
     return as_typed("\n".join(lines))
 
 
+def _has_no_reader(output: int) -> bool:
+    """Whether an open file is a pipe that nobody reads any more; where the system cannot tell, as Windows, yes."""
+    if not hasattr(select, "poll"):
+        return True
+    poll = select.poll()
+    poll.register(output, select.POLLOUT)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
 def main(run: Callable[[list[str]], object]) -> None:
     """Runs a command and ends the process.
 
@@ -304,12 +313,9 @@ def main(run: Callable[[list[str]], object]) -> None:
         sys.stdout.flush()
         sys.exit(0)
     except BrokenPipeError:
-        poll = select.poll()
-        poll.register(sys.stdout.fileno(), select.POLLOUT)
-        if not any(event & select.POLLERR for _, event in poll.poll(0)):  # the output still has a reader
+        if not _has_no_reader(sys.stdout.fileno()):
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at the end
-        sys.exit(1)
+        launch.end_without_reader()
     except InputError as error:
         message, code = as_options(str(error)), 2
     except RunError as error:

@@ -15,7 +15,10 @@ def main() -> None:
     sys.excepthook = launch.without_traceback  # until `flags.main` catches Ctrl-C
     program, words = _program(sys.argv[0]), sys.argv[1:]
     if not words or words[0] in ("--help", "-help", "-h", "help"):
-        print(_help(program))
+        try:
+            print(_help(program), flush=True)
+        except BrokenPipeError:
+            launch.end_without_reader()
     elif words[0] in ("--version", "-V"):
         jax, python = importlib.metadata.version("jax"), platform.python_version()
         print(f"bert {importlib.metadata.version('bert-jax')} (jax {jax}, Python {python})")

@@ -13,6 +13,7 @@ import numpy as np
 
 from bert import files, surrogates
 from bert.errors import InputError
+from bert.extras import check_arrow
 from bert.sentences.embedder import Embedder
 from tasks.files import examples
 from tasks.files.records import TableSettings
@@ -77,6 +78,8 @@ def check_output(path: pathlib.Path) -> None:
     """Raises InputError for a file of another format than `write` knows."""
     if path.suffix not in _WRITERS:
         raise InputError(f"--output={path}: the ending must be one of {', '.join(_WRITERS)}")
+    if path.suffix == ".parquet":
+        check_arrow(path)
 
 
 def write(path: pathlib.Path, texts: Texts, embedder: Embedder, done: Callable[[int], None]) -> None:

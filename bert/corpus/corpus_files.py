@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from bert.corpus.text_files import read_lines
 from bert.errors import InputError, listed
+from bert.extras import check_arrow
 
 INSTALLED_DOCS = "installed-docs"
 LONGEST_ROW = 1 << 26  # characters of a line of JSON, which is held as a whole: a few hundred megabytes
@@ -110,6 +111,7 @@ def read_rows(source: Source, encoding: str, column: str) -> Iterator[tuple[str,
     if source.kind == "jsonl":
         yield from _json_rows(source.path, encoding, column)
         return
+    check_arrow(source.path, "pyarrow" if source.kind == "parquet" else "datasets")
     from bert.corpus import arrow_files  # pyarrow and pandas, 67 MB, only where a table is read
 
     for row, value in enumerate(arrow_files.column_values(source.path, source.kind, column), 1):

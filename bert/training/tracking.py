@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from bert import files
 from bert.errors import InputError, cannot_write, printable
+from bert.extras import check_installed
 from bert.progress import clock
 from bert.training import run_directory
 
@@ -82,6 +83,7 @@ class _Board:
     """
 
     def __init__(self, directory: pathlib.Path, first_step: int):
+        check_installed("tensorboardX", "tensorboardX", "train", "training")
         from tensorboardX import record_writer, summary  # slow to import, and only process 0 needs it
         from tensorboardX.proto import event_pb2
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from bert.corpus.corpus_files import ARCHIVES, endings_of, saved_data_set
 from bert.errors import InputError
+from bert.extras import check_arrow
 from tasks.files import json_tables
 from tasks.files.delimited import read_delimited
 from tasks.files.records import Table, TableSettings
@@ -27,18 +28,21 @@ _BYTES_LITERAL = re.compile(r"""b(['"]).*\1""", re.DOTALL)
 
 
 def _read_parquet(path: str, settings: TableSettings) -> Table:
+    check_arrow(path)
     from tasks.files.arrow_tables import read_parquet  # pyarrow is large
 
     return read_parquet(path)
 
 
 def _read_arrow(path: str, settings: TableSettings) -> Table:
+    check_arrow(path)
     from tasks.files.arrow_tables import read_arrow
 
     return read_arrow(path)
 
 
 def _read_saved(path: str) -> Table:
+    check_arrow(path, "datasets")
     from tasks.files.arrow_tables import read_saved  # pyarrow and datasets are large
 
     return read_saved(path)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import google_crc32c
 import numpy as np
 
+from bert.extras import check_installed
+
 MAGIC = bytes.fromhex("57fb808b247547db")  # the last bytes of a table
 COPY_AGAIN = "it is damaged or cut short: copy or download it again"
 _FOOTER, _TRAILER = 48, 5  # bytes: the end of a table; after each block, its kind and its checksum
@@ -60,6 +62,7 @@ def _block(table: np.ndarray, offset: int, size: int) -> bytes:
         return content
     if kind != 1:
         raise Fault(f"the block at byte {offset} is of kind {kind}; known are 0 (plain) and 1 (snappy)")
+    check_installed("pyarrow", "pyarrow", "arrow", "a checkpoint compressed by snappy")
     import pyarrow  # slow to import, and few checkpoints need it
 
     ((length,), _) = varints(content, 0, 1)
