@@ -11,6 +11,7 @@ from ml_collections import ConfigDict, config_flags
 
 from bert import config_fields
 from bert.errors import InputError
+from launch import value_files
 from launch.commands import CHECKOUT
 
 # Python's message on a value of the wrong type -> the rule.
@@ -67,6 +68,12 @@ def recipes() -> list[str]:
 
 def settings_of(argv: Sequence[str], default: str | None) -> ConfigDict:
     """The settings of the config file, without the changes of the command line."""
+    path = path_of(argv, default)
+    if path and path.endswith(value_files.ENDINGS):
+        base, entries = _base_and_entries(path)
+        config = settings_of(["", f"--config={base}"], None)
+        value_files.apply(entries, config)
+        return config
     config_fields.declared.clear()
     only_files = [argv[0], *filter(names_file, argv[1:])]
     values = cast(Any, absl_flags.FlagValues)()
@@ -81,9 +88,18 @@ def settings_of(argv: Sequence[str], default: str | None) -> ConfigDict:
         why = str(error).strip().splitlines()[0] if str(error) else "no message"
         raise InputError(
             f"--config={path_of(argv, default)}: not a Python file with settings ({type(error).__name__}: {why}); "
-            "copy one of configs/ and change that"
+            "copy one of configs/ and change that, or write a file .yaml with base: and what differs"
         ) from None
     return values["config"].value
+
+
+def _base_and_entries(path: str) -> tuple[str, list[value_files.Entry]]:
+    """Of a file in YAML or JSON: the file that it starts from, as `located` finds it, and what it changes."""
+    named, entries = value_files.read(pathlib.Path(path))
+    base = located(named)
+    if not pathlib.Path(base.partition(":")[0]).is_file():
+        raise InputError(f"{path}: base is {named}, no such file; recipes: {', '.join(recipes())}")
+    return base, entries
 
 
 def in_one_line(text: str) -> str:
@@ -105,6 +121,8 @@ def help_on(argv: Sequence[str], default: str | None) -> list[str]:
     if not path or not pathlib.Path(path).is_file():
         return []
     values = config_fields.flatten(settings_of(argv, default))
+    if path.endswith(value_files.ENDINGS):
+        path = _base_and_entries(path)[0].partition(":")[0]
     places = _comments(pathlib.Path(path)) | config_fields.declared
     lines = []
     for place, names in places.items():

@@ -4,7 +4,6 @@ A command is a function ``run(argv)`` that calls `parse`, and `main` runs it. A 
 `InputError` with one line; `main` prints it and exits with code 2.
 """
 
-import difflib
 import pathlib
 import re
 import select
@@ -21,6 +20,7 @@ from bert import config_fields, hub_names
 from bert.errors import InputError, RunError, printable
 from launch import config_files, console, foreign_flags
 from launch.commands import CHECKOUT, as_typed
+from launch.nearest import nearest
 from tasks.files.records import comma_names
 
 # Setting -> its spelling in the command that was parsed last, such as "text" -> "--config.text"; for messages.
@@ -247,17 +247,6 @@ def _overrides(argv: Sequence[str]) -> list[tuple[str, str | None]]:
     """(name, value) of each setting of a command line; None where a word has no value."""
     matches = (re.match(r"--?(?:no)?config\.([^=]*)(?:=(.*))?$", word, re.DOTALL) for word in argv[1:])
     return [(match[1], match[2]) for match in matches if match]
-
-
-def nearest(name: str, known: Sequence[str], prefix: str = "", otherwise: str | None = None) -> str:
-    """The end of a message about an unknown name: the nearest known one, else ``otherwise``, else all of them."""
-    last_parts = {full.rsplit(".", 1)[-1]: full for full in known}
-    close = difflib.get_close_matches(name, known, 1, 0.6) or [
-        last_parts[match] for match in difflib.get_close_matches(name.rsplit(".", 1)[-1], list(last_parts), 1, 0.6)
-    ]
-    if close:
-        return f"; did you mean {prefix}{close[0]}?"
-    return otherwise or f"; known: {', '.join(prefix + other for other in known)}"
 
 
 def show(config: ConfigDict, options: Options, all_in: object = "") -> None:

@@ -37,7 +37,7 @@ def _program(started: str) -> str:
 
 def _run(name: str, argv: list[str]) -> None:
     from bert.errors import InputError
-    from launch.flags import nearest
+    from launch.nearest import nearest
 
     if name not in COMMANDS:
         kind = "option" if name.startswith("-") else "command"

@@ -1,0 +1,152 @@
+"""Files of settings in YAML or JSON: the recipe that they start from (``base``), and the settings that differ.
+
+base: configs/table.py    or table, or pretrain:mini: what --config= takes
+epochs: 5
+optimizer:
+    learning_rate: 1e-5   or optimizer.learning_rate: 1e-5
+
+The type of a setting decides how its value is read: YAML's own rules make True of on, and a text of 1e-5. The
+config.json of a run is such a file, too.
+"""
+
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import yaml
+from ml_collections import ConfigDict
+
+from bert import config_fields, json_files
+from bert.errors import InputError, short_repr
+from launch.nearest import nearest
+
+ENDINGS = (".yaml", ".yml", ".json")
+BASE = "base"
+_NOT_SET = object()  # of a run that left a setting open which its recipe sets
+_EXAMPLE = "the file of settings that this one changes, such as configs/table.py"
+_RUN = "data_sha256"  # that a file has it tells the config.json of a run
+_YES_NO = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+class Entry(NamedTuple):
+    place: str  # the file, of YAML with the line
+    name: str  # of a setting, with dots; or base
+    value: Any  # a text as it is written, a list of texts, or None; in JSON also numbers, True and False
+
+
+def read(path: pathlib.Path) -> tuple[str, list[Entry]]:
+    """(base, the other entries) of a file. InputError where it is no such file, or has a name twice."""
+    if path.suffix == ".json":
+        values = json_files.read_object(path, finite=False)
+        if _RUN in values and BASE not in values:
+            return _of_run(path, values)
+        entries = list(_of_json(path, values, ""))
+    else:
+        try:
+            entries = list(_of_yaml(path))
+        except RecursionError:  # an alias of what it is in
+            raise InputError(f"{path}: nested without end; write each section once") from None
+    seen: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.name in seen:
+            raise InputError(f"{entry.place}: {entry.name} is set twice, before in {seen[entry.name].place}")
+        seen[entry.name] = entry
+    base = seen.pop(BASE, None)
+    if base is None:
+        raise InputError(f"{path}: has no {BASE}; add {BASE}: and {_EXAMPLE}")
+    if not isinstance(base.value, str) or base.value.partition(":")[0].endswith(ENDINGS):
+        raise InputError(f"{base.place}: {BASE} is {short_repr(base.value)}; it must be {_EXAMPLE}")
+    return base.value, list(seen.values())
+
+
+def apply(entries: list[Entry], config: ConfigDict) -> None:
+    """Changes the settings. InputError for a name that the config does not have, or a value of another type."""
+    known = config_fields.flatten(config)
+    for place, name, value in entries:
+        if name not in known:
+            section = any(other.startswith(f"{name}.") for other in known)
+            advice = "; it is a section: set its fields" if section else nearest(name, list(known))
+            raise InputError(f"{place}: unknown setting {name}{advice}")
+        section_name, _, field = name.rpartition(".")
+        section = config[section_name] if section_name else config
+        if value is _NOT_SET:
+            section[field] = None
+            continue
+        if value is None:
+            if known[name] is not None:
+                raise InputError(f"{place}: {name} has no value; give one, or remove the line")
+            continue
+        rule, converted = _converted(value, section.get_type(field))
+        if rule:
+            raise InputError(f"{place}: {name} is {short_repr(value)}; it must be {rule}")
+        section[field] = converted
+
+
+def _converted(value: Any, kind: type) -> tuple[str, Any]:
+    """("", the value for a setting of this type), or (the rule, None)."""
+    text = value if isinstance(value, str) else None
+    if kind is bool:
+        given = value if isinstance(value, bool) else _YES_NO.get((text or "").lower())
+        return ("", given) if given is not None else ("true or false", None)
+    if kind is int:
+        is_whole = type(value) is int or re.fullmatch(r"[+-]?(0|[1-9][\d_]*)", text or "")
+        return ("", int(value)) if is_whole else ("a whole number, in digits", None)
+    if kind is float:
+        try:
+            return ("a number", None) if isinstance(value, bool) else ("", float(value))
+        except (TypeError, ValueError):
+            return "a number", None
+    if kind is tuple:
+        return ("", tuple(value)) if isinstance(value, list) else ("a list", None)
+    return ("", value) if isinstance(value, kind) else ("a text, in quotes", None)
+
+
+def _of_json(path: pathlib.Path, values: dict[str, Any], prefix: str) -> Iterator[Entry]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _of_json(path, value, f"{prefix}{name}.")
+        else:
+            yield Entry(str(path), prefix + name, value)
+
+
+def _of_run(path: pathlib.Path, values: dict[str, Any]) -> tuple[str, list[Entry]]:
+    """The settings of a run, without what it recorded beside them; see `launch.runs.run_job`."""
+    task = values.get("task")
+    base = {None: "pretrain", "classification": "table"}.get(task, task)
+    recorded = (_RUN, "encoder", "labels", "extra", "added_tokens", "tokenizer_sha256")
+    return str(base), [
+        Entry(str(path), name, _NOT_SET if value is None else value)
+        for name, value in values.items()
+        if name not in recorded
+    ]
+
+
+def _of_yaml(path: pathlib.Path) -> Iterator[Entry]:
+    try:
+        root = yaml.compose(json_files.read_text(path), Loader=yaml.BaseLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        why = getattr(error, "problem", None) or "it holds several documents, or a character that YAML has not"
+        raise InputError(f"{path}{line}: not YAML ({why}); mend it") from None
+    if not isinstance(root, yaml.MappingNode):
+        raise InputError(f"{path}: holds no names and values; write a line for each, such as epochs: 5")
+    yield from _of_mapping(path, root, "")
+
+
+def _of_mapping(path: pathlib.Path, mapping: yaml.MappingNode, prefix: str) -> Iterator[Entry]:
+    for key, node in mapping.value:
+        place = f"{path}:{key.start_mark.line + 1}"
+        if not isinstance(key, yaml.ScalarNode):
+            raise InputError(f"{place}: a name is no text; write NAME: VALUE")
+        name = prefix + key.value
+        if isinstance(node, yaml.MappingNode):
+            yield from _of_mapping(path, node, f"{name}.")
+        elif isinstance(node, yaml.SequenceNode):
+            if not all(isinstance(item, yaml.ScalarNode) for item in node.value):
+                raise InputError(f"{place}: {name} holds lists in a list; write a list of texts")
+            yield Entry(place, name, [item.value for item in node.value])
+        else:
+            is_empty = node.style is None and node.value in ("", "~", "null", "Null", "NULL")
+            yield Entry(place, name, None if is_empty else node.value)
