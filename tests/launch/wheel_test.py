@@ -65,11 +65,11 @@ def models(tmp_path_factory):
 
 
 def questions(count):
-    paragraph = {"context": "mary sat in paris", "qas": []}
-    for i in range(count):
-        answer = {"text": "paris", "answer_start": 12}
-        paragraph["qas"].append({"id": str(i), "question": "where", "answers": [answer]})
-    return {"version": "1.1", "data": [{"title": "a", "paragraphs": [paragraph]}]}
+    """SQuAD's form; an article of one passage for each question."""
+    answers = [{"text": "paris", "answer_start": 12}]
+    asked = [{"id": str(i), "question": "where", "answers": answers} for i in range(count)]
+    articles = [{"title": qa["id"], "paragraphs": [{"context": "mary sat in paris", "qas": [qa]}]} for qa in asked]
+    return {"version": "1.1", "data": articles}
 
 
 def test_help_names_all_commands_and_which_need_the_checkout(program, tmp_path):
