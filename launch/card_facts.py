@@ -84,3 +84,18 @@ def scores(
     if not rows:
         return {}
     return {"scores": {"data": data, "values": rows, **({"baseline": of} if baseline else {})}}
+
+
+def with_intervals(facts: Mapping[str, Any], evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts with the intervals and the baseline of a run's evaluation.json, for the scores that they have."""
+    found, baseline = facts.get("scores"), evaluation.get("baseline") or {}
+    if not found:
+        return dict(facts)
+    rows = {}
+    for name, row in found["values"].items():
+        scored = evaluation["scores"].get(name, {})
+        known = {bound: scored[bound] for bound in ("low", "high") if bound in scored}
+        beside = baseline.get(name)
+        rows[name] = row | known | ({} if beside is None else {"baseline": beside})
+    of = {"baseline": evaluation["baseline_is"]} if baseline else {}
+    return {**facts, "scores": {**found, **of, "values": rows}}

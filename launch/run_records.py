@@ -13,14 +13,15 @@ from jax.experimental import multihost_utils
 from ml_collections import ConfigDict
 
 import tasks
+from bert import inference
 from bert.errors import InputError, printable
 from bert.inference import LoadedModel
-from bert.interop import hugging_face
+from bert.interop import hugging_face, model_card
 from bert.reports import records, runs
 from bert.training import run_directory
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
-from launch import flags, runtime
+from launch import card_facts, flags, runtime
 from tasks.job import ExamplesJob
 
 
@@ -74,6 +75,8 @@ def evaluate_examples(
             compared = {"baseline": scores, "baseline_is": job.compared_with} if (scores := baseline()) else {}
             values = {"task": config.task, "step": step, "unit": job.unit, **compared, **evaluation.values}
             records.write_evaluation(workdir, values, evaluation.losses, evaluation.row_of)
+            model.extra[model_card.KEY] = card_facts.with_intervals(model.extra.get(model_card.KEY) or {}, values)
+            inference.save(model, workdir / run_directory.MODEL)  # the same weights, with the card
 
 
 def write_scores(

@@ -49,7 +49,10 @@ def test_the_model_card_has_the_data_the_settings_and_the_scores_and_no_path(tra
     best = next(line for line in lines if line["split"] == "validation" and line["step"] == step)
     tokens = sum(line["tokens"] for line in lines if line["split"] == "train" and line["step"] <= step)
     accuracy = f"{best['accuracy']:.4f}".rstrip("0").rstrip(".")
-    rows = ("training: rows kept | 160", "validation file | held.csv", f"steps | {step}", f"accuracy | {accuracy}")
+    rows = ("training: rows kept | 160", "validation file | held.csv", f"steps | {step}")
+    interval = json.loads((trained / "evaluation.json").read_text())["scores"]["accuracy"]
+    low, high = (f"{interval[bound]:.4f}".rstrip("0").rstrip(".") for bound in ("low", "high"))
+    assert f"| accuracy | {accuracy} | {low} to {high} |" in card
     for row in (*rows, f"tokens, without padding | {tokens:,.0f}"):
         assert f"| {row} |" in card
     assert "On held.csv (60 rows, which chose the model)." in card
