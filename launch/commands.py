@@ -29,6 +29,7 @@ COMMANDS = {
     "embed": Command("writes a vector for each text of a file"),
     "export": Command("converts a model to a Hugging Face directory, StableHLO or ONNX"),
     "push": Command("uploads a model to the Hugging Face Hub"),
+    "completion": Command("prints a script with which bash, zsh or fish completes commands and options"),
 }
 
 

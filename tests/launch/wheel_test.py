@@ -57,7 +57,14 @@ def models(tmp_path_factory):
         for words in sentences
     )
     tags.write_text("\n".join(tagged))
-    made_sentences.run(folder, "tagging", "--config=configs/tagging.py", f"--config.data={tags}", "--config.epochs=1")
+    made_sentences.run(
+        folder,
+        "tagging",
+        "--config=configs/tagging.py",
+        f"--config.data={tags}",
+        "--config.epochs=1",
+        "--config.max_length=32",
+    )
     (folder / "train.json").write_text(json.dumps(questions(40)))
     words = ("--config=configs/squad.py", f"--config.data={folder / 'train.json'}", "--config.validation_share=0")
     made_sentences.run(folder, "squad", *words, *made_sentences.WINDOWS, "--config.epochs=1")
