@@ -5,6 +5,7 @@ of lengths and row counts, so a new text compiles nothing once its length bucket
 Axes: B row, T query position, S key position, D hidden width, N head, V vocabulary, L layer, P masked position.
 """
 
+import dataclasses
 import functools
 import os
 import pathlib
@@ -15,19 +16,21 @@ import jax
 import numpy as np
 from jax import Array
 
-from bert import attention_steps, prediction
+from bert import architectures, attention_steps, prediction
 from bert.architectures import ModelConfig
 from bert.attention_steps import Attention, AttentionSteps
 from bert.data.padding import bucket_length, one_example_a_row, padded, power_of_two, whole_numbers
 from bert.data.pairs import CLASS_NAMES
-from bert.errors import InputError, check_range, printable
-from bert.interop import export, sources
+from bert.errors import InputError, check_choice, check_range, printable
+from bert.interop import export, names, sources
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory
+from bert.interop.parameters import with_implied_parts
 from bert.model import forward, stack
 from bert.model.heads import reads_blanks
 from bert.model.sentence_encoder import SentenceEncoder
 from bert.prediction.fill_mask import FilledMasks, find_masks, rows_with_masks
+from bert.prediction.generation import GenerationSettings, continued_texts
 from bert.prediction.pseudo_likelihood import log_likelihoods
 from bert.prediction.scores import Scorer, check_rows
 from bert.sentences.text_vectors import TextVectors
@@ -56,6 +59,7 @@ def from_params(
 
     ``labels`` and ``extra``: names of a classifier's classes and a task's settings, as in a model directory.
     """
+    params = with_implied_parts(params, names.table(config))
     parts = ("encoder", *params["head"])
     report = LoadReport("parameters/in memory")
     return LoadedModel(ModelDirectory(config, params, parts, tokenizer, report, tuple(labels), dict(extra or {})))
@@ -120,6 +124,7 @@ class LoadedModel(TextVectors):
         BERT fills each mask beside the others; a model of blanks each without the others, as if no word stood there.
         """
         self.need("mlm", "only a model with a masked-word head can fill masks")
+        self.refuse_causal("it fills no masks: use generate")
         tokenizer = self.vocabulary
         encoding = tokenizer.encode(text, special_in_text=True)
         places = find_masks(encoding, tokenizer, self._limit)
@@ -132,6 +137,27 @@ class LoadedModel(TextVectors):
         logits_PV = logits_BPV.reshape(-1, logits_BPV.shape[-1])[: len(places)]
         offsets = [encoding.offsets[i] for i in places]
         return FilledMasks(text, offsets, logits_PV, tokenizer)
+
+    def generate(self, texts: Any, *, batch_size: int = 32, **settings: Any) -> Any:
+        """The text as it was given, continued by a causal model; of a list of texts the list.
+
+        ``settings``: of `GenerationSettings`: max_new_tokens, temperature, top_k, top_p, seed. A text's continuation
+        depends on its place in the list, but not on the other texts. Special tokens may be written in the text.
+        """
+        if "causal" not in (offered := architectures.objectives_of(self.config)):
+            what = f"is a model of the objective {' or '.join(offered)}"
+            raise InputError(f"{self.source}: {what}; pretrain one with objective=causal to generate text")
+        self.need("mlm", "only a pretrained model can generate text")
+        one = isinstance(texts, str)
+        check_range("batch_size", batch_size, at_least=1, whole=True)
+        known = [field.name for field in dataclasses.fields(GenerationSettings)]
+        for name in settings:
+            check_choice("a setting of generate", name, known)
+        how = GenerationSettings(**settings)
+        given = [texts] if one else list(texts)
+        params = (self.on_device, self.config, self.vocabulary)
+        continued = continued_texts(*params, given, how, batch_size=batch_size)
+        return continued[0] if one else continued
 
     def outputs(
         self, token_ids: Any, type_ids: Any = None, mask: Any = None, *, look_inside: bool = False
@@ -200,6 +226,7 @@ class LoadedModel(TextVectors):
         """float64 [N]: the sum of log p over the tokens of each text, in nats, each masked in turn; see
         `pseudo_likelihood`."""
         self.need("mlm", "only a model with a masked-word head has them")
+        self.refuse_causal("score texts with it by `bert score`, without per_sentence")
         check_rows(texts)
         return log_likelihoods(self.scorer(batch_size=batch_size), self.vocabulary.encode_ids(list(texts)))
 
@@ -279,6 +306,10 @@ class LoadedModel(TextVectors):
     def need(self, part: str, way_out: str) -> None:
         if part not in self.parts:
             raise InputError(f"{self.source}: has no {part} head (it holds {', '.join(self.parts)}); {way_out}")
+
+    def refuse_causal(self, way_out: str) -> None:
+        if architectures.objectives_of(self.config) == ("causal",):
+            raise InputError(f"{self.source}: is a causal model, which sees only what stands before; {way_out}")
 
     @property
     def vocabulary(self) -> Tokenizer:

@@ -1,7 +1,7 @@
 """Pretraining on a prepared folder: masked words and next sentence, with the recipe of the BERT paper.
 
     --config=configs/pretrain.py:SIZE        SIZE: tiny, mini, small, medium, base (default), large
-    --config=configs/pretrain.py:birnn       another architecture: birnn, dilated, strided
+    --config=configs/pretrain.py:birnn       another architecture: birnn, dilated, strided; gpt, gpt2 (of size mini)
 
 Values only: the other settings are in configs/every_run.py and in the dataclasses below. Lengths are in tokens.
 """
@@ -9,7 +9,8 @@ Values only: the other settings are in configs/every_run.py and in the dataclass
 from ml_collections import ConfigDict, config_dict
 
 from bert import architectures, config_fields
-from bert.architectures.bert import SIZED, BertConfig
+from bert.architectures.bert import BertConfig
+from bert.architectures.transformer import SIZED
 from bert.data.settings import BatchSettings
 from bert.training.train import LoopSettings
 from configs import every_run
@@ -29,6 +30,7 @@ def get_config(size: str = "base") -> ConfigDict:
     config.max_length = 128  # tokens per row, including [CLS] and [SEP]; BERT trains 90 % of its steps at 128
     every_run.add_to(config)
 
+    config.model.model_type = "bert"  # the architecture: bert, openai-gpt, gpt2
     config.model.size = size  # a size released by Google; each of the next four overrides its value, if set
     others = ("hidden_act", "max_position_embeddings", "initializer_range")
     config_fields.add(config, BertConfig, *SIZED, *others, section="model", unset=SIZED)
@@ -43,7 +45,9 @@ def get_config(size: str = "base") -> ConfigDict:
         _change_architecture(config, size)
 
     config_fields.add(config, LoopSettings, "evaluate_every", "save_every")
-    config.probes = ()  # texts with [MASK] whose answers are printed before and after training
+    config.probes = ()  # texts with [MASK] whose answers are printed before and after training; causal: to continue
+    if size in OTHERS:
+        OTHERS[size](config)
     return config
 
 
@@ -54,3 +58,17 @@ def _change_architecture(config: ConfigDict, model_type: str) -> None:
     config.model = ConfigDict({"model_type": model_type})  # the architecture
     config_fields.add(config, architectures.config_class("config.model.model_type", model_type), section="model")
     config.optimizer.learning_rate = 1e-3  # without attention and at these sizes, higher rates learn faster
+
+
+def _gpt(config: ConfigDict, model_type: str = "openai-gpt") -> None:
+    config.objective = "causal"
+    config.model.model_type, config.model.size, config.model.hidden_act = model_type, "mini", "gelu_new"
+    config.optimizer.learning_rate, config.optimizer.schedule = 2.5e-4, "cosine"  # Radford et al. 2018, section 4.1
+    config.optimizer.warmup_steps = 2_000  # the same
+
+
+def _gpt2(config: ConfigDict) -> None:
+    _gpt(config, "gpt2")
+
+
+OTHERS = {"gpt": _gpt, "gpt2": _gpt2}  # beside the sizes of BERT

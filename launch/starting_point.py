@@ -8,7 +8,7 @@ from ml_collections import ConfigDict
 
 from bert import architectures, config_fields
 from bert.architectures import ModelConfig
-from bert.architectures.bert import SIZED, SIZES, BertConfig
+from bert.architectures.transformer import SIZED, SIZES, TransformerConfig
 from bert.errors import InputError, listed, printable
 from bert.interop import added_rows, sources
 from bert.interop.model_directory import ModelDirectory
@@ -53,7 +53,7 @@ def _decided(config: ConfigDict, encoder: ModelConfig) -> dict[str, Any]:
     if encoder.model_type != wanted:
         both = f"{config.init_from}: is a {encoder.model_type!r} encoder, config.model that of a {wanted!r}"
         raise InputError(f"{both}; start with the config file of the former, or from other weights")
-    if not isinstance(encoder, BertConfig):
+    if not isinstance(encoder, TransformerConfig):
         names = [name for name in config.model if name not in ("model_type", *architectures.COMPUTED)]
         return {name: getattr(encoder, name) for name in names}
     shape = (encoder.num_layers, encoder.hidden_size, encoder.num_heads)
@@ -81,7 +81,8 @@ def for_finetuning(config: ConfigDict, examples: ExamplesJob, workdir: pathlib.P
     if config.optimizer.frozen_layers >= 0 and tokenizer.vocab_size > loaded.tokenizer.vocab_size:
         runtime.say("notice: frozen_layers freezes the embeddings, so the rows of the new tokens are not trained")
     loaded = _with_tokenizer(config, loaded, tokenizer)
-    params = {"encoder": loaded.params["encoder"], "head": {part: loaded.params["head"][part] for part in fresh}}
+    head = {part: value for part, value in loaded.params["head"].items() if part in fresh}
+    params = {"encoder": loaded.params["encoder"], "head": head}
     return Start(_computed(config, loaded.config), tokenizer, params, loaded.labels)
 
 
@@ -93,15 +94,20 @@ def check_length(max_length: int, encoder: ModelConfig, source: str, hint: str =
 
 
 def _described(config: ConfigDict, vocab_size: int) -> ModelConfig:
-    """The encoder of ``config.model``: a BERT of its size, or that of its ``model_type`` with the settings it has."""
+    """The encoder of ``config.model``: a Transformer of its size, or another architecture with the settings it has."""
     fields = {name: value for name, value in config.model.items() if value is not None}
-    if "model_type" in fields:
-        kind = architectures.config_class("config.model.model_type", fields["model_type"])
+    kind = architectures.config_class("config.model.model_type", fields.pop("model_type", "bert"))
+    if not issubclass(kind, TransformerConfig):
         encoder: ModelConfig = config_fields.build(kind, fields, vocab_size=vocab_size)
         return encoder
     if "hidden_size" in fields:
         fields.setdefault("intermediate_size", 4 * fields["hidden_size"])
-    return BertConfig.of_size(fields.pop("size"), vocab_size=vocab_size, **fields)
+    return _for_objective(config, kind.of_size(fields.pop("size"), vocab_size=vocab_size, **fields))
+
+
+def _for_objective(config: ConfigDict, encoder: ModelConfig) -> ModelConfig:
+    """The encoder; of a BERT for the causal objective the decoder."""
+    return architectures.with_settings(encoder, {"is_decoder": True} if config.objective == "causal" else {})
 
 
 def _from_weights(config: ConfigDict, store: Store, needed: Sequence[str]) -> Start:
@@ -119,8 +125,9 @@ def _from_weights(config: ConfigDict, store: Store, needed: Sequence[str]) -> St
         way_out = f"start with new ones by --config.init_fresh={','.join([*fresh, *missing])}, or choose another model"
         raise InputError(f"{config.init_from}: has no {', '.join(missing)}; {way_out}")
     runtime.say(f"weights and sizes from {config.init_from}")
-    params = {"encoder": loaded.params["encoder"], "head": {part: loaded.params["head"][part] for part in needed}}
-    return Start(_computed(config, loaded.config), store.tokenizer, params)
+    head = {part: loaded.params["head"][part] for part in needed if loaded.params["head"][part]}
+    params = {"encoder": loaded.params["encoder"], "head": head}
+    return Start(_for_objective(config, _computed(config, loaded.config)), store.tokenizer, params)
 
 
 def _with_tokenizer(config: ConfigDict, loaded: ModelDirectory, tokenizer: Tokenizer) -> ModelDirectory:

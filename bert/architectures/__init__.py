@@ -34,6 +34,8 @@ REGISTRY: dict[str, tuple[Any, Any]] = {
         "bert.architectures.convolution:DilatedConfig",
         "bert.architectures.convolution_encoders:DilatedEncoder",
     ),
+    "openai-gpt": ("bert.architectures.gpt:GPTConfig", "bert.architectures.gpt_encoder:GPTEncoder"),
+    "gpt2": ("bert.architectures.gpt:GPT2Config", "bert.architectures.gpt_encoder:GPT2Encoder"),
 }
 
 # Fields of configurations that change how an encoder is computed or trained, but not what its weights are.
@@ -102,6 +104,11 @@ class Encoder(Protocol):
     packing: str  # "exact": a row may hold several examples; "refused": they would change each other
     # How it may be pretrained, of `objectives.OBJECTIVES`; where it is not there: by masked words.
     objectives: tuple[str, ...]
+    # The token at which an example is read: "first" or "last", the only one that has seen all others where attention is
+    # causal. Where it is not there: "first".
+    read_at: str
+    # "bert": a pooler, and words scored through a layer of their own; "bare": neither. Where it is not there: "bert".
+    heads: str
 
     def __call__(self, batch: "Batch", *, train: bool = False, positions_BP: "Array | None" = None) -> "Array":
         """Hidden states [B, P, D] in ``config.dtype`` at these positions of each row, int32; None: at all."""
@@ -160,6 +167,16 @@ def packs(config: ModelConfig) -> bool:
 def objectives_of(config: ModelConfig) -> tuple[str, ...]:
     """The objectives by which an encoder may be pretrained."""
     return tuple(getattr(build(config), "objectives", ("mlm",)))
+
+
+def read_at(config: ModelConfig) -> str:
+    """The token at which an example is read: "first" or "last"."""
+    return str(getattr(build(config), "read_at", "first"))
+
+
+def heads_of(config: ModelConfig) -> str:
+    """The kind of heads: "bert" or "bare"."""
+    return str(getattr(build(config), "heads", "bert"))
 
 
 def check_objective(config: ModelConfig, objective: str) -> None:

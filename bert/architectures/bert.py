@@ -1,38 +1,18 @@
-"""BertConfig: BERT's sizes, activation and dropout, and how it is computed (dtype, loop, remat, attention).
+"""BertConfig: the configuration of BERT, as an encoder or, with causal attention, as a decoder.
 
 The module is in bert_encoder.py, which needs JAX; this file does not. config_keys.py lists the other keys of
 ``config.json``.
-
-Source: Devlin et al. 2018 (base, large); Turc et al. 2019, "Well-Read Students Learn Better" (tiny to medium).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from bert.architectures import config_keys
-from bert.errors import InputError, check_choice, check_range
-
-# The fields that a released size decides; its feed-forward width is always four times its hidden width.
-SIZED = ("num_layers", "hidden_size", "num_heads", "intermediate_size")
-SIZES = {
-    "tiny": (2, 128, 2),
-    "mini": (4, 256, 4),
-    "small": (4, 512, 8),
-    "medium": (8, 512, 8),
-    "base": (12, 768, 12),
-    "large": (24, 1024, 16),
-}
-# "gelu" is the exact one (erf); released configs also say gelu_new, gelu_fast and gelu_pytorch_tanh for the tanh form.
-ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "relu", "silu", "swish", "tanh")
-# Names in transformers for another way of computing the same function.
-_SAME_ACTIVATION = {"gelu_python": "gelu", "gelu_python_tanh": "gelu_pytorch_tanh"}
-DTYPES = ("float32", "bfloat16")
-LAYER_LOOPS = ("auto", "scan", "unroll")
-ATTENTIONS = ("core", "fused")
+from bert.architectures.transformer import TransformerConfig
+from bert.errors import check_range
 
 # our field -> name in config.json (Hugging Face, and Google's bert_config.json where it has the value)
 _JSON_NAMES = {
@@ -52,83 +32,27 @@ _JSON_NAMES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class BertConfig:
+class BertConfig(TransformerConfig):
     """An encoder's sizes and its way of computing. Raises InputError for a value out of range."""
 
     model_type: ClassVar[str] = "bert"
-    vocab_size: int  # rows of the token table
-    hidden_size: int = 768  # width of the hidden states
-    num_layers: int = 12  # blocks
-    num_heads: int = 12  # attention heads of a block
-    intermediate_size: int = 3072  # width of the feed-forward part; BERT: 4 hidden_size
-    max_position_embeddings: int = 512  # longest sequence, in tokens
+    json_names: ClassVar[Mapping[str, str]] = _JSON_NAMES
     type_vocab_size: int = 2  # segments A and B
-    hidden_act: str = "gelu"  # of the feed-forward part; gelu is the exact one (erf)
-    layer_norm_eps: float = 1e-12  # google-research/bert, modeling.py
-    hidden_dropout: float = 0.1  # of embeddings and hidden states; BERT appendix A.2: 0.1
-    attention_dropout: float = 0.1  # of attention weights; BERT appendix A.2: 0.1
-    # Standard deviation of random weights, before those beyond two of them are drawn again; BERT appendix A.2: 0.02.
-    initializer_range: float = 0.02
-    # Of matrix products; parameters, softmax, norms and losses stay float32. bfloat16 is faster on accelerators, and
-    # rounds; float32 itself is rounded there by default (TF32 on NVIDIA, bfloat16 passes on TPU) unless
-    # JAX_DEFAULT_MATMUL_PRECISION=highest is set.
-    dtype: str = "float32"
-    layer_loop: str = "auto"  # scan (one block compiled), unroll (faster on CPU), or auto: unroll on CPU
-    remat: bool = False  # compute blocks again in the backward pass: less memory, a third more arithmetic
-    # core, or fused: cuDNN's kernel on NVIDIA GPUs in bfloat16, for less memory; it needs attention_dropout=0.
-    attention: str = "core"
+    is_decoder: bool = False  # no position sees a later one
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size",
-                     "max_position_embeddings", "type_vocab_size"):  # fmt: skip
-            check_range(name, getattr(self, name), at_least=1, whole=True)
-        if self.hidden_size % self.num_heads:
-            rule = f"hidden_size {self.hidden_size} must be a multiple of num_heads {self.num_heads}"
-            nearest = max(1, round(self.hidden_size / self.num_heads)) * self.num_heads
-            raise InputError(f"{rule}; the nearest is {nearest}")
-        for name in ("hidden_dropout", "attention_dropout"):
-            check_range(name, getattr(self, name), at_least=0, below=1)
-        for name in ("layer_norm_eps", "initializer_range"):
-            check_range(name, getattr(self, name), above=0, below=3e38)  # beyond is infinite in float32
-        object.__setattr__(self, "hidden_act", _SAME_ACTIVATION.get(str(self.hidden_act), self.hidden_act))
-        choices = {"hidden_act": ACTIVATIONS, "dtype": DTYPES, "layer_loop": LAYER_LOOPS, "attention": ATTENTIONS}
-        for name, allowed in choices.items():
-            check_choice(name, getattr(self, name), allowed)
+        super().__post_init__()
+        check_range("type_vocab_size", self.type_vocab_size, at_least=1, whole=True)
 
     @property
-    def max_length(self) -> int:
-        return self.max_position_embeddings
-
-    def check_training(self) -> None:
-        """Raises InputError where an encoder can be run as the configuration says, but not trained."""
-        if self.attention == "fused" and self.attention_dropout:
-            what = "attention is 'fused', which has no dropout on attention weights"
-            raise InputError(f"{what}; set attention_dropout=0 or attention='core'")
-
-    @classmethod
-    def of_size(cls, size: str, *, vocab_size: int, **changes: Any) -> BertConfig:
-        """The released model of that size (tiny, mini, small, medium, base, large), with changes by field name."""
-        check_choice("size", size, tuple(SIZES))
-        layers, width, heads = SIZES[size]
-        sizes = dict(zip(SIZED, (layers, width, heads, 4 * width), strict=True))
-        return cls(**{"vocab_size": vocab_size, **sizes, **changes})
+    def causal(self) -> bool:
+        return self.is_decoder
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any], *, source: str = "config.json") -> BertConfig:
         """The encoder that a Hugging Face ``config.json`` or Google's ``bert_config.json`` describes."""
         config_keys.refuse_other_models(values, source)
-        needed = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
-        missing = [name for name in needed if values.get(name) is None]
-        if missing:
-            raise InputError(f"{source}: {', '.join(missing)} missing; a BERT configuration names them")
-        fields = {ours: values[theirs] for ours, theirs in _JSON_NAMES.items() if values.get(theirs) is not None}
-        try:
-            if "intermediate_size" not in fields and isinstance(fields["hidden_size"], int):
-                fields["intermediate_size"] = 4 * fields["hidden_size"]
-            return cls(**fields)
-        except InputError as error:
-            text = re.sub("|".join(rf"\b{name}\b" for name in _JSON_NAMES), lambda m: _JSON_NAMES[m[0]], str(error))
-            raise InputError(f"{source}: {text}") from None
+        return cls.from_fields(values, source, is_decoder=bool(values.get("is_decoder")))
 
     @classmethod
     def json_notes(cls, values: Mapping[str, Any], *, source: str = "config.json") -> list[str]:
@@ -137,12 +61,4 @@ class BertConfig:
 
     def to_json(self) -> dict[str, Any]:
         """The encoder's part of a Hugging Face ``config.json``."""
-        return {"model_type": self.model_type, **{theirs: getattr(self, ours) for ours, theirs in _JSON_NAMES.items()}}
-
-    def matmul_flops_per_token(self, length: int) -> float:
-        """Arithmetic of one token's forward pass in matrix products (2 per multiply-add), in a row of that length.
-
-        The usual count, without heads: every block at every position, though of the last only what is read is computed.
-        """
-        weights = 4 * self.hidden_size**2 + 2 * self.hidden_size * self.intermediate_size
-        return self.num_layers * (2.0 * weights + 4.0 * length * self.hidden_size)
+        return super().to_json() | ({"is_decoder": True} if self.is_decoder else {})

@@ -61,25 +61,27 @@ def architectures(values: Mapping[str, Any]) -> list[str]:
     return [re.sub("^(TF|Flax)", "", name) for name in named if isinstance(name, str)]
 
 
-def family(name: str) -> str:
+def family_of(name: str) -> str:
     """The model's name in that of a class: "Bert" of BertForMaskedLM."""
     return re.split(r"(?<=.)(?:Model|LMHead|PreTrained|Encoder|Decoder|For[A-Z])", name)[0]
 
 
 def says_bert(values: Mapping[str, Any]) -> bool:
     """Whether the file calls its model a BERT, by ``model_type`` or ``architectures``."""
-    return values.get("model_type") == "bert" or any(family(name) == "Bert" for name in architectures(values))
+    return values.get("model_type") == "bert" or any(family_of(name) == "Bert" for name in architectures(values))
 
 
 def refuse_other_models(values: Mapping[str, Any], source: str) -> None:
     """Raises InputError for what is no BERT encoder, naming the key, its value and what it means."""
     if values.get("model_type") is not None:  # files from before 2020 and Google's have none
         check_choice(f"{source}: model_type", values["model_type"], ("bert",))
-    if other := next((name for name in architectures(values) if family(name) in _FAMILIES.split()), None):
+    if other := next((name for name in architectures(values) if family_of(name) in _FAMILIES.split()), None):
         raise InputError(f"{source}: architectures names {other:.100}, a model of another kind; load a BERT")
     positions = values.get("position_embedding_type", "absolute")
     check_choice(f"{source}: position_embedding_type", positions, ("absolute",))
-    for name in ("is_decoder", "add_cross_attention", "is_encoder_decoder"):
+    if values.get("is_decoder") not in (None, False, True):
+        raise InputError(f"{source}: is_decoder is {values['is_decoder']!r:.100}; it must be true or false")
+    for name in ("add_cross_attention", "is_encoder_decoder"):
         if values.get(name):
             raise InputError(f"{source}: {name} is {values[name]!r:.100}; load an encoder")
     if values.get("pruned_heads"):
@@ -94,11 +96,15 @@ def refuse_other_models(values: Mapping[str, Any], source: str) -> None:
                 raise InputError(f"{source}: {key} is {value!r:.100}: {meaning}; load a plain BERT")
 
 
-def notes(values: Mapping[str, Any], held: Collection[str], source: str) -> list[str]:
-    """One line each for classes and for keys that nothing here reads; the keys ``held`` are read elsewhere."""
+def notes(values: Mapping[str, Any], held: Collection[str], source: str, *, family: str = "Bert") -> list[str]:
+    """One line each for classes and for keys that nothing here reads; the keys ``held`` are read elsewhere.
+
+    ``family``: what the names of the model's classes begin with.
+    """
     lines = []
-    if others := [name for name in architectures(values) if family(name) != "Bert"]:
-        lines.append(f"{source}: architectures names {', '.join(others)[:200]}, not known here; read as a BERT")
+    if others := [name for name in architectures(values) if family_of(name) != family]:
+        read = f"not known here; read as a {family.upper() if family == 'Bert' else family}"
+        lines.append(f"{source}: architectures names {', '.join(others)[:200]}, {read}")
     known = _KNOWN.union(held)
     if unknown := sorted(key for key, value in values.items() if key not in known and value is not None):
         shown = ", ".join(key[:60] for key in unknown[:12]) + (", ..." if len(unknown) > 12 else "")

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar
 
-from bert.architectures.bert import ACTIVATIONS
 from bert.architectures.plain_config import PlainConfig
+from bert.architectures.transformer import ACTIVATIONS
 from bert.errors import InputError
 
 

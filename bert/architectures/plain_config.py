@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
 from bert.architectures import config_keys
-from bert.architectures.bert import DTYPES
+from bert.architectures.transformer import DTYPES
 from bert.errors import InputError, check_choice, check_range
 
 Config = TypeVar("Config", bound="PlainConfig")

@@ -54,7 +54,7 @@ def classifier_kind(values: Mapping[str, Any], names: Collection[str], table: Na
     for mark, kind in _CLASSIFIERS.items():
         if mark in architecture:
             return kind, False
-    pooler = any(weight.name in names for weight in table.parts["pooler"])
+    pooler = any(weight.name in names for weight in table.parts.get("pooler", ()))
     return ("sequence_classifier", True) if pooler else ("token_classifier", False)
 
 
@@ -65,7 +65,7 @@ def drop_copies(tensors: Selected, table: NameTable, values: Mapping[str, Any], 
     """
     decoder = next(iter(table.copies), None)
     untied = values.get("tie_word_embeddings") is False and decoder and decoder not in tensors
-    if untied and table.parts["mlm"][0].name in tensors:
+    if untied and table.parts["mlm"] and table.parts["mlm"][0].name in tensors:
         raise InputError(
             f"{report.source}: has no {decoder}, but tie_word_embeddings is false; get the whole file, or set it to "
             "true if the masked-word head uses the token table"

@@ -156,7 +156,7 @@ def _model_keys(
     if classes is not None and class_names and len(class_names) != classes:
         shown = ", ".join(class_names[:3]) + (", ..." if len(class_names) > 3 else "")
         raise InputError(f"{source}: {len(class_names)} labels ({shown}) for {classes} classes; name each once")
-    architecture = names.table(config).architecture(params.get("head", {}))
+    architecture = names.table(config).architecture(params.get("head", {}), causal=getattr(config, "causal", False))
     return {
         **({"architectures": [architecture]} if architecture else {}),
         **{key: value for key, value in extra.items() if key not in REWRITTEN},

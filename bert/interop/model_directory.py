@@ -89,6 +89,11 @@ def with_fresh(
     the same). Raises InputError for an unknown part, one without the part that it reads, or one without labels.
     """
     check_fresh(parts)
+    known = names.table(model.config).parts
+    # Without a pooler a classifier reads the hidden state itself.
+    parts = [part for part in parts if part in known or part != "pooler"]
+    if unknown := [part for part in parts if part not in known]:
+        raise InputError(f"{model.report.source}: a {model.config.model_type!r} model has no {unknown[0]} head")
     head, replaced = dict(model.params["head"]), dict(model.report.replaced)
     classifier = next((part for part in WITH_CLASSES if part in parts), None)
     if classifier:

@@ -59,7 +59,13 @@ def to_params(
         put(params, weight.path, value if weight.by_layer else value[0, ...])
         used |= dict.fromkeys(layer_names)
     report.used += used
-    return params
+    return with_implied_parts(params, table)
+
+
+def with_implied_parts(params: Params, table: NameTable) -> Params:
+    """The parameters with the parts that have no weights, such as words scored by the token table alone."""
+    implied: Params = {part: {} for part, weights in table.parts.items() if not weights}
+    return {**params, "head": implied | params.get("head", {})}
 
 
 def _check_shape(weight: Weight, sizes: Mapping[str, int], tensor: np.ndarray, name: str, source: str) -> None:
@@ -163,7 +169,8 @@ def check_shapes(shapes: Mapping[str, Sequence[int]], config: ModelConfig, sourc
     ``shapes``: path of a parameter ("encoder/...", "head/...") -> its shape.
     """
     table = names.table(config)
-    classes = next((shapes[f"head/{part}/bias"][0] for part in WITH_CLASSES if f"head/{part}/bias" in shapes), None)
+    kernels = [f"head/{part}/kernel" for part in WITH_CLASSES]
+    classes = next((shapes[kernel][-1] for kernel in kernels if kernel in shapes), None)
     sizes, heads = table.axis_sizes(config, classes), {p.split("/")[1] for p in shapes if p.startswith("head/")}
     weights = {weight.path: weight for weight in table.weights(p for p in table.parts if p in ("encoder", *heads))}
     for path in sorted(shapes.keys() | weights.keys()):
@@ -176,7 +183,8 @@ def check_shapes(shapes: Mapping[str, Sequence[int]], config: ModelConfig, sourc
 
 def class_count(params: Params) -> int | None:
     """C of the classifier in a parameter tree; None where it has none."""
-    return next((len(params["head"][part]["bias"]) for part in WITH_CLASSES if part in params.get("head", {})), None)
+    head = params.get("head", {})
+    return next((head[part]["kernel"].shape[-1] for part in WITH_CLASSES if part in head), None)
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -9,11 +9,11 @@ from absl import logging
 
 from bert.architectures import ModelConfig
 from bert.errors import InputError, printable
-from bert.interop import google_tf, hugging_face, sentence_transformers
+from bert.interop import google_tf, hugging_face, names, sentence_transformers
 from bert.interop.formats import weight_files
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory, check_fresh, with_fresh
-from bert.interop.parameters import check_shapes, class_count, flatten
+from bert.interop.parameters import check_shapes, class_count, flatten, with_implied_parts
 from bert.tokenizer import tokenizer_files
 from bert.training import checkpoint_meta, run_directory
 
@@ -92,7 +92,7 @@ def _newest_checkpoint(run: pathlib.Path) -> ModelDirectory:
     step, params = checkpoint.newest_params(checkpoints)
     logging.info("%s: no finished export yet; weights are those of step %d", run, step)
     labels, extra = run_directory.read_model_keys(run, step)
-    source = str(checkpoints / str(step))
+    params, source = with_implied_parts(params, names.table(config)), str(checkpoints / str(step))
     check_shapes({path: np.shape(value) for path, value in flatten(params)}, config, source)
     classes = class_count(params)
     if classes not in (None, len(labels)):

@@ -55,6 +55,9 @@ ACTIVATION_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
+Cache = tuple[Array, Array]  # keys and values of all positions so far, [B, S, N, H] each
+
+
 class BlockConfig(ModelConfig, Protocol):
     """What the blocks of a Transformer read of a configuration beside what everybody reads."""
 
@@ -64,6 +67,8 @@ class BlockConfig(ModelConfig, Protocol):
     def intermediate_size(self) -> int: ...
     @property
     def attention_dropout(self) -> float: ...
+    @property
+    def causal(self) -> bool: ...  # whether no position sees a later one
     @property
     def attention(self) -> str: ...  # "core", or "fused": cuDNN's kernel where there is one
     @property
@@ -81,13 +86,15 @@ class Dense(nn.Module):
     config: ModelConfig
     features: int
     float32_result: bool = False
+    with_bias: bool = True
 
     @nn.compact
     def __call__(self, x: Array) -> Array:
         dtype = self.config.dtype
         init = truncated_normal(self.config.initializer_range)
         kernel = self.param("kernel", init, (x.shape[-1], self.features))
-        bias = self.param("bias", nn.initializers.zeros, (self.features,), jnp.float32)
+        zeros = jnp.zeros((self.features,), jnp.float32)
+        bias = self.param("bias", lambda key: zeros) if self.with_bias else zeros
         return matmul.dense(x, kernel, bias, dtype, "float32" if self.float32_result else dtype)
 
 
@@ -142,6 +149,18 @@ class MultiHeadAttention(nn.Module):
             mixed_BTNH = attention(q, k, v, pattern, key, self.config.attention_dropout)
         return self.output(mixed_BTNH.reshape(x_BTD.shape))
 
+    def extend(self, x_BTD: Array, cache: Cache, pattern: Pattern) -> tuple[Array, Cache]:
+        """[B, T, D], what new positions take from themselves and those in the cache, and the cache with them.
+
+        ``pattern``: of the new positions and all places of the cache, which are positions.
+        """
+        query_BT, _ = pattern.positions()
+        here = Pattern(pattern.query_ids, pattern.query_ids, query_BT, query_BT)
+        q, k = self._queries_and_keys(x_BTD, x_BTD, here)
+        rows_B1, new = jnp.arange(len(x_BTD))[:, None], (k, self._heads(self.value, x_BTD))
+        k, v = (old.at[rows_B1, query_BT].set(more) for old, more in zip(cache, new, strict=True))
+        return self.output(attention(q, k, v, pattern).reshape(x_BTD.shape)), (k, v)
+
     def scores_and_weights(self, x_BTD: Array, x_BSD: Array, pattern: Pattern) -> tuple[Array, Array]:
         """Scores before the softmax and weights after it, float32 [B, N, T, S] each, without dropout."""
         scores_BNTS = attention_scores(*self._queries_and_keys(x_BTD, x_BSD, pattern))
@@ -177,9 +196,13 @@ class FeedForward(nn.Module):
 
 
 class Block(nn.Module):
-    """One post-norm block: attention and feed-forward, each added to its input and normalised."""
+    """One block: attention and feed-forward, each added to its input.
+
+    ``pre_norm``: the sublayers read the normalised input (GPT-2); else the sums are normalised (BERT).
+    """
 
     config: BlockConfig
+    pre_norm: bool = False
 
     def setup(self) -> None:
         self.attention, self.attention_norm = MultiHeadAttention(self.config), LayerNorm(self.config)
@@ -193,17 +216,35 @@ class Block(nn.Module):
         ``key``: dropout key of this block, None for none.
         """
         keys = (None,) * 3 if key is None else jax.random.split(key, 3)
-        rate, dtype = self.config.hidden_dropout, self.config.dtype
+        read_BTD = read_BSD = self._read(x_BSD)
         x_BTD = x_BSD
         if positions_BT is not None:
-            x_BTD, pattern = pick(x_BSD, positions_BT), pattern.at(positions_BT)
-        mixed_BTD = dropout(self.attention(x_BTD, x_BSD, pattern, keys[0]), rate, keys[1])
-        x_BTD = self.attention_norm(x_BTD + mixed_BTD).astype(dtype)
-        return self.feed_forward_norm(x_BTD + dropout(self.feed_forward(x_BTD), rate, keys[2])).astype(dtype)
+            x_BTD, read_BTD, pattern = pick(x_BSD, positions_BT), pick(read_BSD, positions_BT), pattern.at(positions_BT)
+        return self._added(x_BTD, self.attention(read_BTD, read_BSD, pattern, keys[0]), keys[1], keys[2])
+
+    def extend(self, x_BTD: Array, cache: Cache, pattern: Pattern) -> tuple[Array, Cache]:
+        """`__call__` of new positions, which read those in the cache, too; see `MultiHeadAttention.extend`."""
+        mixed_BTD, cache = self.attention.extend(self._read(x_BTD), cache, pattern)
+        return self._added(x_BTD, mixed_BTD, None, None), cache
+
+    def _added(self, x_BTD: Array, mixed_BTD: Array, key_1: Array | None, key_2: Array | None) -> Array:
+        """The block's output, from its input and what the attention gives."""
+        rate, dtype = self.config.hidden_dropout, self.config.dtype
+        x_BTD = x_BTD + dropout(mixed_BTD, rate, key_1)
+        if self.pre_norm:
+            fed_BTD = self.feed_forward(self.feed_forward_norm(x_BTD).astype(dtype))
+            return x_BTD + dropout(fed_BTD, rate, key_2)
+        x_BTD = self.attention_norm(x_BTD).astype(dtype)
+        return self.feed_forward_norm(x_BTD + dropout(self.feed_forward(x_BTD), rate, key_2)).astype(dtype)
+
+    def _read(self, x_BSD: Array) -> Array:
+        """What the attention reads of the block's input."""
+        return self.attention_norm(x_BSD).astype(self.config.dtype) if self.pre_norm else x_BSD
 
     def scores_and_weights(self, x_BTD: Array, pattern: Pattern) -> tuple[Array, Array]:
         """Those of the attention, for the block's input."""
-        scores_BNTS, weights_BNTS = self.attention.scores_and_weights(x_BTD, x_BTD, pattern)
+        read_BTD = self._read(x_BTD)
+        scores_BNTS, weights_BNTS = self.attention.scores_and_weights(read_BTD, read_BTD, pattern)
         return scores_BNTS, weights_BNTS
 
     def steps(self, x_BTD: Array, pattern: Pattern) -> dict[str, Array]:
@@ -216,6 +257,12 @@ class Block(nn.Module):
         output_BTD = self.feed_forward_norm(normed_BTD + fed_BTD).astype(dtype)
         steps |= {"input": x_BTD, "attention_sum": summed_BTD, "attention_norm": normed_BTD}
         return steps | {"feed_forward": fed_BTD, "feed_forward_sum": normed_BTD + fed_BTD, "output": output_BTD}
+
+
+class PreNormBlock(Block):
+    """A block whose sublayers read their normalised input."""
+
+    pre_norm: bool = True
 
 
 def pick(hidden_BTD: Array, positions_BP: Array) -> Array:

@@ -26,7 +26,7 @@ from bert.types import Batch, Params
 _HEADS: dict[str, tuple[tuple[str, ...], str]] = {
     "pooled_output": (("pooler",), "B"),
     "nsp_logits": (("pooler", "next_sentence"), "B"),
-    "sequence_logits": (("pooler", "sequence_classifier"), "B"),
+    "sequence_logits": (("sequence_classifier",), "B"),
     "token_logits": (("token_classifier",), "BT"),
     "start_logits": (("span",), "BT"),
     "end_logits": (("span",), "BT"),
@@ -48,8 +48,8 @@ def outputs(params: Params, batch: Batch, *, config: ModelConfig, wanted: tuple[
         bert/model/heads.py.
       batch: one example a row, or several where ``cls_positions`` [B, E] says where they begin (what is given per
         example is then [B, E, ...]); logits of masked words are at ``masked_positions`` where given, else everywhere.
-      wanted: of ``sequence_output`` [B, T, D], ``cls`` [B, D], ``hidden_states`` [L + 1, B, T, D] with ``attentions``
-        [L, B, N, T, S], and those of `head_outputs`.
+      wanted: of ``sequence_output`` [B, T, D], ``cls`` [B, D] (at `heads.read_positions`), ``hidden_states``
+        [L + 1, B, T, D] with ``attentions`` [L, B, N, T, S], and those of `head_outputs`.
     """
     return compiled_outputs(config.dtype)(params, batch, config=config, wanted=wanted)
 
@@ -67,7 +67,7 @@ def traced_outputs(params: Params, batch: Batch, *, config: ModelConfig, wanted:
     architectures.check_packing(config, first_BE is not None and first_BE.shape[1] > 1)
     with jax.default_matmul_precision("highest"):
         encoder = functools.partial(_apply, architectures.build(config), params["encoder"], batch)
-        places_BE = jnp.zeros_like(batch["token_ids"][:, :1]) if first_BE is None else first_BE
+        places_BE = heads.read_positions(config, batch)
         results: dict[str, Any] = {}
         if "hidden_states" not in wanted and not _reads_all(wanted, masked_BP):
             # Nothing else is read of the last block.
@@ -82,7 +82,7 @@ def traced_outputs(params: Params, batch: Batch, *, config: ModelConfig, wanted:
             else:
                 hidden_BTD = encoder()
             results["sequence_output"] = hidden_BTD
-            first_BED = hidden_BTD[:, :1] if first_BE is None else pick(hidden_BTD, first_BE)
+            first_BED = pick(hidden_BTD, places_BE)
             masked_BPD = hidden_BTD if masked_BP is None else pick(hidden_BTD, masked_BP)
         results["cls"] = example_BD = first_BED[:, 0] if first_BE is None else first_BED
         if hasattr(architectures.build(config), "summary"):
@@ -113,7 +113,7 @@ def head_outputs(parts: Collection[str]) -> tuple[str, ...]:
     """Names of the outputs that a head of these parts gives, in one order.
 
     ``pooled_output`` [B, D] (pooler), ``nsp_logits`` [B, 2] (pooler and next_sentence), ``sequence_logits`` [B, C]
-    (pooler and sequence_classifier), ``token_logits`` [B, T, C] (token_classifier), ``start_logits`` and
+    (sequence_classifier), ``token_logits`` [B, T, C] (token_classifier), ``start_logits`` and
     ``end_logits`` [B, T] (span), ``mlm_logits`` [B, P, V] (mlm).
     """
     return tuple(name for name, (needed, _) in _HEADS.items() if set(needed) <= set(parts))
@@ -130,7 +130,8 @@ def _head_outputs(
     head: Params = params.get("head", {})
 
     def run(name: str, *inputs: Array) -> Any:
-        return _apply(heads.part(name, config, head[name]["bias"].shape[0]), head[name], *inputs)
+        classes = head[name]["kernel"].shape[-1] if "kernel" in head[name] else 2
+        return _apply(heads.part(name, config, classes), head[name], *inputs)
 
     def token_table() -> Array:
         return heads.lent_table(_apply(architectures.build(config), params["encoder"], method="token_table"))
@@ -141,7 +142,7 @@ def _head_outputs(
     compute: dict[str, Callable[[], Array]] = {
         "pooled_output": pooled,
         "nsp_logits": lambda: run("next_sentence", pooled()),
-        "sequence_logits": lambda: run("sequence_classifier", pooled()),
+        "sequence_logits": lambda: run("sequence_classifier", pooled() if "pooler" in head else example_BD),
         "token_logits": lambda: run("token_classifier", hidden_BTD),
         "start_logits": lambda: heads.start_and_end(run("span", hidden_BTD))["start_logits"],
         "end_logits": lambda: heads.start_and_end(run("span", hidden_BTD))["end_logits"],

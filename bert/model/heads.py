@@ -83,6 +83,23 @@ class BlankWords(MaskedWords):
         return matmul.dense(picked_BPD, *self.mix(), dtype, dtype)
 
 
+class TiedWords(nn.Module):
+    """Scores of every vocabulary entry by the token table alone: [B, P, D] -> float32 [B, P, V]; no parameters."""
+
+    config: ModelConfig
+
+    def __call__(self, picked_BPD: Array, token_table_VD: Array) -> Array:
+        return vocabulary.logits(picked_BPD, token_table_VD, self._no_bias(), self.config.dtype)
+
+    def cross_entropy_and_correct(self, picked_BPD: Array, table_VD: Array, words_BP: Array) -> tuple[Array, Array]:
+        """As `MaskedWords.cross_entropy_and_correct`."""
+        no_bias_V = self._no_bias()
+        return vocabulary.cross_entropy_and_correct(picked_BPD, table_VD, no_bias_V, words_BP, self.config.dtype)
+
+    def _no_bias(self) -> Array:
+        return jnp.zeros((self.config.vocab_size,), jnp.float32)
+
+
 def lent_table(token_table_VD: Array | None) -> Array:
     """The encoder's token table; InputError where it has none to lend."""
     if token_table_VD is None:
@@ -97,13 +114,26 @@ def reads_blanks(config: ModelConfig) -> bool:
 
 def part(name: str, config: ModelConfig, classes: int = 2) -> nn.Module:
     """The module whose parameters stand under ``head/NAME``; ``classes``: C of the two classifiers."""
+    bare = architectures.heads_of(config) == "bare"
     if name == "mlm":
-        words: Any = BlankWords if reads_blanks(config) else MaskedWords
+        words: Any = TiedWords if bare else BlankWords if reads_blanks(config) else MaskedWords
         scores: nn.Module = words(config)
         return scores
     features = {"pooler": config.hidden_size, "next_sentence": 2, "span": 2}
     features |= {"sequence_classifier": classes, "token_classifier": classes}
-    return Dense(config, features[name], float32_result=True)
+    without_bias = bare and name == "sequence_classifier"
+    return Dense(config, features[name], float32_result=True, with_bias=not without_bias)
+
+
+def read_positions(config: ModelConfig, batch: Batch) -> Array:
+    """int32 [B, E]: the token at which each example is read, its first or its last; one example a row where the batch
+    has no ``cls_positions``."""
+    ids_BT, first_BE = batch["example_ids"], batch.get("cls_positions")
+    if architectures.read_at(config) == "first":
+        return jnp.zeros_like(ids_BT[:, :1]) if first_BE is None else first_BE
+    slots = 1 if first_BE is None else first_BE.shape[1]
+    own_BET = ids_BT[:, None] == jnp.arange(1, slots + 1)[:, None]
+    return jnp.where(own_BET, jnp.arange(ids_BT.shape[1]), 0).max(-1)
 
 
 class PretrainingHead(nn.Module):
@@ -144,7 +174,8 @@ class PretrainingHead(nn.Module):
 class SequenceHead(nn.Module):
     """Scores of each example: one a class (of one or of several labels), or one number (regression, C = 1).
 
-    Outputs: ``pooled_output`` float32 [B, E, D] and ``sequence_logits`` [B, E, C] at ``batch["cls_positions"]``.
+    Outputs: ``pooled_output`` float32 [B, E, D], where the architecture has a pooler, and ``sequence_logits``
+    [B, E, C] at `read_positions`.
     ``rate``: dropout before the scores; None: as between the blocks.
     """
 
@@ -153,16 +184,18 @@ class SequenceHead(nn.Module):
     rate: float | None = None
 
     def setup(self) -> None:
-        self.pooler = part("pooler", self.config)
+        self.has_pooler = architectures.heads_of(self.config) == "bert"
+        if self.has_pooler:
+            self.pooler = part("pooler", self.config)
         self.sequence_classifier = part("sequence_classifier", self.config, self.classes)
 
     def positions(self, batch: Batch) -> Any:
-        return batch["cls_positions"]
+        return read_positions(self.config, batch)
 
     def __call__(self, hidden_BED: Array, batch: Batch, token_table_VD: Table, *, train: bool = False) -> Outputs:
-        pooled_BED = pooled(self.pooler, hidden_BED)
-        read_BED = _dropped(self, pooled_BED, train)
-        return {"pooled_output": pooled_BED, "sequence_logits": self.sequence_classifier(read_BED)}
+        read_BED = pooled(self.pooler, hidden_BED) if self.has_pooler else hidden_BED
+        outputs = {"sequence_logits": self.sequence_classifier(_dropped(self, read_BED, train))}
+        return outputs | ({"pooled_output": read_BED} if self.has_pooler else {})
 
 
 class TokenHead(nn.Module):

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from bert import architectures
 from bert.architectures import ModelConfig
 from bert.model import forward, matmul
 from bert.model.blocks import ACTIVATION_FUNCTIONS, pick
@@ -63,6 +64,8 @@ def _vectors(
 ) -> Array:
     # Of one token an example the last block computes that token alone.
     at_first = "pooled_output" if pooling == (POOLER,) else "cls" if pooling == ("cls",) and skipped is None else ""
+    if architectures.read_at(config) != "first" and at_first == "cls":
+        at_first = ""
     name = at_first or "sequence_output"
     x = forward.traced_outputs(params, batch, config=config, wanted=(name,))[name]
     with jax.default_matmul_precision("highest"):

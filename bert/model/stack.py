@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from bert.model import matmul
-from bert.model.blocks import BlockConfig
+from bert.model.blocks import BlockConfig, Cache, LayerNorm
 from bert.model.pattern import Pattern, within_examples
 from bert.types import Batch, Params
 
@@ -25,11 +25,14 @@ class StackedEncoder(nn.Module):
 
     config: BlockConfig
     packing: ClassVar[str] = "exact"
+    final_norm: ClassVar[bool] = False  # a norm after the last block
     embeddings_class: ClassVar[type[nn.Module]]  # (batch, dropout key) -> [B, T, D]; has the token table as ``token``
     block_class: ClassVar[type[nn.Module]]  # such as `blocks.Block`
 
     def setup(self) -> None:
         self.embeddings = self.embeddings_class(self.config)
+        if self.final_norm:
+            self.output_norm = LayerNorm(self.config)
         # Where there are parameters they are taken as they are: a stack, or a tuple of layers (see `by_layer`).
         present = self.has_variable("params", "blocks")
         self.blocks = self.get_variable("params", "blocks") if present else self.param("blocks", self._init_blocks)
@@ -49,14 +52,50 @@ class StackedEncoder(nn.Module):
 
     def pattern(self, batch: Batch) -> Pattern:
         """Who may attend to whom."""
-        return within_examples(batch)
+        return within_examples(batch, causal=self.config.causal)
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        return ("causal",) if self.config.causal else ("mlm",)
+
+    @property
+    def read_at(self) -> str:
+        return "last" if self.config.causal else "first"
 
     def __call__(self, batch: Batch, *, train: bool = False, positions_BP: Array | None = None) -> Array:
         """Hidden states [B, P, D] in ``config.dtype`` at ``positions_BP`` of each row, int32; None: at all positions.
 
         Where only some are read, the last block makes queries, output and feed-forward of these alone.
         """
-        return self._run(batch, train, positions_BP=positions_BP)[0]
+        return self._normed(self._run(batch, train, positions_BP=positions_BP)[0])
+
+    def _normed(self, x_BTD: Array) -> Array:
+        """The last block's output, normalised where the model does so."""
+        return self.output_norm(x_BTD).astype(self.config.dtype) if self.final_norm else x_BTD
+
+    def empty_cache(self, rows: int, places: int) -> tuple[Cache, ...]:
+        """For `extend`: room for the keys and values of so many positions, of each layer."""
+        heads = self.config.num_heads
+        zeros = jnp.zeros((rows, places, heads, self.config.hidden_size // heads), self.config.dtype)
+        return ((zeros, zeros),) * self.config.num_layers
+
+    def extend(self, batch: Batch, caches: tuple[Cache, ...]) -> tuple[Array, tuple[Cache, ...]]:
+        """Hidden states [B, T, D] of more tokens of each row, and the cache with them, for causal encoders.
+
+        ``position_ids`` say where they stand, and so which places of the cache they take; one example a row.
+        """
+        positions_BT = batch["position_ids"]
+        places_BS = jnp.tile(jnp.arange(caches[0][0].shape[1]), (len(positions_BT), 1))
+        pattern = Pattern(
+            jnp.ones_like(positions_BT), jnp.ones_like(places_BS), positions_BT, places_BS, causal=self.config.causal
+        )
+        block, extended = self._block(), list[Cache]()
+        x_BTD = self.embeddings(batch, None)
+        step = jax.jit(lambda x, params, cache: block.apply({"params": params}, x, cache, pattern, method="extend"))
+        for params, cache in zip(_layers(self.blocks, self.config.num_layers), caches, strict=True):
+            x_BTD, cache = step(x_BTD, params, cache)
+            extended.append(cache)
+        return self._normed(x_BTD), tuple(extended)
 
     def token_table(self) -> Any:
         """Token embeddings float32 [V, D]."""
@@ -64,13 +103,15 @@ class StackedEncoder(nn.Module):
 
     def depth_of(self, path: Sequence[str]) -> int | Sequence[int]:
         """Depth of a parameter: 0 for the embeddings; 1 to L, one each, for the stacked parameters of the blocks."""
+        if path[0] == "output_norm":
+            return self.config.num_layers
         return range(1, self.config.num_layers + 1) if path[0] == "blocks" else 0
 
     def states(self, batch: Batch) -> tuple[Array, Array]:
         """Hidden states [L + 1, B, T, D] (the embeddings' output, then each block's) and attention weights, float32
         [L, B, N, T, S], without dropout."""
         last_BTD, (inputs_LBTD, weights_LBNTS) = self._run(batch, train=False, look_inside=True)
-        return jnp.concatenate([inputs_LBTD, last_BTD[None]]), weights_LBNTS
+        return jnp.concatenate([inputs_LBTD, self._normed(last_BTD)[None]]), weights_LBNTS
 
     def attention(self, batch: Batch, layer: Array) -> tuple[Array, Array]:
         """Scores before the softmax and weights after it, float32 [B, N, T, S], of one layer."""

@@ -62,7 +62,7 @@ class Scorer:
     def of_examples(self, encoded: EncodedExamples, max_length: int) -> np.ndarray:
         """float32 [N, C]: the classifier's scores of each example."""
         classes = self._part("sequence_classifier", "fine-tune it on labelled texts, or load a classifier")
-        scores_NC = np.zeros((len(encoded), classes["bias"].shape[0]), np.float32)
+        scores_NC = np.zeros((len(encoded), classes["kernel"].shape[-1]), np.float32)
         for (logits_BEC,), index_BE, _ in self._outputs(encoded, max_length, ("sequence_logits",), "row"):
             real_BE = index_BE >= 0
             scores_NC[index_BE[real_BE]] = logits_BEC[real_BE]

@@ -80,7 +80,7 @@ def draw_params(setup: Setup, batch: Batch) -> Params:
 
 def _draw(setup: Setup, row: Row, key: Array) -> Params:
     variables: Any = setup.model.init(key, {name: jnp.zeros(shape, dtype) for name, shape, dtype in row})
-    params: Params = variables["params"]
+    params: Params = {"head": {}} | variables["params"]  # Flax leaves out what has no parameters
     return params
 
 

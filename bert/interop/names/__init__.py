@@ -1,12 +1,14 @@
 """Names of tensors in files, for reading and writing. A new family is a table here and a line in `FAMILIES`."""
 
 from bert.architectures import ModelConfig
-from bert.interop.names import bert, default
+from bert.interop.names import bert, default, gpt
 from bert.interop.names.table import NameTable
 
 # model_type -> its tables: of model directories in Hugging Face layout first, then of other formats.
 FAMILIES: dict[str, tuple[NameTable, ...]] = {
     "bert": (bert.HUGGING_FACE, bert.GOOGLE),
+    "openai-gpt": (gpt.OPENAI_GPT,),
+    "gpt2": (gpt.GPT2,),
 }
 
 

@@ -122,6 +122,7 @@ HUGGING_FACE = NameTable(
         ("BertForNextSentencePrediction", frozenset({"pooler", "next_sentence"})),
         ("BertModel", frozenset()),
     ),
+    decoders={"BertForMaskedLM": "BertLMHeadModel"},
     other_models=_OTHER_MODELS,
 )
 GOOGLE = NameTable(

@@ -79,6 +79,7 @@ class NameTable:
     ignored: pattern of a name (in the table's spelling) -> why such a tensor is no weight.
     copies: name of a tensor that files may repeat -> the tensor that is read.
     architectures: (the class of transformers that reads a head, the parts that it has), the first that fits.
+    decoders: of these classes -> the one of the same parts whose attention is causal.
     other_models: pattern of a name -> the kind of model that has such a tensor.
     """
 
@@ -90,6 +91,7 @@ class NameTable:
     ignored: Mapping[str, str] = dataclasses.field(default_factory=dict)
     copies: Mapping[str, str] = dataclasses.field(default_factory=dict)
     architectures: tuple[tuple[str, frozenset[str]], ...] = ()
+    decoders: Mapping[str, str] = dataclasses.field(default_factory=dict)
     other_models: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def weights(self, parts: Iterable[str]) -> Iterator[Weight]:
@@ -125,7 +127,8 @@ class NameTable:
 
         ``classifier``: which of `WITH_CLASSES` a tensor is that both have; None: neither.
         """
-        present = {part for part, weights in self.parts.items() if any(w.name in names for w in weights)}
+        # A part without weights is always there.
+        present = {part for part, weights in self.parts.items() if not weights or any(w.name in names for w in weights)}
         if self.one_classifier_name:
             present -= {*WITH_CLASSES} - {classifier}
         present |= {needed for part in present for needed in self.needs.get(part, ())} - {"encoder"}
@@ -144,11 +147,14 @@ class NameTable:
         return int(match[match.lastindex or 1]) if match else None
 
     def classes_of(self, tensors: Mapping[str, Any], parts: Collection[str]) -> int | None:
-        """C of the classifier among these parts, by its bias; None where there is none, or no bias."""
-        weights = self.weights(part for part in WITH_CLASSES if part in parts)
-        biases = [weight.name for weight in weights if weight.path.endswith("/bias")]
-        return next((len(tensors[name]) for name in biases if name in tensors and tensors[name].ndim == 1), None)
+        """C of the classifier among these parts, by its bias or else its kernel; None where there is none."""
+        weights = [*self.weights(part for part in WITH_CLASSES if part in parts)][::-1]
+        for weight in weights:
+            if weight.name in tensors and tensors[weight.name].ndim == len(weight.axes):
+                return int(tensors[weight.name].shape[0 if weight.transposed else -1])
+        return None
 
-    def architecture(self, parts: Collection[str]) -> str | None:
+    def architecture(self, parts: Collection[str], *, causal: bool = False) -> str | None:
         """The class of transformers that reads these parts; None where the family has none."""
-        return next((name for name, needed in self.architectures if needed <= {*parts}), None)
+        name = next((name for name, needed in self.architectures if needed <= {*parts}), None)
+        return self.decoders.get(name, name) if name and causal else name

@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from bert.architectures.bert import SIZES, BertConfig
+from bert.architectures.bert import BertConfig
 from bert.architectures.bert_encoder import BertEncoder
+from bert.architectures.transformer import SIZES
 from bert.errors import InputError
 
 TINY = {"vocab_size": 100, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "intermediate_size": 64}

@@ -19,7 +19,7 @@ OTHERS = [
     ({"architectures": ["BertGenerationEncoder"]}, "architectures names BertGenerationEncoder"),
     ({"position_embedding_type": "relative_key_query"}, "position_embedding_type is 'relative_key_query'"),
     ({"position_embedding_type": None}, "position_embedding_type is None"),
-    ({"is_decoder": True}, "is_decoder is True"),
+    ({"is_decoder": "yes"}, "is_decoder is 'yes'"),
     ({"add_cross_attention": True}, "add_cross_attention is True"),
     ({"is_encoder_decoder": True}, "is_encoder_decoder is True"),
     ({"pruned_heads": {"0": [1]}}, "pruned_heads is not empty"),
@@ -85,4 +85,4 @@ def test_every_key_of_transformers_and_ours_is_known():
     ],
 )
 def test_family_of_a_class(name, family):
-    assert config_keys.family(name) == family
+    assert config_keys.family_of(name) == family

@@ -9,7 +9,7 @@ import onnx as onnx_package
 import onnxruntime
 import pytest
 
-from bert.architectures.bert import ACTIVATIONS
+from bert.architectures.transformer import ACTIVATIONS
 from bert.errors import InputError
 from bert.interop import onnx
 from tests.bert.interop import every_head

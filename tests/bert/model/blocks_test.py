@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bert.architectures.bert import ACTIVATIONS, BertConfig
+from bert.architectures.bert import BertConfig
+from bert.architectures.transformer import ACTIVATIONS
 from bert.model.blocks import ACTIVATION_FUNCTIONS, Dense, LayerNorm, gelu
 
 CONFIG = BertConfig(vocab_size=8, hidden_size=4, num_layers=1, num_heads=1, intermediate_size=8)

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bert.architectures.bert import SIZES
 from bert.architectures.bert_encoder import BertEncoder
+from bert.architectures.transformer import SIZES
 from bert.errors import InputError
 from bert.model import attention as attention_module
 from bert.model.attention import attention, fused_attention
