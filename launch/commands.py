@@ -24,6 +24,7 @@ COMMANDS = {
     "evaluate": Command("computes all scores of a fine-tuned model on a file"),
     "predict": Command("writes a fine-tuned model's prediction for each row of a file"),
     "fill-mask": Command("prints the most probable words for each [MASK] of a text"),
+    "generate": Command("continues a text with a causal model"),
     "score": Command("computes loss, perplexity and accuracy of a pretrained model on text"),
     "report": Command("shows what runs did, as an HTML file or as text"),
     "embed": Command("writes a vector for each text of a file"),

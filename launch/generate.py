@@ -1,7 +1,7 @@
 """Continues a text with a causal model: the text, then what the model adds.
 
-python -m launch.generate --model=DIR "Once upon a time" [--max_new_tokens=50]
-python -m launch.generate --model=DIR "Once upon a time" --temperature=0.8 --top_p=0.9 --seed=1
+bert generate --model=DIR "Once upon a time" [--max_new_tokens=50]
+bert generate --model=DIR "Once upon a time" --temperature=0.8 --top_p=0.9 --seed=1
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS, ("model",), arguments="the text to continue")
     texts = options.arguments
     if not texts:
-        raise InputError('the text is missing: python -m launch.generate --model=DIR "a text to continue"')
+        raise InputError('the text is missing: bert generate --model=DIR "a text to continue"')
     if len(texts) > 1:
         raise InputError(f"{len(texts)} texts given ({texts[0]!r}, {texts[1]!r}, ...); put one text in quotes")
     given: dict[str, Any] = {
