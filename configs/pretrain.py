@@ -61,10 +61,9 @@ def _change_architecture(config: ConfigDict, model_type: str) -> None:
 
 
 def _gpt(config: ConfigDict, model_type: str = "openai-gpt") -> None:
-    config.objective = "causal"
-    config.model.model_type, config.model.size, config.model.hidden_act = model_type, "mini", "gelu_new"
-    config.optimizer.learning_rate, config.optimizer.schedule = 2.5e-4, "cosine"  # Radford et al. 2018, section 4.1
-    config.optimizer.warmup_steps = 2_000  # the same
+    config.update(objective="causal", model={"model_type": model_type, "size": "mini", "hidden_act": "gelu_new"})
+    # Radford et al. 2018, section 4.1
+    config.optimizer.update(learning_rate=2.5e-4, schedule="cosine", warmup_steps=2_000)
 
 
 def _gpt2(config: ConfigDict) -> None:
