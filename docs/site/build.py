@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 from bert.errors import RunError
-from docs.site import reference
+from docs.site import migration, reference
 from launch import flags
 
 CHECKOUT = pathlib.Path(__file__).parents[2]
@@ -58,7 +58,8 @@ def collect(folder: pathlib.Path) -> None:
     (folder / "zensical.toml").write_text(settings)
     shutil.copy(here / "site.css", folder / "pages")
     for name, file in sources().items():
-        (folder / "pages" / name).write_text(with_links_inside(file.read_text(), file.parent))
+        text = with_links_inside(file.read_text(), file.parent)
+        (folder / "pages" / name).write_text(migration.with_tables(text))
     for name, text in reference.pages().items():
         (folder / "pages" / "reference" / name).write_text(text)
 

@@ -8,8 +8,9 @@ import pytest
 
 import bert
 from bert.errors import RunError
-from docs.site import build, reference
+from docs.site import build, migration, reference
 from launch.commands import module_of
+from launch.foreign_tools import TOOLS
 from tests.bert.pages.browser import Browser
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
@@ -46,6 +47,16 @@ def test_the_reference_has_every_option_and_setting():
 
 def test_texts_are_shown_as_they_are():
     assert reference.escaped("a_b <x> `c|d_e` [f]") == r"a\_b \<x\> `c\|d_e` \[f\]"
+
+
+def test_the_page_for_other_tools_has_a_table_of_each_and_every_flag():
+    """Named settings exist: foreign_flags_test.py checks the table that this is made of."""
+    page = (CHECKOUT / "docs" / "migration.md").read_text()
+    assert set(migration.MARK.findall(page)) == set(TOOLS) == set(migration.COMMANDS)
+    rows = migration.flags_of("run_glue").splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == list(TOOLS["run_glue"])
+    assert "| `train_file` | `--config.data` |  |" in rows
+    assert "| `mlm_probability` | `--config.examples.mask_rate` |  |" in migration.flags_of("run_mlm_flax")
 
 
 @pytest.fixture
