@@ -19,7 +19,7 @@ CONFIG: dict[str, Any] = {
     },
     "axisY": {"title": None, "domain": False, "ticks": False, "labelPadding": 6},
     "axisX": {"grid": False},
-    "legend": {"labelColor": INK, "titleColor": SOFT, "labelFontSize": 12, "labelLimit": 260, "symbolStrokeWidth": 2.5},
+    "legend": {"labelColor": INK, "titleColor": SOFT, "labelFontSize": 12, "labelLimit": 130, "symbolStrokeWidth": 2.5},
     "range": {"category": COLORS},
     "text": {"color": INK},
     "rule": {"color": SOFT},
@@ -43,7 +43,7 @@ def series_scale(names: Sequence[str]) -> dict[str, Any]:
 
 
 def legend() -> dict[str, Any]:
-    return {"orient": "top", "title": None, "symbolType": "stroke", "columns": 3}
+    return {"orient": "top", "title": None, "symbolType": "stroke", "columns": 2}
 
 
 class Sheet:
