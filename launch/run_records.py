@@ -74,7 +74,7 @@ def evaluate_examples(
         if jax.process_index() == 0:
             compared = {"baseline": scores, "baseline_is": job.compared_with} if (scores := baseline()) else {}
             values = {"task": config.task, "step": step, "unit": job.unit, **compared, **evaluation.values}
-            records.write_evaluation(workdir, values, evaluation.losses, evaluation.row_of)
+            records.write_evaluation(workdir, values, evaluation.losses, evaluation.row_of, evaluation.also_kept)
             model.extra[model_card.KEY] = card_facts.with_intervals(model.extra.get(model_card.KEY) or {}, values)
             inference.save(model, workdir / run_directory.MODEL)  # the same weights, with the card
 

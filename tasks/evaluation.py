@@ -124,12 +124,14 @@ class Evaluation:
       losses: of each row, in the order of the file: what the rows are ranked by, larger is worse.
       row_of: the row of a number, as bert/reports/records.py describes those of predictions/validation.jsonl; it is
         called for the rows that are kept. Without ``keep_rows`` there are none.
+      also_kept: rows that are kept whatever their loss.
     """
 
     def __init__(self, report: ReadReport, *notes: str) -> None:
         self.values: dict[str, Any] = {"source": report.source, "rows": report.as_json()}
         self.losses: Sequence[float] = ()
         self.row_of: Callable[[int], dict[str, Any]] = lambda i: {}
+        self.also_kept: Sequence[int] = ()
         self._lines, self._worst = [str(report), *notes], list[str]()
 
     @property
@@ -162,9 +164,11 @@ class Evaluation:
         shown = [row | {"place": _place_and_id(row)} for row in rows[:SHOWN_WORST]]
         self._worst = ["", heading, *map(line_of, shown)]
 
-    def keep_rows(self, losses: Sequence[float], row_of: Callable[[int], dict[str, Any]]) -> None:
-        """Says what a run keeps of its rows for the report; see `losses` and `row_of`."""
-        self.losses, self.row_of = losses, row_of
+    def keep_rows(
+        self, losses: Sequence[float], row_of: Callable[[int], dict[str, Any]], also: Sequence[int] = ()
+    ) -> None:
+        """Says what a run keeps of its rows for the report; see `losses`, `row_of` and `also_kept`."""
+        self.losses, self.row_of, self.also_kept = losses, row_of, also
 
     def add_constant(self, note: Metrics, unit: str) -> None:
         """Adds whether the model gives one answer to everything; ``note``: of `constant_predictions.noted`."""

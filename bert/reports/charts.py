@@ -26,6 +26,13 @@ CONFIG: dict[str, Any] = {
     "mark": {"color": COLORS[0]},
 }  # fmt: skip
 
+# A layer that shows where both axes are equal.
+DIAGONAL: dict[str, Any] = {
+    "data": {"values": [{"x": 0, "y": 0}, {"x": 1, "y": 1}]},
+    "mark": {"type": "line", "color": SOFT, "strokeDash": [3, 3], "strokeWidth": 1},
+    "encoding": {"color": None},
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class Chart:

@@ -31,13 +31,17 @@ def page(runs: Sequence[Run], cache: pathlib.Path | None = None) -> str:
     title = f"Report of {', '.join(run.name for run in runs)}"
     content = {
         "TITLE": tag("title", title),
-        "STYLE": template.read(__package__, "page.css"),
+        "STYLE": _files("page.css", "passages.css"),
         "BODY": joined(part for part in parts if part),
         "CHARTS": template.island({"config": CONFIG, "specs": sheet.specs}),
         "VEGA": vega.scripts(cache),
-        "SCRIPT": template.read(__package__, "page.js"),
+        "SCRIPT": _files("page.js", "passages.js"),
     }
     return template.filled(__package__, "page.html", content)
+
+
+def _files(*names: str) -> str:
+    return "\n".join(template.read(__package__, name) for name in names)
 
 
 def remarks(runs: Sequence[Run]) -> list[str]:

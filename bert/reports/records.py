@@ -66,14 +66,16 @@ def write_evaluation(
     values: Mapping[str, Any],
     losses: Sequence[float] = (),
     row_of: Callable[[int], Mapping[str, Any]] = lambda i: {},
+    also: Sequence[int] = (),
 ) -> None:
     """Writes the rows and, last, evaluation.json; OSError where they cannot be written.
 
     Args:
       losses: of all rows, in their order.
       row_of: number of a row -> its line.
+      also: rows that are kept whatever their loss.
     """
-    kept = bounded(losses, KEPT)
+    kept = sorted({*bounded(losses, KEPT), *also})
     if kept:
         files.write(workdir / VALIDATION, "".join(_line(row_of(i)) for i in kept))
     counts = {"rows_scored": len(losses), "rows_kept": len(kept)} if kept else {}

@@ -81,7 +81,7 @@ def score(
         span_metrics.token_f1(text, golds, characters=span_metrics.without_blanks(passage))
         for text, golds, passage in pairs
     ])  # fmt: skip
-    majority_N = _majority_spans(counts_KC, starts)
+    majority_N = majority_spans(counts_KC, starts)
     golds_N = _majority_texts(rows, pieces_N, marked, majority_N)
     several = span_metrics.multi_span_scores([golds_N[n] for n in known], [texts_N[n] for n in known])
     scores |= {name: _percent(value) for name, value in several.items()}
@@ -125,7 +125,7 @@ def _texts(rows: Sequence[Question], pieces_N: Sequence[Pieces], spans_N: Sequen
     ]
 
 
-def _majority_spans(counts_KC: np.ndarray, starts: np.ndarray) -> list[list[Span]]:
+def majority_spans(counts_KC: np.ndarray, starts: np.ndarray) -> list[list[Span]]:
     """The spans of the tags that most annotators gave."""
     tags_K = np.where(counts_KC.sum(1) > 0, votes.majority(counts_KC, OUTSIDE), OUTSIDE)
     return bio_mrc.spans(np.eye(len(TAGS))[tags_K], starts, BioMrcOptions(decoding="greedy"))

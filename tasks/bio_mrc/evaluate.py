@@ -16,6 +16,7 @@ from tasks.annotations import tools
 from tasks.annotations.annotated_texts import AnnotationSettings
 from tasks.annotations.tools import TOOLS
 from tasks.bio_mrc import bio_scores
+from tasks.bio_mrc.report_rows import ScoredPassages
 from tasks.evaluation import WRITTEN_WORST, Evaluation
 from tasks.files import outputs
 from tasks.questions.annotated_questions import key_of_text, predicted_texts
@@ -50,7 +51,8 @@ class BioMrcEvaluator(QuestionsEvaluator):
         cut, pieces_N = questions.windows_of(rows, self.scorer.tokenizer, fitted)
         p_KC, starts, marked = bio_mrc.probabilities(self.scorer, cut, options), cut.starts, mark(rows, pieces_N)
         scores = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, options)
-        target_KC, _ = votes.target(bio_scores.vote_counts(marked, pieces_N, {}), VoteSettings(), bio_scores.OUTSIDE)
+        counts_KC = bio_scores.vote_counts(marked, pieces_N, {})
+        target_KC, _ = votes.target(counts_KC, VoteSettings(), bio_scores.OUTSIDE)
         losses_N = bio_scores.row_losses(p_KC, target_KC, starts)
         predictions = bio_mrc.answers(p_KC, starts, [row.context for row in rows], pieces_N, options)
         worst = [
@@ -65,6 +67,12 @@ class BioMrcEvaluator(QuestionsEvaluator):
         result.add_annotators(bio_scores.beside_annotators(marked, predicted_N, pieces_N), "passages")
         result.add_worst("worst (nats):", worst, _line)
         result.add_constant(bio_scores.constant(predicted_N, scores), self.unit)
+        majority_N = bio_scores.majority_spans(counts_KC, starts)
+        scored = ScoredPassages(
+            rows, pieces_N, marked, target_KC, p_KC, starts, losses_N.tolist(), majority_N, predicted_N, options
+        )
+        result.values["disagreement"] = scored.mean_disagreement
+        result.keep_rows(scored.losses_N, scored.row_of, scored.detailed)
         return result
 
     def predictions(self, examples: Questions, *, details: bool, measure: str) -> list[dict[str, Any]]:

@@ -6,6 +6,8 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from bert import files
 from bert.errors import check_choice, printable
 from bert.prediction import squad
@@ -13,11 +15,11 @@ from bert.prediction.squad import SquadOptions
 from tasks import evaluation
 from tasks.evaluation import Evaluation
 from tasks.files import outputs
-from tasks.metrics import span_metrics
+from tasks.metrics import class_curves, span_metrics
 from tasks.metrics.score import Score
 from tasks.questions.model_files import QuestionsEvaluator
-from tasks.questions.question_rows import Questions
-from tasks.squad import squad_scores
+from tasks.questions.question_rows import Question, Questions
+from tasks.squad import report_rows, squad_scores
 
 _CERTAIN = 1e9  # null odds where there is no span: the official script compares numbers, and JSON has no infinity
 
@@ -57,13 +59,13 @@ class SquadEvaluator(QuestionsEvaluator):
         }
         if options.no_answer:
             scores["threshold"] = Score(options.threshold)
-        f1_N = [
-            100 * span_metrics.question_scores(texts[id], golds, version, characters=id in characters)[1]
+        exact_N, f1_N = 100 * np.array([
+            span_metrics.question_scores(texts[id], golds, version, characters=id in characters)
             for id, golds in answers.items()
-        ]
+        ]).reshape(-1, 2).T  # fmt: skip
         worst: list[dict[str, Any]] = [
             {"place": row.place, "id": row.id, "question": row.question, "answers": golds, "predicted": answer}
-            | {"f1": f1}
+            | {"f1": float(f1)}
             for row, answer, golds, f1 in zip(rows, predictions, answers.values(), f1_N, strict=True)
             if f1 < 100
         ]
@@ -74,7 +76,28 @@ class SquadEvaluator(QuestionsEvaluator):
         result.add_worst("worst, the surest first:", worst, _line)
         threshold = options.threshold if options.no_answer else None
         result.add_constant(squad_scores.constant(rows, predictions, threshold), self.unit)
+        result.values["groups"] = report_rows.by_group(rows, list(answers.values()), exact_N, f1_N)
+        p_N = np.array([prediction["probability"] for prediction in predictions])
+        result.values["curves"] = {"calibration": class_curves.calibration(exact_N[:, None], p_N[:, None], "classes")}
+        if options.no_answer:
+            result.values["thresholds"] = self._thresholds(rows, predictions, answers, characters)
+        losses_N = report_rows.losses(exact_N, f1_N, predictions)
+        row_of = report_rows.row_maker(rows, predictions, list(answers.values()), losses_N, exact_N, f1_N)
+        result.keep_rows(losses_N, row_of)
         return result
+
+    def _thresholds(
+        self,
+        rows: Sequence[Question],
+        predictions: Sequence[dict[str, Any]],
+        answers: dict[str, list[str]],
+        characters: frozenset[str],
+    ) -> dict[str, Any]:
+        """The scores at each threshold of no answer, and the one that was chosen in training."""
+        spans = {row.id: squad_scores.best_span(prediction) for row, prediction in zip(rows, predictions, strict=True)}
+        odds = squad_scores.null_odds(rows, predictions)
+        points = report_rows.threshold_curve(answers, spans, odds, characters)
+        return {"chosen": self.options.threshold, "points": points}
 
     def predictions(self, examples: Questions, *, details: bool, measure: str) -> list[dict[str, Any]]:
         del details  # the official files need the candidates, too

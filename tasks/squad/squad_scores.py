@@ -25,10 +25,7 @@ def score(
         version = version_of(answers.values(), options)
         official = span_metrics.squad_scores(answers, spans, version=version, characters=characters)
         return {name: official[name] for name in ("f1", "exact", "total")}
-    odds = {
-        row.id: np.inf if prediction["null_odds"] is None else prediction["null_odds"]
-        for row, prediction in zip(rows, predictions, strict=True)
-    }
+    odds = null_odds(rows, predictions)
     threshold, _ = span_metrics.best_threshold(answers, spans, odds, measure, characters=characters)
     official = span_metrics.squad_scores(answers, spans, odds, threshold, characters=characters)
     return {name: value for name, value in official.items() if not name.startswith("best_")} | {"threshold": threshold}
@@ -50,6 +47,14 @@ def constant(rows: Sequence[Question], predictions: Sequence[Mapping[str, Any]],
     silent = threshold is not None and all(value is None or value > threshold for value in odds)
     is_constant = silent and len(rows) > 1 and any(map(golds, rows))
     return constant_predictions.noted("nothing" if is_constant else None, len(rows))
+
+
+def null_odds(rows: Sequence[Question], predictions: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """id -> odds of no answer, infinite where there is no span."""
+    return {
+        row.id: np.inf if prediction["null_odds"] is None else prediction["null_odds"]
+        for row, prediction in zip(rows, predictions, strict=True)
+    }
 
 
 def best_span(prediction: Mapping[str, Any]) -> str:

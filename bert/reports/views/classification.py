@@ -4,7 +4,7 @@ and the rows with the largest losses."""
 from collections.abc import Sequence
 from typing import Any
 
-from bert.reports.charts import COLORS, INK, SOFT, Chart, Sheet, legend, series_scale
+from bert.reports.charts import COLORS, DIAGONAL, INK, Chart, Sheet, legend, series_scale
 from bert.reports.html import Html, fold, joined, number, paragraph, section, short, table, tag
 from bert.reports.runs import Run
 
@@ -19,18 +19,19 @@ _MEASURES = {
 def sections(run: Run, sheet: Sheet) -> list[Html]:
     values = run.evaluation
     return [
-        section("Which classes are confused", *_confusion(values.get("confusion"), sheet)),
-        section("Each class", _classes(values.get("classes") or {}, values.get("macro") or {})),
+        section("Which classes are confused", *confusion(values.get("confusion"), sheet)),
+        section("Each class", classes(values.get("classes") or {}, values.get("macro") or {})),
         section("Thresholds and calibration", sheet.grid(_curves(values.get("curves") or {}))),
         section("Numbers", sheet.grid(_numbers(run))),
         section("Rows with the largest losses", *worst_rows(run)),
     ]
 
 
-def _confusion(confusion: dict[str, Any] | None, sheet: Sheet) -> list[Html]:
-    if not confusion:
+def confusion(matrix: dict[str, Any] | None, sheet: Sheet, what: str = "class") -> list[Html]:
+    """The matrix as a chart and as a table, or its largest errors; ``what``: what rows are put into."""
+    if not matrix:
         return []
-    labels, counts = confusion["labels"], confusion["counts"]
+    labels, counts = matrix["labels"], matrix["counts"]
     of_class = [sum(row) for row in counts]
     cells = [
         {"truth": labels[i], "predicted": labels[j], "rows": count, "share": count / of_class[i] if of_class[i] else 0}
@@ -44,7 +45,7 @@ def _confusion(confusion: dict[str, Any] | None, sheet: Sheet) -> list[Html]:
         [labels[i], *(number(n, f"{n:,} ({n / of_class[i]:.0%})" if of_class[i] else f"{n:,}") for n in row)]
         for i, row in enumerate(counts)
     ]
-    caption = "Rows by true and predicted class (share of the true class)"
+    caption = f"Rows by true and predicted {what} (share of the true {what})"
     return [sheet.figure(_matrix(cells, labels)), fold("As a table", table(caption, header, rows))]
 
 
@@ -88,16 +89,17 @@ def _pairs(cells: list[dict[str, Any]], count: int) -> Html:
     return table(caption, ["truth", "predicted", "rows", "share of the true class"], rows)
 
 
-def _classes(classes: dict[str, Any], macro: dict[str, Any]) -> Html:
-    if not classes:
+def classes(scores: dict[str, Any], macro: dict[str, Any], what: str = "class") -> Html:
+    """The scores of each class, with their macro mean."""
+    if not scores:
         return Html("")
-    names = [name for name in _MEASURES if name in next(iter(classes.values()))]
-    each = {**classes, **({"macro mean": macro} if macro else {})}
+    names = [name for name in _MEASURES if name in next(iter(scores.values()))]
+    each = {**scores, **({"macro mean": macro} if macro else {})}
     rows = [
-        [label, *(_measure(name, scores[name]["value"]) if name in scores else "" for name in names)]
-        for label, scores in each.items()
+        [label, *(_measure(name, one[name]["value"]) if name in one else "" for name in names)]
+        for label, one in each.items()
     ]
-    return table("Scores of each class against the rest", ["class", *(_MEASURES[name] for name in names)], rows)
+    return table(f"Scores of each {what} against the rest", [what, *(_MEASURES[name] for name in names)], rows)
 
 
 def _measure(name: str, value: float | None) -> Html:
@@ -114,7 +116,7 @@ def _curves(curves: dict[str, Any]) -> list[Chart]:
         if lines := curves.get(key):
             charts.append(_lines(name, x, y, lines, diagonal=key == "roc"))
     if calibration := curves.get("calibration"):
-        charts.append(_calibration(calibration))
+        charts.append(calibration_chart(calibration))
     return charts
 
 
@@ -135,7 +137,7 @@ def _lines(name: str, x: str, y: str, lines: dict[str, list[list[float]]], diago
         "params": [chosen],
         "encoding": {"order": {"field": "order"}, "opacity": opacity, "tooltip": tooltip},
     }
-    layers = [*([_DIAGONAL] if diagonal else []), line]
+    layers = [*([DIAGONAL] if diagonal else []), line]
     note = "Dashed: a guess." if diagonal else ""
     return Chart(name, {"data": {"values": rows}, "encoding": encoding, "layer": layers, "height": 260}, note)
 
@@ -151,14 +153,7 @@ def _unit(title: str, field: str) -> dict[str, Any]:
     }
 
 
-_DIAGONAL = {
-    "data": {"values": [{"x": 0, "y": 0}, {"x": 1, "y": 1}]},
-    "mark": {"type": "line", "color": SOFT, "strokeDash": [3, 3], "strokeWidth": 1},
-    "encoding": {"color": None},
-}
-
-
-def _calibration(calibration: dict[str, Any]) -> Chart:
+def calibration_chart(calibration: dict[str, Any]) -> Chart:
     rows = [{"x": row["probability"], "y": row["right"], "rows": row["count"]} for row in calibration["bins"]]
     tooltip = [
         {"field": "x", "type": "quantitative", "title": "mean probability", "format": ".3f"},
@@ -168,7 +163,7 @@ def _calibration(calibration: dict[str, Any]) -> Chart:
     size = {"field": "rows", "type": "quantitative", "legend": None, "scale": {"range": [30, 400], "zero": True}}
     line = {"mark": {"type": "line", "strokeWidth": 1, "color": COLORS[0]}}
     dots = {"mark": {"type": "point", "filled": True, "color": COLORS[0], "opacity": 0.85}}
-    layers = [_DIAGONAL, line, dots | {"encoding": {"size": size, "tooltip": tooltip}}]
+    layers = [DIAGONAL, line, dots | {"encoding": {"size": size, "tooltip": tooltip}}]
     encoding = {"x": _unit("probability", "x"), "y": _unit("share that is right", "y")}
     note = f"Expected calibration error {short(calibration['error'])}. Below the dashed line the model is too sure."
     return Chart("calibration", {"data": {"values": rows}, "encoding": encoding, "layer": layers, "height": 260}, note)
@@ -189,7 +184,7 @@ def _numbers(run: Run) -> list[Chart]:
     encoding = {"x": {"field": "truth", **axis}, "y": {"field": "predicted", **axis, "axis": {"title": "predicted"}}}
     tooltip = [{"field": name, "type": "nominal"} for name in ("place", "truth", "predicted")]
     dots = {"mark": {"type": "point", "filled": True, "size": 22, "opacity": 0.5}, "encoding": {"tooltip": tooltip}}
-    diagonal = _DIAGONAL | {"data": {"values": [{"truth": end, "predicted": end} for end in ends]}}
+    diagonal = DIAGONAL | {"data": {"values": [{"truth": end, "predicted": end} for end in ends]}}
     spec = {"data": {"values": pairs}, "encoding": encoding, "layer": [diagonal, dots], "height": 260}
     charts = [Chart("predicted against true numbers", spec, f"{_kept(run)} Dashed: equal.".strip())]
     if residuals:
