@@ -138,16 +138,23 @@ class LoadedModel(TextVectors):
         offsets = [encoding.offsets[i] for i in places]
         return FilledMasks(text, offsets, logits_PV, tokenizer)
 
+    def next_words(self, text: str, top: int = 5) -> list[tuple[str, float]]:
+        """The likeliest tokens behind a text, by a causal model: ``[(token, probability), ...]``."""
+        self._need_causal()
+        tokenizer = self.vocabulary
+        ids = [*tokenizer.template.before, *tokenizer.encode_ids([text], special_in_text=True)[0]]
+        if not 0 < len(ids) <= self._limit:
+            raise InputError(f"the text has {len(ids)} tokens; give it 1 to {self._limit}, the model's positions")
+        logits_BTV = self.outputs([ids])["mlm_logits"]
+        return FilledMasks(text, [], logits_BTV[0, -1:], tokenizer).ranked(top)[0]
+
     def generate(self, texts: Any, *, batch_size: int = 32, **settings: Any) -> Any:
         """The text as it was given, continued by a causal model; of a list of texts the list.
 
         ``settings``: of `GenerationSettings`: max_new_tokens, temperature, top_k, top_p, seed. A text's continuation
         depends on its place in the list, but not on the other texts. Special tokens may be written in the text.
         """
-        if "causal" not in (offered := architectures.objectives_of(self.config)):
-            what = f"is a model of the objective {' or '.join(offered)}"
-            raise InputError(f"{self.source}: {what}; pretrain one with objective=causal to generate text")
-        self.need("mlm", "only a pretrained model can generate text")
+        self._need_causal()
         one = isinstance(texts, str)
         check_range("batch_size", batch_size, at_least=1, whole=True)
         known = [field.name for field in dataclasses.fields(GenerationSettings)]
@@ -306,6 +313,12 @@ class LoadedModel(TextVectors):
     def need(self, part: str, way_out: str) -> None:
         if part not in self.parts:
             raise InputError(f"{self.source}: has no {part} head (it holds {', '.join(self.parts)}); {way_out}")
+
+    def _need_causal(self) -> None:
+        if "causal" not in (offered := architectures.objectives_of(self.config)):
+            what = f"is a model of the objective {' or '.join(offered)}"
+            raise InputError(f"{self.source}: {what}; pretrain one with objective=causal to generate text")
+        self.need("mlm", "only a pretrained model can generate text")
 
     def refuse_causal(self, way_out: str) -> None:
         if architectures.objectives_of(self.config) == ("causal",):

@@ -44,7 +44,7 @@ class PretrainingJob(TrainingJob):
         config.examples.objective = objectives.pairs_of(config.objective, config.examples.objective)
         self.store, self.held_out = Store.open(config.data, "train"), Store.open(config.data, "validation")
         tokenizer = self.store.tokenizer
-        for text in config.probes:
+        for text in config.probes if config.objective != "causal" else ():
             if tokenizer.mask_id not in tokenizer.encode(text, special_in_text=True).ids:
                 mask = tokenizer.vocab[tokenizer.mask_id]
                 raise InputError(f"config.probes: {text!r} has no {mask}; write it in the place of a word")
@@ -104,8 +104,10 @@ class PretrainingJob(TrainingJob):
         return train.Run(setup, timing, workdir, train_batch, scores, flops, data_check=self.data_check)
 
     def _answers(self, start: Start, params: Params) -> list[Answer]:
-        """For each probe, the five likeliest words of its first mask."""
+        """For each probe, the five likeliest words of its first mask; of a causal model those that come next."""
         model = inference.from_params(start.config, params, start.tokenizer)
+        if self.config.objective == "causal":
+            return [model.next_words(text) for text in self.config.probes]
         return [model.fill_mask(text)[0] for text in self.config.probes]
 
     def model_keys(self, step: int, scores: Metrics) -> dict[str, Any]:

@@ -73,6 +73,8 @@ def run(argv: list[str]) -> None:
     with waiting(f"reading {options.model}"):
         model = bert.load(options.model)
     model.need("mlm", "name a pretrained model, or its run")
+    if options.per_sentence:
+        model.refuse_causal("no token can be masked in it: leave out --per_sentence")
     settings = batch_settings(model, options.model, batch_size, named)
     scores, report = text_scores.masked_scores(model, text, settings)
     masks = {name: getattr(settings, name) for name in _OF_MASKS}

@@ -4,6 +4,7 @@ The tests run every block (tests/bert/interop/model_card_test.py).
 """
 
 import json
+import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ _PRINTED = {
     "fill_mask": """ids = outputs.logits[inputs["input_ids"] == tokenizer.mask_token_id].topk(5).indices
 print(tokenizer.batch_decode(ids.flatten()))
 """,
+    "generate": "print(tokenizer.decode(outputs.logits[0, -1].argmax()))  # the next token\n",
     "class": "print(dict(zip(model.config.id2label.values(), outputs.logits.softmax(-1)[0].tolist())))\n",
     "classes": "print(dict(zip(model.config.id2label.values(), outputs.logits.sigmoid()[0].tolist())))\n",
     "number": "print(outputs.logits[0, 0].item())\n",
@@ -33,11 +35,11 @@ print(tokenizer.decode(inputs["input_ids"][0, start : end + 1]))  # without the 
 }
 
 
-def task_of(parts: Collection[str], extra: Mapping[str, Any]) -> str:
-    """What the model is for: a task of `prediction.TASKS`, "fill_mask", or "" for an encoder alone."""
+def task_of(parts: Collection[str], extra: Mapping[str, Any], *, causal: bool = False) -> str:
+    """What the model is for: a task of `prediction.TASKS`, "fill_mask", "generate", or "" for an encoder alone."""
     named = [task for task in prediction.TASKS if task in extra]
     by_part = [task for task, part in prediction.TASKS.items() if part in parts]
-    return next(iter([*named, *by_part]), "fill_mask" if "mlm" in parts else "")
+    return next(iter([*named, *by_part]), ("generate" if causal else "fill_mask") if "mlm" in parts else "")
 
 
 def columns(task: str, extra: Mapping[str, Any]) -> list[str]:
@@ -71,6 +73,8 @@ def library(task: str, extra: Mapping[str, Any], tokenizer: Tokenizer | None) ->
         call = "outputs([[1, 2, 3]])"
     elif task == "fill_mask":
         call = f"fill_mask({_texts(task, extra, tokenizer)[0]!r})"
+    elif task == "generate":
+        call = f"generate({_TEXT!r})"
     elif task:
         call = f"predict([{_row(task, extra)!r}])"
     else:
@@ -82,6 +86,8 @@ def commands(task: str, extra: Mapping[str, Any], tokenizer: Tokenizer) -> str:
     """With this library, from a shell; empty where a row has no form that each file of the task has."""
     if task == "fill_mask":
         return f"bert fill-mask --model=. {shlex.quote(_texts(task, extra, tokenizer)[0])}\n"
+    if task == "generate":
+        return f"bert generate --model=. {shlex.quote(_TEXT)}\n"
     if task == "classification" and columns(task, extra) and "files" in extra:
         row = shlex.quote(json.dumps(_row(task, extra), ensure_ascii=False))
         return f"echo {row} > new.jsonl\nbert predict --model=. --input=new.jsonl --output=answers.jsonl\n"
@@ -90,8 +96,9 @@ def commands(task: str, extra: Mapping[str, Any], tokenizer: Tokenizer) -> str:
 
 def transformers(task: str, extra: Mapping[str, Any], architecture: str, tokenizer: Tokenizer) -> str:
     """With transformers; ``architecture``: its class that reads the whole head."""
-    name = architecture.removeprefix("Bert")
-    loader = "AutoModelForMaskedLM" if task == "fill_mask" else "AutoModel" + name.removeprefix("Model")
+    name = re.sub("^(Bert|OpenAIGPT|GPT2)", "", architecture)
+    loaders = {"fill_mask": "AutoModelForMaskedLM", "generate": "AutoModelForCausalLM"}
+    loader = loaders.get(task, "AutoModel" + name.removeprefix("Model"))
     kind = task
     if task == "classification":
         kinds = {"regression": "number", "multi_label_classification": "classes"}

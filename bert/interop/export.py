@@ -71,7 +71,7 @@ def save_model_directory(
     hugging_face.restore(target)
     check_replaceable(target, format, dtype)
     card = _card_to_keep(target, card)
-    params = jax.tree.map(np.asarray, params)
+    params = parameters.with_implied_parts(jax.tree.map(np.asarray, params), names.table(config))
     parameters.check_needs(params, names.table(config))
     for path, value in parameters.flatten(params):
         if (bad := parameters.first_not_finite(value)) is not None:

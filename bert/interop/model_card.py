@@ -23,12 +23,13 @@ _LARGEST = 1 << 22  # bytes of a card that is carried along
 _MARK = re.compile(rb"\n<!-- bert-jax wrote this card, sha256 ([0-9a-f]{64}); a changed one is kept -->\s*\Z")
 _PIPELINES = {
     "classification": "text-classification", "squad": "question-answering", "bio_mrc": "token-classification",
-    "tagging": "token-classification", "fill_mask": "fill-mask", "": "feature-extraction",
+    "tagging": "token-classification", "fill_mask": "fill-mask", "generate": "text-generation",
+    "": "feature-extraction",
 }  # fmt: skip
 _WHAT = {
     "classification": "classifies texts", "squad": "answers questions on a passage by the start and end of a span",
     "bio_mrc": "marks the answers to a question in a passage with B, I and O", "tagging": "tags words",
-    "fill_mask": "fills masked words", "": "turns tokens into vectors",
+    "fill_mask": "fills masked words", "generate": "continues texts", "": "turns tokens into vectors",
 }  # fmt: skip
 _PROBLEMS = {
     "regression": "predicts a number for texts", "multi_label_classification": "gives texts any number of labels"
@@ -74,7 +75,10 @@ def text(model: Contents) -> str:
     """The card of a model."""
     import yaml  # slow to import, and rarely needed
 
-    task, facts = card_code.task_of(model.parts, model.extra), _mapping(model.extra.get(KEY))
+    task, facts = (
+        card_code.task_of(model.parts, model.extra, causal=getattr(model.config, "causal", False)),
+        _mapping(model.extra.get(KEY)),
+    )
     metadata = yaml.safe_dump(_metadata(model, task, facts), sort_keys=False, allow_unicode=True, width=1000)
     sections = [
         f"---\n{metadata}---\n\n# {escaped(model.name)}",
