@@ -5,7 +5,6 @@ of lengths and row counts, so a new text compiles nothing once its length bucket
 Axes: B row, T query position, S key position, D hidden width, N head, V vocabulary, L layer, P masked position.
 """
 
-import dataclasses
 import functools
 import os
 import pathlib
@@ -16,12 +15,12 @@ import jax
 import numpy as np
 from jax import Array
 
-from bert import architectures, attention_steps, prediction
+from bert import attention_steps, prediction
 from bert.architectures import ModelConfig
 from bert.attention_steps import Attention, AttentionSteps
 from bert.data.padding import bucket_length, one_example_a_row, padded, power_of_two, whole_numbers
 from bert.data.pairs import CLASS_NAMES
-from bert.errors import InputError, check_choice, check_range, printable
+from bert.errors import InputError, check_range, printable
 from bert.interop import export, names, sources
 from bert.interop.load_report import LoadReport
 from bert.interop.model_directory import ModelDirectory
@@ -30,10 +29,9 @@ from bert.model import forward, stack
 from bert.model.heads import reads_blanks
 from bert.model.sentence_encoder import SentenceEncoder
 from bert.prediction.fill_mask import FilledMasks, find_masks, rows_with_masks
-from bert.prediction.generation import GenerationSettings, continued_texts
 from bert.prediction.pseudo_likelihood import log_likelihoods
 from bert.prediction.scores import Scorer, check_rows
-from bert.sentences.text_vectors import TextVectors
+from bert.text_generation import TextGeneration
 from bert.tokenizer import sequences
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.types import HostBatch, Params
@@ -89,7 +87,7 @@ def save(
     )
 
 
-class LoadedModel(TextVectors):
+class LoadedModel(TextGeneration):
     """A model with its tokenizer, made by `load`.
 
     Methods that need a vocabulary, or a head that the directory lacks, raise `InputError`.
@@ -137,34 +135,6 @@ class LoadedModel(TextVectors):
         logits_PV = logits_BPV.reshape(-1, logits_BPV.shape[-1])[: len(places)]
         offsets = [encoding.offsets[i] for i in places]
         return FilledMasks(text, offsets, logits_PV, tokenizer)
-
-    def next_words(self, text: str, top: int = 5) -> list[tuple[str, float]]:
-        """The likeliest tokens behind a text, by a causal model: ``[(token, probability), ...]``."""
-        self._need_causal()
-        tokenizer = self.vocabulary
-        ids = [*tokenizer.template.before, *tokenizer.encode_ids([text], special_in_text=True)[0]]
-        if not 0 < len(ids) <= self._limit:
-            raise InputError(f"the text has {len(ids)} tokens; give it 1 to {self._limit}, the model's positions")
-        logits_BTV = self.outputs([ids])["mlm_logits"]
-        return FilledMasks(text, [], logits_BTV[0, -1:], tokenizer).ranked(top)[0]
-
-    def generate(self, texts: Any, *, batch_size: int = 32, **settings: Any) -> Any:
-        """The text as it was given, continued by a causal model; of a list of texts the list.
-
-        ``settings``: of `GenerationSettings`: max_new_tokens, temperature, top_k, top_p, seed. A text's continuation
-        depends on its place in the list, but not on the other texts. Special tokens may be written in the text.
-        """
-        self._need_causal()
-        one = isinstance(texts, str)
-        check_range("batch_size", batch_size, at_least=1, whole=True)
-        known = [field.name for field in dataclasses.fields(GenerationSettings)]
-        for name in settings:
-            check_choice("a setting of generate", name, known)
-        how = GenerationSettings(**settings)
-        given = [texts] if one else list(texts)
-        params = (self.on_device, self.config, self.vocabulary)
-        continued = continued_texts(*params, given, how, batch_size=batch_size)
-        return continued[0] if one else continued
 
     def outputs(
         self, token_ids: Any, type_ids: Any = None, mask: Any = None, *, look_inside: bool = False
@@ -313,16 +283,6 @@ class LoadedModel(TextVectors):
     def need(self, part: str, way_out: str) -> None:
         if part not in self.parts:
             raise InputError(f"{self.source}: has no {part} head (it holds {', '.join(self.parts)}); {way_out}")
-
-    def _need_causal(self) -> None:
-        if "causal" not in (offered := architectures.objectives_of(self.config)):
-            what = f"is a model of the objective {' or '.join(offered)}"
-            raise InputError(f"{self.source}: {what}; pretrain one with objective=causal to generate text")
-        self.need("mlm", "only a pretrained model can generate text")
-
-    def refuse_causal(self, way_out: str) -> None:
-        if architectures.objectives_of(self.config) == ("causal",):
-            raise InputError(f"{self.source}: is a causal model, which sees only what stands before; {way_out}")
 
     @property
     def vocabulary(self) -> Tokenizer:

@@ -118,7 +118,11 @@ def _row_range(index: int, batch_size: int, rows: slice) -> tuple[int, int]:
 
 
 def _check_vocabulary(store: Store, settings: BatchSettings) -> None:
-    masked = objectives.OBJECTIVES[settings.predicts].masked
+    masked, special = objectives.OBJECTIVES[settings.predicts].masked, store.tokenizer
+    if masked and special.mask_id in (special.pad_id, special.unk_id, special.cls_id, special.sep_id):
+        raise InputError(
+            f"{store.directory}: the vocabulary has no mask token; choose another objective, such as causal"
+        )
     if masked and settings.random_share > 0 and not len(store.tokenizer.replacement_ids):
         what = "the vocabulary has no ordinary token that a random replacement could draw"
         raise InputError(f"{store.directory}: {what}; set examples.random_share to 0")

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from bert.errors import InputError
+from bert.tokenizer.bpe import BPE
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.tokenizer.tokenizer_files import object_in
 from bert.tokenizer.wordpiece import WordPiece
@@ -13,7 +14,7 @@ from bert.tokenizer.wordpiece_model import MAX_WORD_CHARS
 __all__ = ["BACKENDS", "MAX_WORD_CHARS", "load_tokenizer", "open_vocabulary", "train_tokenizer"]
 
 # A new tokenizer is a file with a subclass of `Tokenizer`, and that class in this line.
-BACKENDS: dict[str, type[Tokenizer]] = {backend.model_type: backend for backend in (WordPiece,)}
+BACKENDS: dict[str, type[Tokenizer]] = {backend.model_type: backend for backend in (WordPiece, BPE)}
 
 
 def load_tokenizer(directory: str | pathlib.Path) -> Tokenizer:

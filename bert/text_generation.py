@@ -1,0 +1,61 @@
+"""`TextGeneration`: what a loaded causal model does with texts; a part of `inference.LoadedModel`."""
+
+import abc
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from bert import architectures
+from bert.errors import InputError, check_choice, check_range
+from bert.prediction.fill_mask import FilledMasks
+from bert.prediction.generation import GenerationSettings, continued_texts
+from bert.sentences.text_vectors import TextVectors
+
+
+class TextGeneration(TextVectors):
+    """What `LoadedModel` inherits."""
+
+    source: str  # what messages call the model
+
+    @abc.abstractmethod
+    def outputs(self, token_ids: Any) -> dict[str, np.ndarray]:
+        """What the encoder and its heads give for token ids [B, T]."""
+
+    def next_words(self, text: str, top: int = 5) -> list[tuple[str, float]]:
+        """The likeliest tokens behind a text, by a causal model: ``[(token, probability), ...]``."""
+        self._need_causal()
+        tokenizer = self.vocabulary
+        ids = [*tokenizer.template.before, *tokenizer.encode_ids([text], special_in_text=True)[0]]
+        if not 0 < len(ids) <= (limit := self.config.max_length):
+            raise InputError(f"the text has {len(ids)} tokens; give it 1 to {limit}, the model's positions")
+        logits_BTV = self.outputs([ids])["mlm_logits"]
+        return FilledMasks(text, [], logits_BTV[0, -1:], tokenizer).ranked(top)[0]
+
+    def generate(self, texts: Any, *, batch_size: int = 32, **settings: Any) -> Any:
+        """The text as it was given, continued by a causal model; of a list of texts the list.
+
+        ``settings``: of `GenerationSettings`: max_new_tokens, temperature, top_k, top_p, seed. A text's continuation
+        depends on its place in the list, but not on the other texts. Special tokens may be written in the text.
+        """
+        self._need_causal()
+        one = isinstance(texts, str)
+        check_range("batch_size", batch_size, at_least=1, whole=True)
+        known = [field.name for field in dataclasses.fields(GenerationSettings)]
+        for name in settings:
+            check_choice("a setting of generate", name, known)
+        how = GenerationSettings(**settings)
+        given = [texts] if one else list(texts)
+        params = (self.on_device, self.config, self.vocabulary)
+        continued = continued_texts(*params, given, how, batch_size=batch_size)
+        return continued[0] if one else continued
+
+    def _need_causal(self) -> None:
+        if "causal" not in (offered := architectures.objectives_of(self.config)):
+            what = f"is a model of the objective {' or '.join(offered)}"
+            raise InputError(f"{self.source}: {what}; pretrain one with objective=causal to generate text")
+        self.need("mlm", "only a pretrained model can generate text")
+
+    def refuse_causal(self, way_out: str) -> None:
+        if architectures.objectives_of(self.config) == ("causal",):
+            raise InputError(f"{self.source}: is a causal model, which sees only what stands before; {way_out}")
