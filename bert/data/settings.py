@@ -46,6 +46,8 @@ class BatchSettings:
             check_range(name, getattr(self, name), at_least=low, at_most=high, whole=True)
         for name in ("mask_share", "random_share", "short_probability"):
             check_range(name, getattr(self, name), at_least=0, at_most=1)
+        if self.whole_words and not objectives.OBJECTIVES[self.predicts].masked:
+            raise InputError(f"whole_words is True, but objective={self.predicts} masks no words; set it to False")
         check_range("mask_rate", self.mask_rate, above=0, below=1, hint="; BERT uses 0.15")
         if self.mask_share + self.random_share > 1 + 1e-9:
             what = f"mask_share {self.mask_share} + random_share {self.random_share}"
