@@ -59,6 +59,13 @@ def add(
         declared.setdefault(places[field.name], {})[f"{section}.{field.name}".lstrip(".")] = texts[field.name]
 
 
+def remove(config: ConfigDict, section: str) -> None:
+    """Takes a part of the config away, with its comments."""
+    del config[section]
+    for place, texts in declared.items():
+        declared[place] = {name: text for name, text in texts.items() if not name.startswith(f"{section}.")}
+
+
 def build(kind: type[Settings], config: Mapping[str, Any], **others: Any) -> Settings:
     """The dataclass with the settings of its fields' names, and ``others``, which are no settings or replace them."""
     names = [field.name for field in dataclasses.fields(kind) if field.name in config]  # type: ignore[arg-type]

@@ -6,6 +6,8 @@
 Values only: the other settings are in configs/every_run.py and in the dataclasses below. Lengths are in tokens.
 """
 
+from collections.abc import Callable
+
 from ml_collections import ConfigDict, config_dict
 
 from bert import architectures, config_fields
@@ -14,9 +16,6 @@ from bert.architectures.transformer import SIZED
 from bert.data.settings import BatchSettings
 from bert.training.train import LoopSettings
 from configs import every_run
-
-# Another architecture -> its usual objective, and whether its rows may be packed.
-ARCHITECTURES = {"birnn": ("blank", True), "dilated": ("blank", True), "strided": ("mlm", False)}
 
 
 def get_config(size: str = "base") -> ConfigDict:
@@ -30,7 +29,7 @@ def get_config(size: str = "base") -> ConfigDict:
     config.max_length = 128  # tokens per row, including [CLS] and [SEP]; BERT trains 90 % of its steps at 128
     every_run.add_to(config)
 
-    config.model.model_type = "bert"  # the architecture: bert, openai-gpt, gpt2
+    config.model.model_type = "bert"  # the architecture: bert, openai-gpt, gpt2; birnn, dilated, strided
     config.model.size = size  # a size released by Google; each of the next four overrides its value, if set
     others = ("hidden_act", "max_position_embeddings", "initializer_range")
     config_fields.add(config, BertConfig, *SIZED, *others, section="model", unset=SIZED)
@@ -41,23 +40,11 @@ def get_config(size: str = "base") -> ConfigDict:
     config.optimizer.warmup_steps = 10_000  # steps from rate 0 up to the peak; BERT appendix A.2: 10,000 (1 %)
     config.warmup_share = config_dict.placeholder(float)  # of all steps, instead of optimizer.warmup_steps
 
-    if size in ARCHITECTURES:
-        _change_architecture(config, size)
-
     config_fields.add(config, LoopSettings, "evaluate_every", "save_every")
     config.probes = ()  # texts with [MASK] whose answers are printed before and after training; causal: to continue
     if size in OTHERS:
         OTHERS[size](config)
     return config
-
-
-def _change_architecture(config: ConfigDict, model_type: str) -> None:
-    """The settings of another encoder instead of BERT's."""
-    config.objective, config.examples.packed = ARCHITECTURES[model_type]
-    config.examples.objective = "none"  # no pairs
-    config.model = ConfigDict({"model_type": model_type})  # the architecture
-    config_fields.add(config, architectures.config_class("config.model.model_type", model_type), section="model")
-    config.optimizer.learning_rate = 1e-3  # without attention and at these sizes, higher rates learn faster
 
 
 def _gpt(config: ConfigDict, model_type: str = "openai-gpt") -> None:
@@ -70,4 +57,19 @@ def _gpt2(config: ConfigDict) -> None:
     _gpt(config, "gpt2")
 
 
-OTHERS = {"gpt": _gpt, "gpt2": _gpt2}  # beside the sizes of BERT
+def _without_attention(config: ConfigDict, model_type: str, objective: str, packed: bool = True) -> None:
+    """The fields of another configuration instead of BERT's."""
+    config_fields.remove(config, "model")
+    config.update(model={"model_type": model_type}, objective=objective, examples={"packed": packed})
+    config_fields.add(config, architectures.config_class("config.model.model_type", model_type), section="model")
+    config.update(examples={"objective": "none"}, optimizer={"learning_rate": 1e-3})
+
+
+# Beside the sizes of BERT.
+OTHERS: dict[str, Callable[[ConfigDict], None]] = {
+    "gpt": _gpt,
+    "gpt2": _gpt2,
+    "birnn": lambda config: _without_attention(config, "birnn", "blank"),
+    "dilated": lambda config: _without_attention(config, "dilated", "blank"),
+    "strided": lambda config: _without_attention(config, "strided", "mlm", packed=False),
+}

@@ -23,6 +23,7 @@ from bert.errors import InputError
 from bert.model import matmul, vocabulary
 from bert.model.blocks import ACTIVATION_FUNCTIONS, Dense, LayerNorm, gelu
 from bert.model.dropout import dropout
+from bert.model.pattern import first_and_last
 from bert.model.weights import Weights
 from bert.types import Batch
 
@@ -131,9 +132,7 @@ def read_positions(config: ModelConfig, batch: Batch) -> Array:
     ids_BT, first_BE = batch["example_ids"], batch.get("cls_positions")
     if architectures.read_at(config) == "first":
         return jnp.zeros_like(ids_BT[:, :1]) if first_BE is None else first_BE
-    slots = 1 if first_BE is None else first_BE.shape[1]
-    own_BET = ids_BT[:, None] == jnp.arange(1, slots + 1)[:, None]
-    return jnp.where(own_BET, jnp.arange(ids_BT.shape[1]), 0).max(-1)
+    return first_and_last(batch)[1]
 
 
 class PretrainingHead(nn.Module):

@@ -53,6 +53,17 @@ def test_comments_are_those_of_the_fields_at_the_class_that_declares_them():
     ]
 
 
+def test_a_part_is_taken_away_with_its_comments():
+    """So --help shows those of the fields that take its place."""
+    config = ConfigDict()
+    config_fields.add(config, Derived)
+    config_fields.add(config, Base, section="part")
+    config_fields.remove(config, "part")
+    assert "part" not in config
+    assert not [name for texts in config_fields.declared.values() for name in texts if name.startswith("part.")]
+    assert any("rate" in texts for texts in config_fields.declared.values())
+
+
 def test_the_dataclass_is_built_from_settings_and_other_values():
     config = ConfigDict({"rate": 0.25, "length": 8, "other": 1})
     assert config_fields.build(Base, config, length=16) == Base(16, 0.25)

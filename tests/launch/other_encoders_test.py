@@ -24,7 +24,10 @@ STEPS = (
     "--config.total_steps=6", "--config.batch_size=8", "--config.max_length=32", "--config.optimizer.warmup_steps=2",
     "--config.log_every=3", "--config.evaluate_every=6", "--config.save_every=2", "--config.allocator=system",
 )  # fmt: skip
-every = pytest.mark.parametrize("kind", SIZES)
+# What they share is tested on one of them in every run.
+every = pytest.mark.parametrize(
+    "kind", ["birnn", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("dilated", "strided"))]
+)
 
 
 def train(kind, prepared, workdir, *more):
@@ -32,12 +35,21 @@ def train(kind, prepared, workdir, *more):
     pretrain.run(["pretrain", *map(str, words), *STEPS, *more])
 
 
+class Made(dict):
+    """kind -> the run of it, which is trained when it is first asked for."""
+
+    def __init__(self, prepared, folder, *words):
+        self.prepared, self.folder, self.words = prepared, folder, words
+
+    def __missing__(self, kind) -> pathlib.Path:
+        train(kind, self.prepared, self.folder / kind, *self.words)
+        self[kind] = self.folder / kind
+        return self[kind]
+
+
 @pytest.fixture(scope="module")
-def runs(prepared, tmp_path_factory) -> dict[str, pathlib.Path]:
-    folder = tmp_path_factory.mktemp("runs")
-    for kind in SIZES:
-        train(kind, prepared, folder / kind)
-    return {kind: folder / kind for kind in SIZES}
+def runs(prepared, tmp_path_factory) -> Made:
+    return Made(prepared, tmp_path_factory.mktemp("runs"))
 
 
 @every
@@ -122,7 +134,7 @@ def fine_tune(run, workdir, *words):
 
 
 @pytest.fixture(scope="module")
-def readers(tmp_path_factory) -> dict[str, pathlib.Path]:
+def readers(tmp_path_factory) -> Made:
     """Encoders with the words of the made-up reviews, pretrained on these for two steps."""
     from bert.store.prepare import PrepareSettings, prepare
 
@@ -131,9 +143,7 @@ def readers(tmp_path_factory) -> dict[str, pathlib.Path]:
     (folder / "a.txt").write_text("\n\n".join(f"{row['review']}\n{row['review']}" for row in reviews(60, 5)))
     settings = PrepareSettings(corpus=str(folder / "a.txt"), vocab=str(folder / "vocab.txt"), deduplicate=False)
     prepared = prepare(folder / "prepared", settings).directory
-    for kind in SIZES:
-        train(kind, prepared, folder / kind, "--config.total_steps=2", "--config.optimizer.warmup_steps=1")
-    return {kind: folder / kind for kind in SIZES}
+    return Made(prepared, folder, "--config.total_steps=2", "--config.optimizer.warmup_steps=1")
 
 
 @every

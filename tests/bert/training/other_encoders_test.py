@@ -36,16 +36,17 @@ def on_one(kind):
     return trained(kind, 1, "dp")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "mode", "model_devices"),
     [
         ("birnn", "dp", 1),
         ("birnn", "tp", 4),
-        *((kind, "fsdp", 1) for kind in CONFIGS),
+        ("birnn", "fsdp", 1),
         *(
-            pytest.param(kind, mode, 4, marks=pytest.mark.slow)
+            pytest.param(kind, mode, 1 if mode == "fsdp" else 4, marks=pytest.mark.slow)
             for kind in ("dilated", "strided")
-            for mode in ("tp", "fsdp_tp")
+            for mode in ("fsdp", "tp", "fsdp_tp")
         ),
     ],
 )
