@@ -82,7 +82,7 @@ def parse(
             files = [word.split("=", 1)[1] for word in argv if config_files.names_file(word)]
             file = [str(config_file), *files][-1]
             argv = [word for word in argv if not config_files.names_file(word)]
-        foreign_flags.refuse(argv, list(config_fields.flatten(config)), options)
+        foreign_flags.refuse(argv, config_fields.flatten(config), options)
         if config_file != "":
             _check_settings(argv, config)
             config_flags.DEFINE_config_dict("config", config, flag_values=values, sys_argv=argv)

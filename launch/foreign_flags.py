@@ -1,10 +1,13 @@
 """Answers flags of other tools (``--lr 3e-5``) with ours: `foreign_names.TABLE`, for the command at hand."""
 
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from bert.errors import InputError
-from launch.foreign_names import TABLE, Convert, OneOf, Ours
+from launch.foreign_names import TABLE
+from launch.foreign_values import OneOf, Ours
+from launch.nearest import nearest
 
 _HOMES = {name: (home, ours) for home, names in TABLE.items() for key, ours in names.items() for name in key.split()}
 
@@ -24,7 +27,8 @@ def ours(name: str, settings: Collection[str], options: Collection[str]) -> Ours
     home, candidates = _HOMES[key]
     here = {"", *settings, *(f"--{option}" for option in options)}
     found = next((one for one in candidates if one.name in here), None)
-    return found or Ours("", f"it is {spelled(candidates[0].name)} of {home}", None)
+    elsewhere = next((one for one in candidates if one.value), candidates[0])
+    return found or Ours("", f"it is {spelled(elsewhere.name)} of {home}", None)
 
 
 def spelled(name: str) -> str:
@@ -32,36 +36,59 @@ def spelled(name: str) -> str:
     return name if name.startswith("--") else f"--config.{name}"
 
 
-def refuse(argv: Sequence[str], settings: Collection[str], options: Collection[str]) -> None:
+def refuse(argv: Sequence[str], settings: Mapping[str, Any], options: Collection[str]) -> None:
     """Raises InputError for the words of a command line that are flags of other tools: one line, with ours to paste.
 
     So are names of our settings without ``config.``: ``--batch_size=8`` is answered with ``--config.batch_size=8``.
+    Beside such flags all others that the command does not have are named, too.
+
+    Args:
+      settings: dotted name -> usual value, which says what a value can be.
     """
-    words, writes, notes = [], [], dict[str, list[str]]()
+    words, writes, notes, others = list[str](), list[str](), dict[str, list[str]](), list[str]()
     for name, value in _unknown(argv, settings, options):
-        found = ours(name, settings, options)
-        if found is None and not name.startswith("config."):
-            full = [known for known in settings if normal(known) == normal(name)]
-            found = Ours(full[0]) if len(full) == 1 else None
+        found = ours(name, settings, options) or _without_config(name, settings)
         if found is None:
+            others.append(name)
             continue
         words.append(f"--{name}={value}" if value else f"--{name}")
         if found.value:
-            writes.append(f"{spelled(found.name)}={_converted(found.value, value)}")
+            writes.append(f"{spelled(found.name)}={_converted(found, value, settings.get(found.name))}")
         if found.note:
             notes.setdefault(found.note, []).append(f"--{name}")
     if words:
         advice = ["write " + " ".join(writes)] if writes else []
         advice += [f"{', '.join(of)}: {note}" if len(words) > 1 else note for note, of in notes.items()]
+        known = [*options, *(f"config.{name}" for name in settings)]
+        advice += [f"--{name}: unknown{nearest(name, known, '--', '; leave it out')}" for name in others]
+        words += [f"--{name}" for name in others]
         raise InputError(f"unknown option{'s' * (len(words) > 1)} {', '.join(words)}; {'; '.join(advice)}")
 
 
-def _converted(convert: Convert, value: str) -> str:
+def _without_config(name: str, settings: Collection[str]) -> Ours | None:
+    """The setting that is meant by ``batch_size``, or by ``weight-decay`` or ``optimizer.weight_decay``."""
+    end = name.replace("-", "_").lower()
+    full = [known for known in settings if f".{known}".endswith(f".{end}")]
+    return Ours(full[0]) if len(full) == 1 and not name.startswith("config.") else None
+
+
+def _converted(found: Ours, value: str, usual: Any) -> str:
     """Their value as ours, for a shell; or what may stand there."""
-    if (given := convert(value)) is not None:
+    convert = found.value
+    if convert and (given := convert(value)) is not None and _may_be(given, usual):
         return shlex.quote(given)
-    choices = list(dict.fromkeys(convert.values())) if isinstance(convert, OneOf) else []
+    choices = [choice for choice in dict.fromkeys(convert.values()) if choice] if isinstance(convert, OneOf) else []
     return "|".join(choices) if len(choices) > 1 else "VALUE"
+
+
+def _may_be(value: str, usual: Any) -> bool:
+    """Whether a setting of a number can have the value: it is no "steps", and no share where a count is wanted."""
+    try:
+        if type(usual) in (int, float):
+            type(usual)(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _unknown(argv: Sequence[str], settings: Collection[str], options: Collection[str]) -> Iterator[tuple[str, str]]:

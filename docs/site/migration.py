@@ -6,8 +6,8 @@ import re
 from docs.site.reference import escaped, table
 from launch import flags, foreign_flags
 from launch.commands import module_of
-from launch.foreign_names import Ours
 from launch.foreign_tools import TOOLS
+from launch.foreign_values import Ours
 
 MARK = re.compile(r"<!-- flags: (.*?) -->")
 # The commands that do what a tool does: (command, its file of settings or "").

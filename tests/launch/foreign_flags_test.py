@@ -9,8 +9,9 @@ from bert.training.optim import OptimizerSettings
 from launch import flags, foreign_flags
 from launch.commands import COMMANDS as PROGRAM
 from launch.commands import module_of
-from launch.foreign_names import TABLE, OneOf, Ours
+from launch.foreign_names import TABLE
 from launch.foreign_tools import TOOLS
+from launch.foreign_values import OneOf, Ours
 
 # Config files of a command ("" for none) -> its options.
 COMMANDS = {
@@ -28,7 +29,7 @@ NAMES = [name for names in TABLE.values() for key in names for name in key.split
 @pytest.fixture(scope="module")
 def commands():
     """(command, config file) -> (settings, options)."""
-    return {key: (list(flags.defaults(key[1])) if key[1] else [], list(options)) for key, options in COMMANDS.items()}
+    return {key: (flags.defaults(key[1]) if key[1] else {}, list(options)) for key, options in COMMANDS.items()}
 
 
 def _named(text):
@@ -128,6 +129,23 @@ def test_translated_values_are_accepted(commands):
         (("finetune", "configs/table.py"), ["--validation_split_percentage=5"], "validation_share=0.05; "),
         (("predict", ""), ["--per_device_eval_batch_size=8"], "write --batch_size=8$"),
         (("predict", ""), ["--output_dir=x"], "write --output=x$"),
+        (("finetune", "configs/table.py"), ["--report_to=wandb"], "write --config.tracker=wandb; "),
+        (("finetune", "configs/table.py"), ["--report_to=all"], r"write --config.tracker=wandb\|mlflow; "),
+        (("pretrain", "configs/pretrain.py"), ["--wandb_project=p"], "write --config.tracker=wandb; WANDB_PROJECT"),
+        (("pretrain", "configs/pretrain.py"), ["--push_to_hub"], "bert push DIR USER/NAME$"),
+        (("push", ""), ["--repo_id=me/mine"], "bert push DIR USER/NAME$"),
+        (("push", ""), ["--hub_private_repo"], "write --private=yes$"),
+        (("push", ""), ["--token=hf_x"], "HF_TOKEN"),
+        (("pretrain", "configs/pretrain.py"), ["--max-sentences=16"], "write --config.batch_size=VALUE; .*per device"),
+        (("pretrain", "configs/pretrain.py"), ["--model_type=roberta"], "write --config.model.model_type=VALUE; "),
+        (("pretrain", "configs/pretrain.py"), ["--eval_strategy=steps"], "write --config.evaluate_every=VALUE$"),
+        (("pretrain", "configs/pretrain.py"), ["--save_steps=0.1"], "write --config.save_every=VALUE$"),
+        (("finetune", "configs/table.py"), ["--max_steps=-1"], "write --config.steps=VALUE$"),
+        (("finetune", "configs/table.py"), ["--num_train_epochs=3"], "write --config.epochs=3$"),
+        (("finetune", "configs/table.py"), ["--training.optimizer.weight-decay=.1"], "optimizer.weight_decay=.1$"),
+        (("finetune", "configs/table.py"), ["--dataloader_pin_memory"], "leave it out$"),
+        (("predict", ""), ["--top_k=3"], "each class"),
+        (("export", ""), ["--top_k=3"], "it is --top of bert fill-mask"),
         (("predict", ""), ["--learning_rate=1"], "it is --config.optimizer.learning_rate of bert pretrain and"),
         (("export", ""), ["--model_name_or_path=x"], "write --source=x$"),
         (("fill-mask", ""), ["--top_k", "3", "a text"], "write --top=3$"),
@@ -152,6 +170,25 @@ def test_several_are_answered_at_once(commands):
     assert message.startswith("unknown options --lr=1e-5, --fp16, --epochs=2, --push_to_hub; write ")
     assert "--config.optimizer.learning_rate=1e-5 --config.model.dtype=bfloat16 --config.epochs=2; --fp16: " in message
     assert "; --push_to_hub: " in message
+
+
+def test_others_are_named_beside_them(commands):
+    """What is nothing of ours and nothing of the table: a paste of a long command is answered once."""
+    words = ["x", "--lr=1e-5", "--phase2", "--config.epoch=3", "--modle=x"]
+    with pytest.raises(InputError) as caught:
+        foreign_flags.refuse(words, *commands["finetune", "configs/table.py"])
+    message = str(caught.value)
+    assert message.startswith("unknown options --lr=1e-5, --phase2, --config.epoch, --modle; write --config.optim")
+    assert "--phase2: unknown; leave it out" in message
+    assert "--config.epoch: unknown; did you mean --config.epochs?" in message
+
+
+def test_a_name_in_another_section_is_no_setting_of_ours(commands):
+    """components.transformer.model.name of spaCy is not config.optimizer.name."""
+    settings, options = commands["finetune", "configs/table.py"]
+    foreign_flags.refuse(["x", "--components.transformer.model.name=roberta-base"], settings, options)
+    with pytest.raises(InputError, match=r"write --config\.optimizer\.name=lamb"):
+        foreign_flags.refuse(["x", "--optimizer.name=lamb"], settings, options)
 
 
 def test_what_a_command_has_is_never_foreign(commands):
