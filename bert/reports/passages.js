@@ -14,15 +14,17 @@ for (const list of document.querySelectorAll(".passages")) {
   });
 }
 
-// [name, text] of the numbers of a token: votes, where there are some, and probabilities.
+// [name, text] of the numbers of a token: votes, where there are some, and probabilities; of a word its tags, too.
 function numbersOf(token) {
+  const { truth, predicted, p, votes: counted } = token.dataset;
+  if (predicted !== undefined) return [["truth", truth ?? ""], ["predicted", predicted], ["p", p], ["votes", counted ?? ""]];
   const value = (name) => Number(token.style.getPropertyValue(name) || 0);
   const three = (what, b, i) => [["B", b], ["I", i], ["O", 1 - b - i]].map(([tag, p]) => [`${what} ${tag}`, Math.abs(p).toFixed(4)]);
   const votes = token.closest(".unvoted") ? [] : three("votes", value("--B"), value("--I"));
   return [...votes, ...three("p", value("--b"), value("--i"))];
 }
 
-for (const text of document.querySelectorAll(".passage .tokens")) {
+for (const text of document.querySelectorAll(".passage .tokens, .passage .words")) {
   const tokens = [...text.querySelectorAll(".t")];
   const readout = text.closest(".passage").querySelector(".readout");
   let at = -1;
@@ -44,7 +46,7 @@ for (const text of document.querySelectorAll(".passage .tokens")) {
   fold.addEventListener("toggle", () => {
     if (fold.querySelector("table")) return;
     const table = fold.appendChild(document.createElement("table"));
-    table.createCaption().textContent = "Shares of the votes and probabilities of each token";
+    table.createCaption().textContent = "Votes and probabilities of each token";
     const line = (part, cells, kind) => {
       const row = part.insertRow();
       for (const cell of cells) row.appendChild(document.createElement(kind)).textContent = cell;

@@ -19,8 +19,10 @@ from tasks.annotations.annotated_texts import AnnotationSettings, LabelledSpan, 
 from tasks.annotations.tools import TOOLS
 from tasks.evaluation import WRITTEN_WORST, Evaluation
 from tasks.files import outputs
-from tasks.tagging import tag_scores, tagged
+from tasks.metrics import class_curves, entity_errors
+from tasks.tagging import report_rows, tag_scores, tagged
 from tasks.tagging.job import check_labels
+from tasks.tagging.report_rows import ScoredSentences
 from tasks.tagging.tag_schemes import TaggedRows, TaggedSentence, TagSettings
 from tasks.votes import VoteSettings
 
@@ -77,9 +79,10 @@ class TaggingEvaluator(evaluation.Evaluator):
         scores = tag_scores.score(p_KC, predicted, rows, labels, {})
         counts_KC = tag_scores.vote_counts(rows, labels, {})
         gold = tag_scores.majority_tags(counts_KC, [len(row.words) for row in rows], labels)
-        wrong_N = np.array([
-            sum(a not in (b, None) for a, b in zip(*both, strict=True)) for both in zip(gold, predicted, strict=True)
-        ])  # fmt: skip
+        is_bio = bio_tags.are_bio(labels)
+        pairs_N = list(map(entity_errors.pairs, gold, predicted)) if is_bio else []
+        scored = ScoredSentences(rows, labels, counts_KC, p_KC, gold, predicted, pairs_N)
+        wrong_N = np.array(scored.wrong_N)
         worst = [
             {"place": rows[i].place, **_id(rows[i]), "wrong": int(wrong_N[i]), "words": rows[i].words}
             | {"tags": gold[i], "predicted": predicted[i]}
@@ -90,10 +93,13 @@ class TaggingEvaluator(evaluation.Evaluator):
         result.add_scores(scores, self.unit, metrics=metrics)
         result.add_worst("worst (wrong words, as word/tag/predicted):", worst, _line)
         result.add_constant(tag_scores.constant(predicted, scores), self.unit)
-        is_bio = bio_tags.are_bio(labels)
         result.add_classes(tag_scores.by_type(gold, predicted, labels), "entity" if is_bio else "tag")
         if is_bio:
             result.add_annotators(tag_scores.beside_annotators(rows, predicted), "sentences")
+        voted_K = counts_KC.any(1)
+        calibration = class_curves.calibration(counts_KC[voted_K], p_KC[voted_K], "class")
+        result.values |= report_rows.values(scored) | {"curves": {"calibration": calibration}}
+        result.keep_rows(scored.losses_N, scored.row_of, scored.detailed)
         return result
 
     def predictions(self, examples: TaggedRows, *, details: bool, measure: str) -> list[dict[str, Any]]:

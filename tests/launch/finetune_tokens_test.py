@@ -9,6 +9,7 @@ import pytest
 
 import bert
 from bert.errors import InputError
+from bert.reports import runs
 from launch import evaluate, predict
 from tests.launch.made_sentences import PEOPLE, PLACES, QUICK, WINDOWS, lines, run, sentence, spans
 
@@ -35,6 +36,14 @@ def folder(tmp_path_factory) -> pathlib.Path:
     return out
 
 
+def left_behind(made: pathlib.Path) -> runs.Run:
+    """What a run has left for its report, which is there."""
+    run = runs.read(made, "run")
+    assert run.remarks == []
+    assert 'class="passage"' in (made / "report.html").read_text()
+    return run
+
+
 def test_spans_follow_the_votes_of_annotators(folder, tmp_path, capsys):
     """Two of three annotators mark the names: B and I near 2/3, found as spans, with offsets into the original text."""
     files = (f"--config.data={folder / 'train.jsonl'}", f"--config.validation={folder / 'held.jsonl'}")
@@ -59,6 +68,14 @@ def test_spans_follow_the_votes_of_annotators(folder, tmp_path, capsys):
     assert [span["text"] for span in second["spans"]] == ["mary"]
     assert empty == {"spans": [], "tokens": []}
     assert all(sum(token[tag] for tag in "BIO") == pytest.approx(1) for token in first["tokens"])
+    left = left_behind(made)
+    assert left.scores["exact_f1"]["value"] == pytest.approx(scores["exact_f1"])
+    row = next(row for row in left.rows if "passage" in row)
+    asked = next(one for one in questions(40, 1) if one["id"] == row["id"])
+    (told,) = model.predict([asked], details=True)
+    tokens = [part for part in row["passage"] if isinstance(part, list)]
+    assert [part[3:5] for part in tokens] == [pytest.approx([t["B"], t["I"]], abs=1e-3) for t in told["tokens"]]
+    assert [part[0] for part in tokens] == [asked["context"][t["start"] : t["end"]] for t in told["tokens"]]
 
     predict.run(["predict", f"--model={made}", f"--input={folder / 'held.jsonl'}", f"--output={tmp_path / 'p.jsonl'}"])
     told = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
@@ -105,6 +122,7 @@ def test_answers_and_their_absence(folder, tmp_path):
     best = max(held, key=lambda line: (line["f1"], -line["cross_entropy"]))
     assert scores["threshold"] == pytest.approx(best["threshold"])
     assert scores["f1"] == pytest.approx(best["f1"])
+    assert left_behind(made).scores["f1"]["value"] == pytest.approx(scores["f1"])
     target = tmp_path / "predictions.json"
     predict.run(["predict", f"--model={made}", f"--input={folder / 'held.json'}", f"--output={target}"])
     said, candidates, odds = (
@@ -135,6 +153,7 @@ def test_tags_of_words_by_a_crowd(folder, tmp_path):
     logged = [json.loads(line) for line in (made / "metrics.jsonl").read_text().splitlines()]
     best = max(line["f1"] for line in logged if line["split"] == "validation")
     assert best > 0.9
+    assert left_behind(made).scores["f1"]["value"] == pytest.approx(best)
     model = bert.load(made)
     assert model.report.notes == []
     assert model.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")  # the last one never occurs

@@ -27,8 +27,8 @@ def sections(run: Run, sheet: Sheet) -> list[Html]:
     ]
 
 
-def confusion(matrix: dict[str, Any] | None, sheet: Sheet, what: str = "class") -> list[Html]:
-    """The matrix as a chart and as a table, or its largest errors; ``what``: what rows are put into."""
+def confusion(matrix: dict[str, Any] | None, sheet: Sheet, what: str = "class", unit: str = "rows") -> list[Html]:
+    """The matrix as a chart and as a table, or its largest errors; ``what``: what the unit is put into."""
     if not matrix:
         return []
     labels, counts = matrix["labels"], matrix["counts"]
@@ -39,17 +39,17 @@ def confusion(matrix: dict[str, Any] | None, sheet: Sheet, what: str = "class") 
         for j, count in enumerate(row)
     ]
     if len(labels) > MATRIX:
-        return [_pairs(cells, len(labels))]
+        return [_pairs(cells, len(labels), unit)]
     header = ["truth \\ predicted", *labels]
     rows = [
         [labels[i], *(number(n, f"{n:,} ({n / of_class[i]:.0%})" if of_class[i] else f"{n:,}") for n in row)]
         for i, row in enumerate(counts)
     ]
-    caption = f"Rows by true and predicted {what} (share of the true {what})"
-    return [sheet.figure(_matrix(cells, labels)), fold("As a table", table(caption, header, rows))]
+    caption = f"{unit.capitalize()} by true and predicted {what} (share of the true {what})"
+    return [sheet.figure(_matrix(cells, labels, unit)), fold("As a table", table(caption, header, rows))]
 
 
-def _matrix(cells: list[dict[str, Any]], labels: Sequence[str]) -> Chart:
+def _matrix(cells: list[dict[str, Any]], labels: Sequence[str], unit: str) -> Chart:
     axis = {"labelLimit": 180, "labelAngle": 0, "grid": False, "domain": False, "ticks": False}
     x = {
         "field": "predicted",
@@ -74,11 +74,11 @@ def _matrix(cells: list[dict[str, Any]], labels: Sequence[str]) -> Chart:
     }
     height = 46 * len(labels)
     spec = {"data": {"values": cells}, "encoding": {"x": x, "y": y}, "layer": [rect, text], "height": height}
-    note = "Number of rows; the darker, the larger their share of the true class. Right answers are on the diagonal."
+    note = f"Number of {unit}; the darker, the larger their share of the true class. Right answers are on the diagonal."
     return Chart("confusion matrix", spec, note, wide=True)
 
 
-def _pairs(cells: list[dict[str, Any]], count: int) -> Html:
+def _pairs(cells: list[dict[str, Any]], count: int, unit: str) -> Html:
     wrong = sorted((cell for cell in cells if cell["truth"] != cell["predicted"]), key=lambda cell: -cell["rows"])
     rows = [
         [cell["truth"], cell["predicted"], number(cell["rows"]), number(cell["share"], f"{cell['share']:.1%}")]
@@ -86,7 +86,7 @@ def _pairs(cells: list[dict[str, Any]], count: int) -> Html:
         if cell["rows"]
     ]
     caption = f"Of {count} classes the most confused pairs; evaluation.json has the whole matrix"
-    return table(caption, ["truth", "predicted", "rows", "share of the true class"], rows)
+    return table(caption, ["truth", "predicted", unit, "share of the true class"], rows)
 
 
 def classes(scores: dict[str, Any], macro: dict[str, Any], what: str = "class") -> Html:
