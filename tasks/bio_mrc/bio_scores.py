@@ -16,6 +16,7 @@ from bert.training.evaluate import Metrics
 from tasks import votes
 from tasks.metrics import agreement, constant_predictions, span_metrics
 from tasks.metrics.agreement import AnnotatorScores
+from tasks.metrics.ratio_intervals import Ratio
 from tasks.metrics.score import Score
 from tasks.questions.answer_tokens import SpanTags
 from tasks.questions.question_rows import Question
@@ -50,8 +51,8 @@ def score(
     marked: SpanTags,
     weights: Mapping[str, float],
     options: BioMrcOptions,
-) -> dict[str, Score]:
-    """Every metric of `NAMES`.
+) -> tuple[dict[str, Score], dict[str, Sequence[Ratio]]]:
+    """Every metric of `NAMES`; and the ratios of sums over questions that some are (ratio_intervals.py).
 
     cross_entropy, kl, brier, calibration_error: a token, against the shares of the votes; nats_per_example: the mean
       over passages of L = -sum_i sum_j t_ij log p_ij.
@@ -76,15 +77,16 @@ def score(
     texts_N = _texts(rows, pieces_N, predicted_N)
     known = [n for n, row in enumerate(rows) if row.golds]
     pairs = [(" ".join(texts_N[n]), [" ".join(texts) for _, texts in rows[n].golds], rows[n].context) for n in known]
-    scores["exact_match"] = _mean([span_metrics.exact_match(text, golds) for text, golds, _ in pairs])
-    scores["f1"] = _mean([
+    exact_N = np.array([span_metrics.exact_match(text, golds) for text, golds, _ in pairs], float)
+    f1_N = np.array([
         span_metrics.token_f1(text, golds, characters=span_metrics.without_blanks(passage))
         for text, golds, passage in pairs
-    ])  # fmt: skip
+    ], float)  # fmt: skip
+    scores |= {"exact_match": _mean(exact_N), "f1": _mean(f1_N)}
     majority_N = majority_spans(counts_KC, starts)
     golds_N = _majority_texts(rows, pieces_N, marked, majority_N)
-    several = span_metrics.multi_span_scores([golds_N[n] for n in known], [texts_N[n] for n in known])
-    scores |= {name: _percent(value) for name, value in several.items()}
+    sums_N5 = span_metrics.multi_span_sums([golds_N[n] for n in known], [texts_N[n] for n in known])
+    scores |= {name: _percent(value) for name, value in span_metrics.scores_of_sums(sums_N5).items()}
     # The majority, where weights count and ties are O, as the only annotator.
     majority_tags = [_tags(spans, len(pieces)) for spans, pieces in zip(majority_N, pieces_N, strict=True)]
     alone = [{"majority": tags} if by else {} for tags, by in zip(majority_tags, marked.tags_N, strict=True)]
@@ -93,7 +95,18 @@ def score(
     beside = beside_annotators(marked, predicted_N, pieces_N)
     scores |= agreement.summary(beside, majority, vote_counts(marked, pieces_N, {}))
     scores |= {"n": Score(float(len(known))), "n_tokens": Score(tokens)}
-    return {name: scores[name] for name in NAMES}
+    return {name: scores[name] for name in NAMES}, _ratios(exact_N, f1_N, sums_N5)
+
+
+def _ratios(exact_N: np.ndarray, f1_N: np.ndarray, sums_N5: np.ndarray) -> dict[str, Sequence[Ratio]]:
+    """Of the scores of texts."""
+    ones_N = np.ones(len(exact_N))
+    ratios: dict[str, Sequence[Ratio]] = {"exact_match": [(exact_N, ones_N)], "f1": [(f1_N, ones_N)]}
+    golds_N, predicted_N, hits_N, of_predicted_N, of_golds_N = sums_N5.T
+    for name, above, below in (("exact", hits_N, hits_N), ("overlap", of_predicted_N, of_golds_N)):
+        precision, recall = (above, predicted_N), (below, golds_N)
+        ratios |= {f"{name}_precision": [precision], f"{name}_recall": [recall], f"{name}_f1": [precision, recall]}
+    return ratios
 
 
 def constant(predicted_N: Sequence[Sequence[Span]], scores: Mapping[str, Score]) -> Metrics:
@@ -157,8 +170,8 @@ def _tags(spans: Sequence[Span], length: int) -> list[str]:
     return tags
 
 
-def _mean(values: Sequence[float]) -> Score:
-    return Score(float(np.mean(values))) if values else Score(None, _NOTHING)
+def _mean(value_N: np.ndarray) -> Score:
+    return Score(float(value_N.mean())) if len(value_N) else Score(None, _NOTHING)
 
 
 def _percent(value: float | None) -> Score:

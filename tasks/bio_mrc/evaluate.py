@@ -19,6 +19,7 @@ from tasks.bio_mrc import bio_scores
 from tasks.bio_mrc.report_rows import ScoredPassages
 from tasks.evaluation import WRITTEN_WORST, Evaluation
 from tasks.files import outputs
+from tasks.metrics import ratio_intervals
 from tasks.questions.annotated_questions import key_of_text, predicted_texts
 from tasks.questions.answer_tokens import mark
 from tasks.questions.model_files import QuestionsEvaluator
@@ -50,7 +51,7 @@ class BioMrcEvaluator(QuestionsEvaluator):
         fitted = questions.fitted(options, self.scorer.tokenizer)
         cut, pieces_N = questions.windows_of(rows, self.scorer.tokenizer, fitted)
         p_KC, starts, marked = bio_mrc.probabilities(self.scorer, cut, options), cut.starts, mark(rows, pieces_N)
-        scores = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, options)
+        scores, ratios = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, options)
         counts_KC = bio_scores.vote_counts(marked, pieces_N, {})
         target_KC, _ = votes.target(counts_KC, VoteSettings(), bio_scores.OUTSIDE)
         losses_N = bio_scores.row_losses(p_KC, target_KC, starts)
@@ -63,7 +64,7 @@ class BioMrcEvaluator(QuestionsEvaluator):
         predicted_N = bio_mrc.spans(p_KC, starts, options)
         result = Evaluation(examples.report, *([marked.report] if marked.report else []))
         result.values["rows"]["spans"] = marked.report
-        result.add_scores(scores, self.unit, metrics=metrics)
+        result.add_scores(scores, self.unit, ratio_intervals.intervals(ratios), metrics=metrics)
         result.add_annotators(bio_scores.beside_annotators(marked, predicted_N, pieces_N), "passages")
         result.add_worst("worst (nats):", worst, _line)
         result.add_constant(bio_scores.constant(predicted_N, scores), self.unit)

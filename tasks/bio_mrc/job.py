@@ -74,7 +74,7 @@ class Job(QuestionsJob):
     def score(self, scorer: Scorer, part: Questions, encoded: MarkedWindows) -> Metrics:
         cut, pieces_N, marked = encoded
         p_KC = bio_mrc.probabilities(scorer, cut, self.options)
-        scores = bio_scores.score(p_KC, cut.starts, part.rows, pieces_N, marked, self.voting.weights, self.options)
+        scores, _ = bio_scores.score(p_KC, cut.starts, part.rows, pieces_N, marked, self.voting.weights, self.options)
         values = {name: scores[name].value for name in dict.fromkeys((*self.names, bio_scores.LOSS))}
         return values | bio_scores.constant(bio_mrc.spans(p_KC, cut.starts, self.options), scores)
 

@@ -192,22 +192,33 @@ def multi_span_scores(golds: Sequence[Sequence[str]], predictions: Sequence[Sequ
     side without texts counts as one, which is right where the other has none either. As in the official script, a
     lone "" means "no answer" to overlap, but is a wrong text to exact; say [] for it.
     """
-    if len(golds) != len(predictions):
-        raise InputError(f"{len(predictions):,} predictions for {len(golds):,} questions; give one for each, in order")
-    sums = np.zeros(5)  # golds, predictions, exact hits, overlap of predictions, overlap of golds
-    for gold_texts, predicted_texts in zip(golds, predictions, strict=True):
-        gold, predicted = _normal_set(gold_texts), _normal_set(predicted_texts)
-        hits = len(gold & predicted) if gold or predicted else 1.0
-        sums += (max(len(gold), 1), max(len(predicted), 1), hits, *_overlaps(gold, predicted))
-    gold_count, predicted_count, hits, overlap_predicted, overlap_gold = sums.tolist()
+    return scores_of_sums(multi_span_sums(golds, predictions))
+
+
+def scores_of_sums(sums_N5: np.ndarray) -> dict[str, float | None]:
+    """The scores of `multi_span_scores`, of `multi_span_sums`."""
+    gold_count, predicted_count, hits, overlap_predicted, overlap_gold = sums_N5.sum(0).tolist()
     result: dict[str, float | None] = {}
     for name, of_predicted, of_gold in (("exact", hits, hits), ("overlap", overlap_predicted, overlap_gold)):
         precision = recall = f1 = None
-        if golds:
+        if len(sums_N5):
             precision, recall = 100 * of_predicted / predicted_count, 100 * of_gold / gold_count
             f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         result |= {f"{name}_precision": precision, f"{name}_recall": recall, f"{name}_f1": f1}
     return result
+
+
+def multi_span_sums(golds: Sequence[Sequence[str]], predictions: Sequence[Sequence[str]]) -> np.ndarray:
+    """float64 [N, 5], of each question the numbers of golds and of predictions, exact hits, and the overlap of
+    predictions and of golds; see `multi_span_scores`."""
+    if len(golds) != len(predictions):
+        raise InputError(f"{len(predictions):,} predictions for {len(golds):,} questions; give one for each, in order")
+    sums_N5 = np.zeros((len(golds), 5))
+    for n, (gold_texts, predicted_texts) in enumerate(zip(golds, predictions, strict=True)):
+        gold, predicted = _normal_set(gold_texts), _normal_set(predicted_texts)
+        hits = len(gold & predicted) if gold or predicted else 1.0
+        sums_N5[n] = max(len(gold), 1), max(len(predicted), 1), hits, *_overlaps(gold, predicted)
+    return sums_N5
 
 
 def _check_list(name: str, texts: Iterable[str]) -> None:

@@ -72,7 +72,8 @@ class SquadEvaluator(QuestionsEvaluator):
         worst.sort(key=lambda row: (row["f1"], -(row["predicted"]["probability"])))  # surest of the wrong first
         notes = (*examples.report.notes, *squad_scores.several_spans(rows))
         result = Evaluation(dataclasses.replace(examples.report, notes=notes))
-        result.add_scores(scores, self.unit, metrics=metrics)
+        intervals = report_rows.intervals(list(answers.values()), exact_N, f1_N)
+        result.add_scores(scores, self.unit, intervals, metrics=metrics)
         result.add_worst("worst, the surest first:", worst, _line)
         threshold = options.threshold if options.no_answer else None
         result.add_constant(squad_scores.constant(rows, predictions, threshold), self.unit)

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from tasks import excerpts
-from tasks.metrics import span_metrics
+from tasks.metrics import ratio_intervals, span_metrics
+from tasks.metrics.score import Interval
 from tasks.questions.question_rows import Question
 
 DETAILED = 200
@@ -109,6 +110,17 @@ def threshold_curve(
     scores_P2 = null_N2.sum(0) + sums_N2[np.searchsorted(odds_N[order], chosen, side="right")]
     points: list[list[float]] = np.column_stack([chosen, 100 * scores_P2 / len(answers)]).tolist()
     return points
+
+
+def intervals(answers: Sequence[Sequence[str]], exact_N: np.ndarray, f1_N: np.ndarray) -> dict[str, Interval]:
+    """Those of the official scores, over questions."""
+    has_N = np.array([bool(texts) for texts in answers], float)
+    parts = {"": np.ones(len(has_N)), "HasAns_": has_N, "NoAns_": 1 - has_N}
+    return ratio_intervals.intervals({
+        f"{part}{name}": [(value_N * in_N, in_N)]
+        for part, in_N in parts.items()
+        for name, value_N in (("exact", exact_N), ("f1", f1_N))
+    })  # fmt: skip
 
 
 def by_group(

@@ -90,7 +90,7 @@ class TaggingEvaluator(evaluation.Evaluator):
             if wrong_N[i]
         ]
         result = Evaluation(examples.report)
-        result.add_scores(scores, self.unit, metrics=metrics)
+        result.add_scores(scores, self.unit, scored.intervals(), metrics=metrics)
         result.add_worst("worst (wrong words, as word/tag/predicted):", worst, _line)
         result.add_constant(tag_scores.constant(predicted, scores), self.unit)
         result.add_classes(tag_scores.by_type(gold, predicted, labels), "entity" if is_bio else "tag")

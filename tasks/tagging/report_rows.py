@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from tasks import excerpts
-from tasks.metrics import entity_errors
+from tasks.metrics import entity_errors, ratio_intervals
 from tasks.metrics.entity_errors import EntityPair
 from tasks.metrics.entity_metrics import Entity
+from tasks.metrics.score import Interval
 from tasks.tagging.tag_schemes import TaggedSentence
 
 DETAILED = 150
@@ -65,6 +66,38 @@ class ScoredSentences:
             sum(truth not in (said, None) for truth, said in zip(*both, strict=True))
             for both in zip(self.gold_N, self.predicted_N, strict=True)
         ]
+
+    def intervals(self) -> dict[str, Interval]:
+        """Over sentences: of accuracy, cross-entropy, and of precision, recall and F1 of entities."""
+        voted_K = self.counts_KC.any(1)
+        sums_K = np.concatenate([[0], np.cumsum(voted_K)])
+        words_N = (sums_K[self.starts[1:]] - sums_K[self.starts[:-1]]).astype(float)
+        losses_N, wrong_N = np.array(self.losses_N), np.array(self.wrong_N, float)
+        ratios = {"accuracy": [(words_N - wrong_N, words_N)], "cross_entropy": [(losses_N, words_N)]}
+        if self.pairs_N:
+            hits_N, gold_N, said_N = self._entities(None)
+            ratios |= {
+                "precision": [(hits_N, said_N)],
+                "recall": [(hits_N, gold_N)],
+                "f1": [(2 * hits_N, gold_N + said_N)],
+            }
+            for kind in sorted({one.type for pairs in self.pairs_N for pair in pairs for one in pair[1:] if one}):
+                hits_N, gold_N, said_N = self._entities(kind)
+                ratios[f"f1:{kind}"] = [(2 * hits_N, gold_N + said_N)]
+        return ratio_intervals.intervals(ratios)
+
+    def _entities(self, kind: str | None) -> np.ndarray:
+        """float64 [3, N]: right, true and predicted entities of a type, None: of any, in each sentence."""
+        counts = [
+            [
+                (pair.kind == "right" and kind in (None, pair.gold and pair.gold.type),
+                 pair.gold is not None and kind in (None, pair.gold.type),
+                 pair.predicted is not None and kind in (None, pair.predicted.type))
+                for pair in pairs
+            ]
+            for pairs in self.pairs_N
+        ]  # fmt: skip
+        return np.array([np.array(each, float).reshape(-1, 3).sum(0) for each in counts]).reshape(-1, 3).T
 
     @functools.cached_property
     def detailed(self) -> list[int]:

@@ -119,7 +119,7 @@ def scored(rows, p_KC, weights=None, options=READING) -> dict:
     pieces_N = [pieces_of(row.context) for row in rows]
     starts = np.concatenate([[0], np.cumsum([len(pieces) for pieces in pieces_N])])
     marked = mark(rows, pieces_N)
-    found = bio_scores.score(np.array(p_KC, float), starts, rows, pieces_N, marked, weights or {}, options)
+    found, _ = bio_scores.score(np.array(p_KC, float), starts, rows, pieces_N, marked, weights or {}, options)
     assert tuple(found) == bio_scores.NAMES
     return {name: score.value for name, score in found.items()}
 
@@ -177,7 +177,7 @@ def test_the_texts_of_golds_are_scored_whatever_became_of_their_spans():
     starts = np.array([0, 3, 6, 7, 10])
     marked = mark(rows, pieces_N)
     p_KC = np.array(shares("BOO" + "BOO" + "O" + "OOB"))
-    found = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, READING)
+    found, _ = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, READING)
     assert marked.tags_N[2:] == [[], []]
     # said are "ab", "ab", nothing and "ef"; right is the last alone
     assert (found["exact_match"].value, found["n"].value, found["n_tokens"].value) == (0.25, 4, 6)
@@ -191,7 +191,7 @@ def test_f1_counts_characters_in_passages_without_blanks():
     pieces_N = [Pieces([(i, i + 1) for i in range(4)])]
     marked = mark(rows, pieces_N)
     p_KC = np.array(shares("BIOO"))
-    found = bio_scores.score(p_KC, np.array([0, 4]), rows, pieces_N, marked, {}, READING)
+    found, _ = bio_scores.score(p_KC, np.array([0, 4]), rows, pieces_N, marked, {}, READING)
     assert (found["exact_match"].value, found["f1"].value) == (0, pytest.approx(2 * 2 / (2 + 3)))
 
 
@@ -237,7 +237,7 @@ def test_scores_follow_the_decoding():
 def test_nothing_annotated_has_no_scores_and_a_reason():
     rows = [question("ab cd")]
     pieces_N = [pieces_of("ab cd")]
-    found = bio_scores.score(
+    found, _ = bio_scores.score(
         np.array(shares("BO")), np.array([0, 2]), rows, pieces_N, mark(rows, pieces_N), {}, READING
     )
     for name in set(bio_scores.NAMES) - {"n", "n_tokens"}:

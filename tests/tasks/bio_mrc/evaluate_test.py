@@ -56,6 +56,8 @@ def test_scores_and_the_passages_read_worst(run, model, path):
     # of "half" both answers are wrong: two are predicted, the majority of anna's one and ben's none is none
     assert values["exact_precision"] == pytest.approx(3 / 5)
     assert values["exact_recall"] == pytest.approx(3 / 4)
+    interval = found.values["scores"]["exact_f1"]
+    assert interval["low"] <= interval["value"] <= interval["high"] < 1.01
     assert values["annotator_human"] == pytest.approx(4 / 5)  # anna has three spans there, ben two of them
     # anna has 2, 1 and 1 spans, of which all are found; of her 4 and ben's 2 there are 5 and 4 predicted
     each = found.values["annotators"]

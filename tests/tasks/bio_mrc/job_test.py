@@ -206,7 +206,7 @@ def test_the_trained_loss_is_the_loss_that_is_reported(read, model):
     p_KC, starts = prediction_bio_mrc.probabilities(model.scorer(batch_size=8), cut, options), cut.starts
     losses_N = bio_scores.row_losses(p_KC, target_KC, starts)
     assert totals["loss"] == pytest.approx(losses_N.sum(), rel=1e-5)
-    found = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, options)
+    found, _ = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, options)
     assert told["nats_per_token"] == pytest.approx(found["cross_entropy"].value, rel=1e-5)
     assert told["nats_per_example"] == pytest.approx(found["nats_per_example"].value, rel=1e-5)
     assert found["nats_per_example"].value == pytest.approx(losses_N.mean(), rel=1e-6)

@@ -55,6 +55,8 @@ def test_official_scores_at_the_threshold_of_training(run, model):
         "HasAns_exact": pytest.approx(100 / 3), "HasAns_f1": pytest.approx(50), "HasAns_total": 3,
         "NoAns_exact": 50.0, "NoAns_f1": 50.0, "NoAns_total": 2,
     }  # fmt: skip
+    for name in ("f1", "HasAns_exact", "NoAns_f1"):
+        assert 0 <= found.values["scores"][name]["low"] <= values[name] <= found.values["scores"][name]["high"] <= 100
     assert [row["id"] for row in found.values["worst"]] == ["silent", "wrong", "late"]  # none that is right
     assert found.values["worst"][2]["predicted"]["answer"] == "city"
     lines = found.text.splitlines()

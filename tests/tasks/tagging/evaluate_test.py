@@ -36,6 +36,9 @@ def test_scores_and_the_sentences_tagged_worst(run, model):
     values = {name: score["value"] for name, score in found.values["scores"].items()}
     assert (values["n"], values["n_sentences"], values["accuracy"]) == (9, 4, pytest.approx(5 / 9))
     assert (values["f1"], values["f1:LOC"]) == (pytest.approx(3 / 5), pytest.approx(4 / 7))
+    for name in ("accuracy", "f1", "f1:LOC", "cross_entropy"):
+        score = found.values["scores"][name]
+        assert 0 <= score["low"] <= score["value"] <= score["high"]
     worst = found.values["worst"]  # where all is right there is nothing to see
     assert [(row["place"], row["wrong"]) for row in worst] == [(f"{path}:11", 3), (f"{path}:1", 1)]
     assert (worst[1]["tags"][2], worst[1]["predicted"][2]) == ("B-PER", "B-LOC")
