@@ -56,6 +56,8 @@ class StridedEncoder(nn.Module):
 
     def summary(self, batch: Batch, *, train: bool = False) -> Array:
         """[B, 1, D]: the vector that the last level makes of each row."""
+        if self.is_initializing():  # the way back is part of the encoder, though this does not read it
+            self(batch)
         return self._levels(batch, train)[0][-1][:, :1]
 
     def levels(self, batch: Batch) -> list[Array]:

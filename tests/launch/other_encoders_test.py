@@ -164,7 +164,7 @@ def test_a_tagger_learns_on_top_of_each(readers, tmp_path, kind):
     rows = [row["review"].split() for row in reviews(160, 0)]
     blocks = ["".join(f"{word} {tags.get(word, 'O')}\n" for word in words) for words in rows]
     (tmp_path / "train.conll").write_text("\n".join(blocks))
-    words = (f"--config.data={tmp_path / 'train.conll'}", "--config.epochs=6", "--config.validation_share=0.2")
+    words = (f"--config.data={tmp_path / 'train.conll'}", "--config.epochs=30", "--config.validation_share=0.2")
     packed = f"--config.packed={kind != 'strided'}"
     fine_tune(readers[kind], tmp_path / "run", "--config=configs/tagging.py", *words, "--config.window_step=6", packed)
     (answer,) = bert.load(tmp_path / "run").predict([["a", "great", "movie", "not", "the", "book"]])

@@ -13,6 +13,7 @@ from safetensors.numpy import load_file
 from bert import architectures
 from bert.architectures.convolution import DilatedConfig, StridedConfig, receptive_field
 from bert.errors import InputError
+from bert.model.heads import Model, SequenceHead
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden" / "convolution"
 V = 19
@@ -180,3 +181,11 @@ def test_a_config_file_is_read_back_and_a_missing_size_named():
     del values["kernel_size"]
     with pytest.raises(InputError, match=r"^my.json: kernel_size missing"):
         architectures.config_from_json(values, source="my.json")
+
+
+def test_a_classifier_keeps_the_whole_encoder():
+    """The way back has parameters where only the one vector is read, so weights of pretraining fit."""
+    config = StridedConfig(V, embedding_size=4, hidden_size=4, num_layers=2, max_length=4)
+    batch = batch_of([1, 2, 3], width=4) | {"cls_positions": np.zeros((1, 1), np.int32)}
+    shapes = jax.eval_shape(Model(config, SequenceHead(config, 2)).init, jax.random.key(0), batch)["params"]
+    assert set(shapes["encoder"]) == set(drawn(config)[1])
