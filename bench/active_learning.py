@@ -44,7 +44,7 @@ Row = dict[str, Any]
 
 def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS, ("data", "init_from", "out"))
-    out, rank, seeds = pathlib.Path(options.out), options.rank or "entropy", flags.whole_number(options, "seeds", 3)
+    out, rank, seeds = pathlib.Path(options.out), options.rank or "entropy", options.whole_number("seeds", 3)
     check_choice("--rank", rank, MEASURES)
     pool, test = (read(pathlib.Path(options.data) / name) for name in ("train.txt", "test.txt"))
     runs = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []

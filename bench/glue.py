@@ -50,7 +50,7 @@ def run(argv: list[str]) -> None:
     unknown = [name for name in names if name not in FOLDERS]
     if unknown:
         raise InputError(f"--tasks names {unknown[0]!r}; it may list {', '.join(FOLDERS)}")
-    seeds, limit = flags.whole_number(options, "seeds", 2), flags.whole_number(options, "rows", 5000)
+    seeds, limit = options.whole_number("seeds", 2), options.whole_number("rows", 5000)
     runs = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
     finished = {(run["task"], run["seed"], run["who"]) for run in runs}
     sides = (("ours", ours), ("torch", theirs))

@@ -14,7 +14,7 @@ from typing import Any
 import shtab
 
 from bert.errors import InputError, check_choice
-from launch import flags
+from launch import config_files, flags
 from launch.commands import CHECKOUT, COMMANDS, module_of
 
 OPTIONS: dict[str, str] = {}
@@ -36,14 +36,15 @@ def parser() -> argparse.ArgumentParser:
         program.add_argument(f"--{option}", action="store_true", help=f"shows the {option}")
     commands = program.add_subparsers()
     for name, command in COMMANDS.items():
-        one: Any = commands.add_parser(name, help=command.help, add_help=False)
+        sub: Any = commands.add_parser(name, help=command.help, add_help=False)
         entries = {"help": "shows the help"} | dict(importlib.import_module(module_of(name)).OPTIONS)
         if command.config and (CHECKOUT / command.config).is_file():
             entries |= {"config": "a recipe, or a file of settings"}
-            entries |= {f"config.{setting}": "a setting" for setting in flags.defaults(command.config)}
+            described = config_files.described(["", f"--config={CHECKOUT / command.config}"], None)
+            entries |= {f"config.{one.name}": one.comment for settings in described.values() for one in settings}
         for option, text in entries.items():
             if option == "help":
-                one.add_argument("--help", action="store_true", help=text)
+                sub.add_argument("--help", action="store_true", help=text)
             else:
-                one.add_argument(f"--{option}", help=text.replace("%", "%%")).complete = shtab.FILE
+                sub.add_argument(f"--{option}", help=text.replace("%", "%%")).complete = shtab.FILE
     return program

@@ -4,7 +4,7 @@ import pathlib
 import re
 import warnings
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from absl import flags as absl_flags
 from ml_collections import ConfigDict, config_flags
@@ -112,28 +112,31 @@ def in_one_line(text: str) -> str:
     return f"{lines[0].split(': Error whilst')[0]}: {lines[-1].split(': ', 1)[-1]}"
 
 
-def help_on(argv: Sequence[str], default: str | None) -> list[str]:
-    """The lines of ``--help`` on the settings: each once with its value and comment, by the place that declares it.
+class Setting(NamedTuple):
+    """A setting as ``--help`` and the reference show it."""
 
-    Of several comments the one nearest to the config file is shown.
+    name: str  # dotted
+    value: Any  # None: not set
+    comment: str
+
+
+def described(argv: Sequence[str], default: str | None) -> dict[str, list[Setting]]:
+    """Each setting of the config file once, by the place that declares it; empty where no file is named.
+
+    Of several comments the one nearest to the config file counts.
     """
     path = path_of(argv, default)
     if not path or not pathlib.Path(path).is_file():
-        return []
+        return {}
     values = config_fields.flatten(settings_of(argv, default))
     if path.endswith(value_files.ENDINGS):
         path = _base_and_entries(path)[0].partition(":")[0]
-    places = _comments(pathlib.Path(path)) | config_fields.declared
-    lines = []
+    places, by_place = _comments(pathlib.Path(path)) | config_fields.declared, dict[str, list[Setting]]()
     for place, names in places.items():
-        here = [name for name in names if name in values]
-        lines += ["", f"Settings in {place}:"] if here else []
-        for name in here:
-            value = values.pop(name)
+        for name in filter(values.__contains__, names):
             comment = next((of[name] for of in places.values() if of.get(name)), "")
-            shown = f"  {name} (not set)" if value is None else f"  {name} = {value!r}"
-            lines.append(f"{shown}  # {comment}" if comment else shown)
-    return lines
+            by_place.setdefault(place, []).append(Setting(name, values.pop(name), comment))
+    return by_place
 
 
 def _comments(config_file: pathlib.Path) -> dict[str, dict[str, str]]:

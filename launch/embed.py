@@ -33,8 +33,8 @@ OPTIONS = {
 
 def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS, ("model", "input", "output"))
-    output, batch_size = pathlib.Path(options.output), flags.whole_number(options, "batch_size", 16)
-    pooling, normalize = flags.names(options, "pooling"), flags.yes_no_or_unset(options, "normalize")
+    output, batch_size = pathlib.Path(options.output), options.whole_number("batch_size", 16)
+    pooling, normalize = options.names("pooling"), options.yes_no_or_unset("normalize")
     # JAX is slow to import, and --help needs none.
     from bert.model.sentence_encoder import SentenceEncoder
     from bert.progress import progress, waiting
@@ -45,7 +45,7 @@ def run(argv: list[str]) -> None:
     text_vectors.check_output(output)
     check_other_file("--output", output, options.input)
     named = {name: options[name] for name in ("delimiter", "quoting", "encoding") if options[name] is not None}
-    settings = TableSettings(columns=flags.names(options, "columns") or (), **named)
+    settings = TableSettings(columns=options.names("columns") or (), **named)
     runtime.start(allocator="keep", cache=runtime.user_cache(), options={})
     with waiting(f"reading {options.input}"):
         texts = text_vectors.read(options.input, options.text, settings)

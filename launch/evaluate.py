@@ -29,7 +29,7 @@ def run(argv: list[str]) -> None:
     evaluator = file_options.evaluator_of(options, "data", "out")
     with waiting(f"reading {options.data}"):
         examples = evaluator.read(options.data, split=options.split or "validation", labelled="needed")
-    metrics = tuple(dict.fromkeys(flags.names(options, "metrics") or ()))
+    metrics = tuple(dict.fromkeys(options.names("metrics") or ()))
     evaluator.check_metrics(metrics, examples)
     evaluation = evaluator.evaluate(examples, metrics)
     print(evaluation.text, file=console.beside(options.out))

@@ -19,7 +19,8 @@ from bert.interop.hugging_face import CONFIG_FILE
 from bert.model.sentence_encoder import SentenceEncoder
 from bert.progress import waiting
 from bert.training import run_directory
-from launch import flags
+from launch import command_line, flags
+from launch.options import Options
 
 OPTIONS = {
     "source": "model directory, run directory, or folder or prefix of Google's TensorFlow 1 checkpoint",
@@ -36,9 +37,9 @@ OPTIONS = {
 def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS, ("source", "out"))
     format, dtype = options.format or "huggingface", options.dtype or "float32"
-    flags.show(ConfigDict(), flags.Options(options | {"format": format, "dtype": dtype}))
+    command_line.show(ConfigDict(), Options(options | {"format": format, "dtype": dtype}))
     export.check_choices(format, dtype)  # before anything is read
-    pooling, normalize = flags.names(options, "pooling"), flags.yes_no_or_unset(options, "normalize")
+    pooling, normalize = options.names("pooling"), options.yes_no_or_unset("normalize")
     if format in export.PROGRAMS and (pooling, normalize) != (None, None):
         raise InputError(f"--pooling and --normalize are for --format=huggingface; a file of {format} ends before them")
     facts = card_options(options)
@@ -56,7 +57,7 @@ def run(argv: list[str]) -> None:
     print(printable(f"wrote {', '.join(sorted(map(str, folder.iterdir())))}"))
 
 
-def card_options(options: flags.Options) -> dict[str, Any]:
+def card_options(options: Options) -> dict[str, Any]:
     """License and languages for the card; InputError for what the Hub would refuse."""
     facts: dict[str, Any] = {}
     if options.license:
@@ -65,7 +66,7 @@ def card_options(options: flags.Options) -> dict[str, Any]:
                 f"--license={options.license}: is no identifier of the Hub; write apache-2.0, mit or other"
             )
         facts["license"] = options.license
-    for code in flags.names(options, "language") or ():
+    for code in options.names("language") or ():
         if not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]+)*", code):
             raise InputError(f"--language={options.language}: {code!r} is no language code; write en, de or such")
         facts.setdefault("language", []).append(code)

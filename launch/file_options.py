@@ -6,7 +6,8 @@ import bert
 import tasks
 from bert.errors import InputError
 from bert.progress import waiting
-from launch import flags
+from launch import command_line
+from launch.options import Options
 from tasks.files.outputs import check_other_file
 
 if TYPE_CHECKING:
@@ -41,16 +42,16 @@ OPTIONS = {
 }
 
 
-def evaluator_of(options: flags.Options, source: str, output: str) -> "Evaluator":
+def evaluator_of(options: Options, source: str, output: str) -> "Evaluator":
     """The evaluator of the task that ``options.model`` was trained on, with the changes that the options make.
 
     Raises InputError where an option does not belong to the model's task, ``split`` to its data, or the option
     ``output`` names the file of ``source``.
     """
-    batch_size = flags.whole_number(options, "batch_size", 32)
+    batch_size = options.whole_number("batch_size", 32)
     for path in filter(None, (options[source], options.documents)):
         check_other_file(f"--{output}", options[output] or "", path)
-    flags.spell("format", "--input_format")
+    command_line.spell("format", "--input_format")
     with waiting(f"reading {options.model}"):
         model = bert.load(options.model)
     changes = {name.removeprefix("input_"): options[name] for name in OPTIONS}

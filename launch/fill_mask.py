@@ -10,6 +10,7 @@ import pathlib
 import bert
 from bert.errors import InputError, printable
 from launch import console, flags
+from launch.options import Options
 from tasks.files.outputs import write_whole
 
 OPTIONS = {
@@ -37,8 +38,8 @@ def run(argv: list[str]) -> None:
         raise InputError(f"{len(texts)} texts given ({texts[0]!r}, {texts[1]!r}, ...); put one text in quotes")
     if given := [name for name in ("layer", "head") if options[name] is not None and not options.show]:
         raise InputError(f"--{given[0]}={options[given[0]]} needs --show=page.html, the page that shows it")
-    top = flags.whole_number(options, "top", 5)
-    layer, head = (flags.whole_number(options, name, 0, least=0) for name in ("layer", "head"))
+    top = options.whole_number("top", 5)
+    layer, head = (options.whole_number(name, 0, least=0) for name in ("layer", "head"))
     from launch import runtime  # JAX is slow to import, and --help needs none
 
     runtime.keep_programs(runtime.user_cache())
@@ -56,7 +57,7 @@ def run(argv: list[str]) -> None:
     print(masks.filled(), file=stream)
 
 
-def _show_numbers(options: flags.Options) -> None:
+def _show_numbers(options: Options) -> None:
     from bert.pages import attention_page
 
     other = [f"--{name}" for name in ("model", "top", "layer", "head") if options[name] is not None]

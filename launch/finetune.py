@@ -27,7 +27,7 @@ from bert.progress import waiting
 from bert.training import optim, run_directory, trackers
 from bert.training.best import Best
 from bert.training.evaluate import Metrics
-from launch import best_model, flags, run_records, runtime, score_tables
+from launch import best_model, command_line, flags, run_records, runtime, score_tables
 from launch.finetuning_job import FinetuningJob
 from launch.runs import check_warmup_share, run_job
 from tasks.job import ExamplesJob, as_begun
@@ -56,7 +56,7 @@ def run(argv: list[str]) -> None:
         raise InputError(f"config.seeds is {config.seeds}, but no example is held out to choose a run by; {way_out}")
     runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
     if jax.process_index() == 0:
-        flags.show(config, options, (first if config.seeds == 1 else workdir / "seed-*") / run_directory.CONFIG)
+        command_line.show(config, options, (first if config.seeds == 1 else workdir / "seed-*") / run_directory.CONFIG)
     runtime.say(job.report)
     if config.validation and pathlib.Path(config.validation).resolve() == pathlib.Path(config.data).resolve():
         runtime.say("validation uses the training file, so its scores do not measure generalisation")

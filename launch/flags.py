@@ -4,10 +4,8 @@ A command is a function ``run(argv)`` that calls `parse`, and `main` runs it. A 
 `InputError` with one line; `main` prints it and exits with code 2.
 """
 
-import pathlib
 import re
 import select
-import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -16,30 +14,12 @@ from absl import flags as absl_flags
 from ml_collections import ConfigDict, config_flags
 
 import launch
-from bert import config_fields, hub_names
+from bert import config_fields
 from bert.errors import InputError, RunError, printable
-from launch import config_files, console, foreign_flags
+from launch import command_help, command_line, config_files, console, foreign_flags
 from launch.commands import CHECKOUT, as_typed
 from launch.nearest import nearest
-from tasks.files.records import comma_names
-
-# Setting -> its spelling in the command that was parsed last, such as "text" -> "--config.text"; for messages.
-_spellings: dict[str, str] = {}
-# Text given to a setting or an option of that command -> the spelling, such as "bert-base-uncased" -> "--model".
-_given: dict[str, str] = {}
-_command: list[str] = []  # its words
-_recipe: dict[str, Any] = {}  # dotted name -> value of the settings of its config file
-
-
-class Options(dict[str, Any]):
-    """The named options of a command, readable as attributes; None where an option is absent."""
-
-    file = ""  # the config file
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self:
-            raise AttributeError(f"option --{name} is not declared; declared: {', '.join(self)}")
-        return self[name]
+from launch.options import Options
 
 
 def parse(
@@ -69,7 +49,7 @@ def parse(
     argv = [_located(word) for word in _joined(argv)]
     config_file = config_files.located(config_file) if config_file else config_file
     if any(word in ("--help", "-help", "-h") for word in argv[1:]):
-        print(_help(doc, argv, config_file, options, required, arguments))
+        print(command_help.text(doc, argv, config_file, options, required, arguments))
         sys.exit(0)
     config_files.check(argv, config_file)
     values, config = cast(Any, absl_flags.FlagValues)(), ConfigDict()
@@ -95,51 +75,11 @@ def parse(
     if rest and not arguments:
         raise InputError(f"{rest[0]!r} belongs to no option; write --NAME=VALUE, see --help")
     chosen = Options({name: values[name].value for name in options}, arguments=rest)
-    chosen.file = file
     for name in required:
         if not chosen[name]:
             raise InputError(f"--{name} is missing ({options[name]}); see --help")
-    _command[:] = typed
-    _recipe.clear()
-    _recipe.update(recipe)
-    _spellings.clear()
-    _spellings.update({name: f"--{name}" for name in options})
-    settings = config_fields.flatten(config)
-    _spellings.update({name: f"--config.{name}" for name in settings})
-    _given.clear()
-    for name, value in (*settings.items(), *((name, chosen[name]) for name in options)):
-        if isinstance(value, str) and value:
-            _given[hub_names.shown(pathlib.Path(value))] = _spellings[name]
+    command_line.remember(typed, file, recipe, config, chosen)
     return config, chosen
-
-
-def command() -> list[str]:
-    """The words of the command that was parsed last, such as "bert", "pretrain", "--config=..."."""
-    name = pathlib.Path(_command[0].rpartition(" ")[2]).stem.replace("_", "-")
-    return [*as_typed(f"bert {name}").split(" "), *_command[1:]]
-
-
-def changed(config: ConfigDict) -> dict[str, Any]:
-    """Dotted name -> value of the settings that differ from the config file of the command that was parsed last."""
-    return {name: value for name, value in config_fields.flatten(config).items() if _recipe.get(name) != value}
-
-
-def spell(setting: str, option: str) -> None:
-    """Has messages call a setting as the option that sets it, where the two have different names."""
-    _spellings[setting] = option
-
-
-def as_options(message: str) -> str:
-    """A message of the library with settings spelled as on the command line: "set text to a column" becomes "set
-    --config.text to a column", or --text where that is an option; "pass DIR" becomes "pass --model=DIR"."""
-    if not _spellings:
-        return message
-    if option := _given.get(message.partition(": ")[0]):
-        message = message.replace("then pass DIR", f"then pass {option}=DIR")
-    names = "|".join(re.escape(name) for name in sorted(_spellings, key=len, reverse=True))
-    verb, also, value = r"\b(?:set|raise|lower|leave)", r"(?:,|\bor|\band)", r"(?= to | empty\b)"
-    advice = rf"({verb} )({names})\b|({also} )({names}){value}"
-    return re.sub(advice, lambda match: (match[1] or match[3]) + _spellings[match[2] or match[4]], message)
 
 
 def check_fields(config: ConfigDict, like: str) -> None:
@@ -165,32 +105,6 @@ def defaults(config_file: str) -> dict[str, Any]:
     """Dotted name -> value of every setting of a config file (path in the checkout)."""
     path = CHECKOUT / config_file
     return config_fields.flatten(config_files.settings_of(["", f"--config={path}"], None))
-
-
-def whole_number(options: Options, name: str, default: int, *, least: int = 1) -> int:
-    """The value of an option that must be a whole number of at least ``least``."""
-    value = options[name]
-    if value is not None and (not value.isdecimal() or int(value) < least):
-        raise InputError(f"--{name}={value}: must be a whole number of at least {least}")
-    return default if value is None else int(value)
-
-
-def yes_or_no(options: Options, name: str) -> bool:
-    """Whether an option is "yes"."""
-    value = options[name]
-    if value not in (None, "yes", "no"):
-        raise InputError(f"--{name}={value}: must be yes or no")
-    return bool(value == "yes")
-
-
-def yes_no_or_unset(options: Options, name: str) -> bool | None:
-    """Whether an option is "yes"; None where it is not given."""
-    return None if options[name] is None else yes_or_no(options, name)
-
-
-def names(options: Options, name: str) -> tuple[str, ...] | None:
-    """The names in an option, with commas between them; None where it is not given."""
-    return None if options[name] is None else comma_names(options[name])
 
 
 def _joined(words: Sequence[str]) -> list[str]:
@@ -249,37 +163,6 @@ def _overrides(argv: Sequence[str]) -> list[tuple[str, str | None]]:
     return [(match[1], match[2]) for match in matches if match]
 
 
-def show(config: ConfigDict, options: Options, all_in: object = "") -> None:
-    """Prints what differs from the config file, and the options, as a command line takes them.
-
-    ``all_in``: the file that has every setting.
-    """
-    given = {f"config.{name}": value for name, value in changed(config).items()} | options
-    words = [f"--{name}={value}" for name, value in given.items() if name != "arguments" and value is not None]
-    words = [shlex.quote(word) for word in [f"--config={options.file}"] * bool(options.file) + words]
-    if all_in:
-        print(printable(f"settings that differ from {options.file} (all are in {all_in}):"))
-    print(" \\\n".join(f"  {printable(word)}" for word in words), flush=True)
-
-
-def _help(
-    doc: str, argv: list[str], config_file: str | None, options: Mapping[str, str], required: Sequence[str], words: str
-) -> str:
-    path, entries = config_files.path_of(argv, config_file), dict[str, str]()
-    if path != "":
-        entries["--config=FILE"] = f"file with the settings (now: {path or 'must be named'})"
-        entries["--config.NAME=VALUE"] = "changes one of them"
-    entries |= {f"--{name}=TEXT": text + " (required)" * (name in required) for name, text in options.items()}
-    if words:
-        entries["WORDS"] = words
-    width = max(len(name) for name in [*options, "config.NAME"]) + 10
-    lines = [doc.strip(), "", "Options:", *(f"  {entry:<{width}}{text}" for entry, text in entries.items())]
-    lines += config_files.help_on(argv, config_file)
-    if path is None:
-        lines += ["", "With --config=FILE this help lists the settings of that file."]
-    return as_typed("\n".join(lines))
-
-
 def _has_no_reader(output: int) -> bool:
     """Whether an open file is a pipe that nobody reads any more; where the system cannot tell, as Windows, yes."""
     if not hasattr(select, "poll"):
@@ -306,7 +189,7 @@ def main(run: Callable[[list[str]], object]) -> None:
             raise
         launch.end_without_reader()
     except InputError as error:
-        message, code = as_options(str(error)), 2
+        message, code = command_line.as_options(str(error)), 2
     except RunError as error:
         message, code = str(error), 1
     except KeyboardInterrupt:

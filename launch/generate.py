@@ -29,7 +29,7 @@ def run(argv: list[str]) -> None:
     if len(texts) > 1:
         raise InputError(f"{len(texts)} texts given ({texts[0]!r}, {texts[1]!r}, ...); put one text in quotes")
     given: dict[str, Any] = {
-        name: flags.whole_number(options, name, 0, least=least)
+        name: options.whole_number(name, 0, least=least)
         for name, least in (("max_new_tokens", 1), ("top_k", 0), ("seed", 0))
         if options[name] is not None
     }

@@ -29,12 +29,12 @@ _BY_ENDING = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".json": "json", 
 
 def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS, ("model", "input", "output"))
-    output, details = pathlib.Path(options.output), flags.yes_or_no(options, "details")
+    output, details = pathlib.Path(options.output), options.yes_or_no("details")
     format = options.format or _BY_ENDING.get(output.suffix)
     if format is None:
         endings = ", ".join(_BY_ENDING)
         raise InputError(f"--output={output}: the ending must be one of {endings}, or say --format=, see --help")
-    top = flags.whole_number(options, "top", 0)
+    top = options.whole_number("top", 0)
     from bert.prediction.uncertainty import MEASURES  # NumPy takes time, and --help needs none
 
     if options.rank:

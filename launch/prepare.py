@@ -18,7 +18,7 @@ from bert.progress import step_progress
 from bert.store.manifest import MANIFEST
 from bert.store.prepare import PreparedFolder, prepare
 from bert.store.prepare_settings import PrepareSettings
-from launch import flags
+from launch import command_line, flags
 
 OPTIONS = {"out": "folder to write"}
 
@@ -26,7 +26,7 @@ OPTIONS = {"out": "folder to write"}
 def run(argv: list[str]) -> PreparedFolder:
     config, options = flags.parse(argv, __doc__, OPTIONS, ("out",), config_file="configs/prepare.py")
     flags.check_fields(config, "configs/prepare.py")
-    flags.show(config, options, pathlib.Path(options.out) / MANIFEST)
+    command_line.show(config, options, pathlib.Path(options.out) / MANIFEST)
     fields = dict(config)
     workers, overwrite = fields.pop("workers") or worker_pool.usable_cores(), fields.pop("overwrite")
     if workers < 0:

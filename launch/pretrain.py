@@ -12,7 +12,7 @@ import pathlib
 
 from bert.errors import printable
 from bert.training import run_directory
-from launch import flags, runtime
+from launch import command_line, flags, runtime
 from launch.pretraining_job import PretrainingJob
 from launch.runs import run_job
 
@@ -25,7 +25,7 @@ def run(argv: list[str]) -> None:
     flags.keep_one(argv, config, "warmup_share", "optimizer.warmup_steps")
     workdir = pathlib.Path(options.workdir)
     runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
-    run_job(PretrainingJob(config), workdir, lambda: flags.show(config, options, workdir / run_directory.CONFIG))
+    run_job(PretrainingJob(config), workdir, lambda: command_line.show(config, options, workdir / run_directory.CONFIG))
     losses = f"{workdir / run_directory.METRICS} and {workdir / run_directory.BOARD}/"
     runtime.say(printable(f"wrote {workdir / run_directory.MODEL}/ (the model), {losses} (the losses)"))
 

@@ -28,7 +28,7 @@ def run(argv: list[str]) -> None:
     _, options = flags.parse(
         argv, __doc__, OPTIONS, arguments="DIR NAME: a model or run directory; USER/NAME on the Hub"
     )
-    private = options.private is None or flags.yes_or_no(options, "private")
+    private = options.private is None or options.yes_or_no("private")
     if len(options.arguments) != 2:
         raise InputError("give a directory and a name on the Hub, such as runs/mine me/mine")
     directory, name = options.arguments

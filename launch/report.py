@@ -22,7 +22,7 @@ OPTIONS = {
 def run(argv: list[str]) -> None:
     argv = ["--text=yes" if word == "--text" else word for word in argv]
     _, options = flags.parse(argv, __doc__, OPTIONS, arguments="folders of runs; several are compared")
-    as_text, named = flags.yes_or_no(options, "text"), options.arguments
+    as_text, named = options.yes_or_no("text"), options.arguments
     if not named:
         raise InputError("no run is named; give the folder of one or more runs, such as runs/mine")
     if as_text and options.out:

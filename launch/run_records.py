@@ -21,7 +21,7 @@ from bert.reports import records, runs
 from bert.training import run_directory
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
-from launch import card_facts, flags, runtime
+from launch import card_facts, command_line, runtime
 from tasks.job import ExamplesJob
 
 
@@ -42,8 +42,8 @@ def note_start(workdir: pathlib.Path, config: ConfigDict, data: str, choice: Cho
     devices = jax.devices()
     versions = {name: importlib.metadata.version(name) for name in ("bert-jax", "jax")}
     start = {
-        "command": flags.command(),
-        "changed": flags.changed(config),
+        "command": command_line.words(),
+        "changed": command_line.changed(config),
         "versions": versions | {"Python": platform.python_version()},
         "devices": f"{devices[0].device_kind} x {len(devices)}",
         "data": data,

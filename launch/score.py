@@ -46,9 +46,9 @@ _OF_MASKS = ("objective", "mask_rate", "mask_share", "random_share", "whole_word
 
 def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS, ("model", "data"))
-    batch_size = flags.whole_number(options, "batch_size", 32)
+    batch_size = options.whole_number("batch_size", 32)
     named = {
-        name: flags.whole_number(options, name, 0, least=least)
+        name: options.whole_number(name, 0, least=least)
         for name, least in (("seed", 0), ("max_length", 8))
         if options[name] is not None
     }

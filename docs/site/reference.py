@@ -56,16 +56,12 @@ def settings() -> str:
 
 
 def settings_of(path: pathlib.Path) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
-    """(place that declares settings, (name, value, comment) of each) as ``--help`` shows them."""
-    lines = config_files.help_on(["", f"--config={path}"], None)
-    for block in "\n".join(lines).replace(f"{CHECKOUT}/", "").strip().split("\n\n"):
-        place, *settings = block.splitlines()
-        rows = []
-        for line in settings:
-            match = re.fullmatch(r"  (\S+) (?:= (.*?)|\(not set\))(?:  # (.*))?", line)
-            assert match, line
-            rows.append((f"`{match[1]}`", f"`{match[2]}`" if match[2] else "", escaped(match[3] or "")))
-        yield place.removeprefix("Settings in ").rstrip(":"), rows
+    """(place that declares settings, (name, value, comment) of each), as ``--help`` shows them."""
+    for place, described in config_files.described(["", f"--config={path}"], None).items():
+        rows = [
+            (f"`{name}`", "" if value is None else f"`{value!r}`", escaped(text)) for name, value, text in described
+        ]
+        yield place.replace(f"{CHECKOUT}/", ""), rows
 
 
 def python() -> str:

@@ -29,18 +29,21 @@ def test_a_file_that_is_no_config(tmp_path, monkeypatch, name, text, what):
     assert "\n" not in str(caught.value)
 
 
-def help_on(path: str) -> list[str]:
-    return [line.strip() for line in config_files.help_on(["prog", f"--config={path}"], None)]
+def described(path: str) -> dict[str, dict[str, config_files.Setting]]:
+    """Place -> name -> setting."""
+    by_place = config_files.described(["prog", f"--config={path}"], None)
+    return {place: {setting.name: setting for setting in settings} for place, settings in by_place.items()}
 
 
-def test_help_lists_each_setting_once_with_the_place_that_declares_it():
+def test_each_setting_is_described_once_by_the_place_that_declares_it():
     """Those of the file that was named first, then of what it builds on; with the value of the file that was named."""
-    lines = help_on("configs/bio_mrc.py")
-    assert [line.split("  #")[0] for line in lines if line.startswith("batch_size = ")] == ["batch_size = 16"]
-    headings = [line for line in lines if line.startswith("Settings in ")]
-    assert headings[:2] == ["Settings in configs/bio_mrc.py:", "Settings in configs/questions.py:"]
-    assert "Settings in bert/training/optim.py, OptimizerSettings:" in headings
-    assert any(line.startswith("epochs = 3.0  # passes") for line in lines)
+    places = described("configs/bio_mrc.py")
+    assert list(places)[:2] == ["configs/bio_mrc.py", "configs/questions.py"]
+    assert "bert/training/optim.py, OptimizerSettings" in places
+    assert [settings["batch_size"].value for settings in places.values() if "batch_size" in settings] == [16]
+    (epochs,) = [settings["epochs"] for settings in places.values() if "epochs" in settings]
+    assert epochs.value == 3.0
+    assert epochs.comment.startswith("passes")
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in pathlib.Path("configs").glob("*.py")))
@@ -48,7 +51,7 @@ def test_help_has_a_comment_for_each_setting(name):
     path = pathlib.Path(f"configs/{name}.py")
     if "def get_config" not in path.read_text():
         pytest.skip("a part of other files")
-    lines = [line for line in help_on(str(path)) if line and not line.startswith("Settings in ")]
+    names = [setting for settings in described(str(path)).values() for setting in settings.values()]
     settings = config_fields.flatten(config_files.settings_of(["", f"--config={path}"], None))
-    assert sorted(line.split()[0] for line in lines) == sorted(settings)
-    assert [line for line in lines if "  # " not in line] == []
+    assert sorted(setting.name for setting in names) == sorted(settings)
+    assert [setting.name for setting in names if not setting.comment] == []

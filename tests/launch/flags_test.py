@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from bert.errors import InputError
-from launch import flags
+from launch import command_line, flags
+from launch.options import Options
 
 CONFIG = """
 from ml_collections import ConfigDict, config_dict
@@ -150,7 +151,9 @@ def test_files_of_other_commands_and_misspelt_names_in_files(tmp_path, monkeypat
 def test_what_to_pass_is_spelled_as_the_option_that_had_the_name(parse, words, spelling):
     parse(*words)
     message = "a/bert: no such directory; get it, then pass DIR"
-    assert flags.as_options(message) == message.replace("pass DIR", f"pass {spelling}=DIR" if spelling else "pass DIR")
+    assert command_line.as_options(message) == message.replace(
+        "pass DIR", f"pass {spelling}=DIR" if spelling else "pass DIR"
+    )
 
 
 def test_required_options_and_files(parse):
@@ -188,8 +191,21 @@ def test_help_lists_options_and_settings(parse, capsys):
     text = capsys.readouterr().out
     assert "Does a thing." in text
     assert "folder to write (required)" in text
-    assert "steps = 1  # optimizer steps" in text
-    assert "data.batch_size = 8" in text
+    lines = [line.split() for line in text.splitlines()]
+    assert ["--config.steps=1", "optimizer", "steps"] in lines
+    assert ["--config.data.batch_size=8", "rows"] in lines
+    assert ["--config.rate=0.5"] in lines
+
+
+def test_long_help_is_wrapped_to_the_terminal_with_all_its_words(parse, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    long_text = "one two three " * 20
+    with pytest.raises(SystemExit):
+        parse("--help", options={"out": long_text, "a_name_that_is_longer_than_the_column": "short"})
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.partition("Options:")[2].partition("Settings in")[0].splitlines())) <= 70
+    assert " ".join(long_text.split()) in " ".join(shown.split())
+    assert "--a_name_that_is_longer_than_the_column=TEXT short" in " ".join(shown.split())
 
 
 def _as_a_shell_reads(text):
@@ -208,11 +224,12 @@ def _as_a_shell_reads(text):
 def test_what_is_shown_is_what_differs_and_can_be_pasted_back(parse, capsys, given, shown):
     """The file and what differs from it: given to a shell as a command line, they give the same settings."""
     config, options = parse(*given, "--model=m")
-    flags.show(config, options, "runs/x/config.json")
+    command_line.show(config, options, "runs/x/config.json")
     first, _, command = capsys.readouterr().out.partition("\n")
     words = _as_a_shell_reads(command)
     assert first.endswith("(all are in runs/x/config.json):")
-    assert words[0] == f"--config={options.file}"
+    assert words[0].startswith("--config=")
+    assert words[0].endswith("x.py:large" if "--config=FILE:large" in given else "x.py")
     assert len(words) == shown
     again, chosen = parse(*words)
     assert again.to_dict() == config.to_dict()
@@ -223,7 +240,7 @@ def test_settings_of_several_texts_can_be_pasted_back(capsys):
     config, options = flags.parse(
         ["x", "--config=configs/pretrain.py:tiny", "--config.probes=('a b', 'c')"], "", {}, config_file=None
     )
-    flags.show(config, options)
+    command_line.show(config, options)
     words = _as_a_shell_reads(capsys.readouterr().out)
     assert words[0] == "--config=configs/pretrain.py:tiny"
     assert flags.parse(["x", *words], "", {}, config_file=None)[0].probes == ("a b", "c")
@@ -250,10 +267,10 @@ def test_exit_codes(body, code, error):
 
 def test_yes_or_no():
     """An option that is neither is refused, not taken for no."""
-    given = [flags.yes_or_no(flags.Options(details=value), "details") for value in (None, "no", "yes")]
+    given = [Options(details=value).yes_or_no("details") for value in (None, "no", "yes")]
     assert given == [False, False, True]
     with pytest.raises(InputError, match=r"^--details=true: .*yes"):
-        flags.yes_or_no(flags.Options(details="true"), "details")
+        Options(details="true").yes_or_no("details")
 
 
 def test_a_pipe_whose_reader_has_ended_ends_a_command_without_a_traceback():

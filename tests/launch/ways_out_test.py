@@ -15,7 +15,7 @@ from bert.errors import InputError
 from bert.interop import export, sources
 from bert.prediction.classification import ClassificationOptions
 from bert.training import train
-from launch import evaluate, fill_mask, finetune, flags, predict, prepare, pretrain
+from launch import command_line, evaluate, fill_mask, finetune, predict, prepare, pretrain
 from launch import export as export_command
 from tests.launch.review_table import TINY, reviews, write
 
@@ -200,7 +200,7 @@ def run(words: str) -> None:
     try:
         RUN[command]([command, *rest])
     except InputError as error:
-        raise InputError(flags.as_options(str(error))) from None
+        raise InputError(command_line.as_options(str(error))) from None
     except Trained:
         pass
 
