@@ -18,6 +18,7 @@ from bert import attention_steps, json_files
 from bert.errors import InputError, check_range, short_repr
 from bert.inference import LoadedModel
 from bert.pages import template
+from bert.training.run_directory import CHECKPOINTS, MODEL
 
 LIMIT = 5_000_000  # bytes of a page; a class opens it on old laptops and sends it by mail
 _ROOM_FOR_MASKS = 2_000_000  # of these, for the logits of masks beyond the first
@@ -43,7 +44,7 @@ def of_model(model: LoadedModel, text: str, layer: int = 0, head: int = 0, top: 
     folder = pathlib.Path(model.source).resolve()
     sizes = {"vocabulary": len(tokenizer.vocab), "layers": config.num_layers, "hidden size": D, "heads": N}
     data: dict[str, Any] = {
-        "model": folder.parent.name if folder.name == "model" else folder.name,  # of a run, the run
+        "model": folder.parent.name if folder.name in (MODEL, CHECKPOINTS) else folder.name,  # of a run, the run
         "text": text,
         "sizes": list((sizes | {"numbers per head": D // N, "maximum length": config.max_length}).items()),
         "layer_count": config.num_layers,

@@ -2,8 +2,8 @@
 
 python -m docs.site.build [--out=build/docs]
 
-The pages are docs/*.md, CHANGELOG.md and CONTRIBUTING.md. A warning of the generator, such as a link to nowhere, is an
-error. The site works from its files, without a server.
+The pages are docs/*.md, docs/notebooks/*.py, CHANGELOG.md and CONTRIBUTING.md. A warning of the generator, such as a
+link to nowhere, is an error. The site works from its files, without a server.
 """
 
 import json
@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 from bert.errors import RunError
-from docs.site import migration, reference
+from docs.site import migration, notebooks, reference
 from launch import flags
 
 CHECKOUT = pathlib.Path(__file__).parents[2]
@@ -46,7 +46,7 @@ def run(argv: list[str]) -> None:
 def sources() -> dict[str, pathlib.Path]:
     """Name of a page -> its file."""
     files = [*sorted(CHECKOUT.glob("docs/*.md")), CHECKOUT / "CHANGELOG.md", CHECKOUT / "CONTRIBUTING.md"]
-    return {file.name: file for file in files}
+    return {file.with_suffix(".md").name: file for file in [*files, *sorted(CHECKOUT.glob("docs/notebooks/*.py"))]}
 
 
 def collect(folder: pathlib.Path) -> None:
@@ -58,7 +58,8 @@ def collect(folder: pathlib.Path) -> None:
     (folder / "zensical.toml").write_text(settings)
     shutil.copy(here / "site.css", folder / "pages")
     for name, file in sources().items():
-        text = with_links_inside(file.read_text(), file.parent)
+        written = notebooks.page(file) if file.suffix == ".py" else file.read_text()
+        text = with_links_inside(written, file.parent)
         (folder / "pages" / name).write_text(migration.with_tables(text))
     for name, text in reference.pages().items():
         (folder / "pages" / "reference" / name).write_text(text)

@@ -84,7 +84,9 @@ def test_of_many_masks_the_first_ones_are_filled(tiny, monkeypatch):
     np.testing.assert_array_equal(decoded(data["logits"], 1, 128), tiny.masks(TEXT).logits_PV[:1])
 
 
-@pytest.mark.parametrize(("folder", "name"), [("my_run/model", "my_run"), ("my_model", "my_model")])
+@pytest.mark.parametrize(
+    ("folder", "name"), [("my_run/model", "my_run"), ("my_run/checkpoints", "my_run"), ("my_model", "my_model")]
+)
 def test_a_model_of_a_run_has_the_runs_name(tmp_path, folder, name):
     shutil.copytree(TINY, tmp_path / folder)
     assert island(attention_page.of_model(bert.load(tmp_path / folder), "[MASK]"))["model"] == name
@@ -291,13 +293,16 @@ def test_hidden_keys_worksheet_and_own_numbers(opened):
 
 @pytest.mark.slow
 def test_a_model_in_a_browser(opened, tiny, page):
-    """What is shown equals the library's numbers, for the head asked for and for another, at either mask."""
+    """What is shown equals the library's numbers, for the head asked for and for each other, at either mask."""
     browser = opened(page)
-    for layer, head, t in ((1, 2, 3), (0, 1, 6)):
-        if (layer, head) == (0, 1):
-            for id, value in (("layer", 0), ("head", 1), ("query", 6)):
+    shown_first, others = (1, 2, 3), ((layer, head, t) for t in (6, 3) for layer in (0, 1) for head in range(4))
+    for number, (layer, head, t) in enumerate((shown_first, *others)):
+        if number:
+            for id, value in (("layer", layer), ("head", head), ("query", t)):
                 choose(browser, id, value)
         steps = tiny.attention_steps(TEXT, layer, head)
+        mixture = browser.run("[...document.querySelectorAll('#steps tfoot button')].map((x) => x.textContent)")
+        equal([float(x.replace("−", "-")) for x in mixture], steps.mixture[t, :4])
         for column, array in ((3, steps.scores), (4, steps.scaled), (6, steps.weights)):
             np.testing.assert_allclose(cells(browser, "steps", column), array[t], atol=0.51e-4)
         norms = [norms_T[t] for norms_T in steps.norms().values()]
