@@ -29,7 +29,8 @@ predictions/validation.jsonl, an object a line, in the order of the file. A task
   loss               larger is worse; what the rows are ranked by
   truth, predicted   as in the task's report
 
-Of more than `KEPT` rows the worst half of that number is kept, and others at equal distances.
+Of more than `KEPT` rows the worst half of that number is kept, and others at equal distances; and those that a task
+names (`Evaluation.also_kept`).
 """
 
 import datetime

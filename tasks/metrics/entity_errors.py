@@ -12,7 +12,7 @@ from bert import bio_tags
 from tasks.metrics.entity_metrics import Entity, entities
 
 KINDS = ("right", "wrong label", "wrong borders", "wrong label and borders", "missed", "spurious")
-NONE = "none"  # of the other side, in the confusion of types
+NONE = "(none)"  # of the other side, in the confusion of types
 
 
 class EntityPair(NamedTuple):

@@ -8,8 +8,9 @@ import pytest
 from bert.prediction.bio_mrc import BioMrcOptions
 from bert.reports import page, runs
 from tests.bert.prediction.table_model import tagger
+from tests.bert.reports.made_runs import NASTY
 from tests.bert.reports.reading import drawn, table
-from tests.bert.reports.scored_files import NASTY, ODD, asked, jsonl, scored
+from tests.bert.reports.scored_files import ODD, asked, jsonl, scored
 
 READING = BioMrcOptions(max_length=24, window_step=6, max_question=8)
 CITY = f"In  PARIS \r\n the City . {NASTY} in France"

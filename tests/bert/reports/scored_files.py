@@ -6,7 +6,7 @@ import pathlib
 
 from bert.reports import records
 from tasks.evaluation import Evaluation
-from tests.bert.reports.made_runs import NASTY, made_run
+from tests.bert.reports.made_runs import made_run
 
 # Arabic, an emoji of several code points, combining marks, CR LF, and marks that turn the direction of text.
 ODD = (
@@ -36,6 +36,3 @@ def asked(id: str, context: str, question: str = "Where?", **spans: list[str]) -
         for name, texts in spans.items()
     ]
     return {"id": id, "question": question, "context": context, "annotations": marks}
-
-
-__all__ = ["NASTY", "ODD", "asked", "jsonl", "scored"]

@@ -10,8 +10,9 @@ from bert.reports import page, runs
 from tasks.metrics import span_metrics
 from tasks.squad import report_rows
 from tests.bert.prediction.table_model import answerer
+from tests.bert.reports.made_runs import NASTY
 from tests.bert.reports.reading import drawn, table
-from tests.bert.reports.scored_files import NASTY, ODD, scored
+from tests.bert.reports.scored_files import ODD, scored
 
 READING = SquadOptions(max_length=24, window_step=6, max_question=8, no_answer=True, threshold=1.0, best=3)
 CITY = f"In  PARIS \r\n the city . {NASTY} in France"

@@ -8,8 +8,9 @@ import pytest
 from bert.prediction.tagging import TaggingOptions
 from bert.reports import page, runs
 from tests.bert.prediction.table_model import tagger
+from tests.bert.reports.made_runs import NASTY
 from tests.bert.reports.reading import drawn, table
-from tests.bert.reports.scored_files import NASTY, jsonl, scored
+from tests.bert.reports.scored_files import jsonl, scored
 
 LABELS = ("O", "B-LOC", "I-LOC", "B-PER")
 NAMES = {"new": "B-LOC", "york": "I-LOC", "paris": "B-LOC", "john": "B-PER"}
@@ -72,7 +73,7 @@ def test_errors_are_named_and_counted(opened):
     assert shown == found.values["errors"]
     assert (shown["right"], shown["missed"], shown["spurious"], shown["wrong label"]) == (3, 1, 1, 1)
     cells = {(cell["truth"], cell["predicted"]): cell["rows"] for cell in drawn(browser, "confusion matrix")}
-    assert (cells["PER", "LOC"], cells["LOC", "LOC"], cells["none", "LOC"], cells["PER", "none"]) == (1, 3, 1, 1)
+    assert (cells["PER", "LOC"], cells["LOC", "LOC"], cells["(none)", "LOC"], cells["PER", "(none)"]) == (1, 3, 1, 1)
     each = {row[0]: row[1:] for row in table(browser, "Scores of each type")}
     for name, scores in found.values["classes"].items():
         assert float(each[name][0]) == scores["precision"]["value"]
