@@ -150,7 +150,7 @@ def readers(tmp_path_factory) -> Made:
 def test_a_classifier_learns_on_top_of_each(readers, tmp_path, kind):
     """On packed rows where they are allowed; its directory predicts."""
     table = write(tmp_path / "train.csv", reviews(160, 0))
-    words = (f"--config.data={table}", "--config.text=review", "--config.label=liked", "--config.epochs=6")
+    words = (f"--config.data={table}", "--config.text=review", "--config.label=liked", "--config.epochs=15")
     packed = f"--config.packed={kind != 'strided'}"
     fine_tune(readers[kind], tmp_path / "run", "--config=configs/table.py", *words, packed)
     held = reviews(40, 1)
