@@ -317,3 +317,15 @@ def test_a_model_in_a_browser(opened, tiny, page):
     order = np.argsort(-tiny.masks(TEXT).logits_PV[1], kind="stable").tolist()
     assert text(browser, "#prediction .marked td:nth-child(3)") == str(order.index(0) + 1)
     assert text(browser, "#about").endswith(TEXT)
+
+
+@pytest.mark.slow
+def test_a_printed_page_is_no_wider_than_a4(opened, page):
+    browser, a4 = opened(page), {"width": 688, "height": 1017, "deviceScaleFactor": 1, "mobile": False}  # less margins
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    browser.call("Emulation.setDeviceMetricsOverride", **a4)
+    widths = browser.run("[...document.querySelectorAll('table, main')].map((x) => x.scrollWidth)")
+    browser.call("Emulation.setEmulatedMedia", media="")
+    browser.call("Emulation.clearDeviceMetricsOverride")
+    assert len(widths) == 6
+    assert max(widths) <= 688
