@@ -39,23 +39,27 @@ class TextGeneration(TextVectors):
         depends on its place in the list, but not on the other texts. Special tokens may be written in the text.
         """
         self._need_causal()
-        one = isinstance(texts, str)
         check_range("batch_size", batch_size, at_least=1, whole=True)
         known = [field.name for field in dataclasses.fields(GenerationSettings)]
         for name in settings:
             check_choice("a setting of generate", name, known)
-        how = GenerationSettings(**settings)
-        given = [texts] if one else list(texts)
-        params = (self.on_device, self.config, self.vocabulary)
-        continued = continued_texts(*params, given, how, batch_size=batch_size)
-        return continued[0] if one else continued
+        continued = continued_texts(
+            self.on_device,
+            self.config,
+            self.vocabulary,
+            [texts] if isinstance(texts, str) else list(texts),
+            GenerationSettings(**settings),
+            batch_size=batch_size,
+        )
+        return continued[0] if isinstance(texts, str) else continued
 
     def _need_causal(self) -> None:
-        if "causal" not in (offered := architectures.objectives_of(self.config)):
-            what = f"is a model of the objective {' or '.join(offered)}"
+        if not architectures.is_causal(self.config):
+            what = f"is a model of the objective {' or '.join(architectures.objectives_of(self.config))}"
             raise InputError(f"{self.source}: {what}; pretrain one with objective=causal to generate text")
         self.need("mlm", "only a pretrained model can generate text")
 
     def refuse_causal(self, way_out: str) -> None:
-        if architectures.objectives_of(self.config) == ("causal",):
+        """Raises InputError, with the way out, for a causal model: it cannot predict a word from those behind it."""
+        if architectures.is_causal(self.config):
             raise InputError(f"{self.source}: is a causal model, which sees only what stands before; {way_out}")

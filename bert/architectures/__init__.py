@@ -169,6 +169,11 @@ def objectives_of(config: ModelConfig) -> tuple[str, ...]:
     return tuple(getattr(build(config), "objectives", ("mlm",)))
 
 
+def is_causal(config: ModelConfig) -> bool:
+    """Whether no position sees a later one."""
+    return "causal" in objectives_of(config)
+
+
 def read_at(config: ModelConfig) -> str:
     """The token at which an example is read: "first" or "last"."""
     return str(getattr(build(config), "read_at", "first"))

@@ -95,7 +95,7 @@ def commands(task: str, extra: Mapping[str, Any], tokenizer: Tokenizer) -> str:
 
 
 def transformers(task: str, extra: Mapping[str, Any], architecture: str, tokenizer: Tokenizer) -> str:
-    """With transformers; ``architecture``: its class that reads the whole head."""
+    """With transformers; ``architecture``: its class that reads the whole head. Empty where no outputs are known."""
     name = re.sub("^(Bert|OpenAIGPT|GPT2)", "", architecture)
     loaders = {"fill_mask": "AutoModelForMaskedLM", "generate": "AutoModelForCausalLM"}
     loader = loaders.get(task, "AutoModel" + name.removeprefix("Model"))
@@ -105,7 +105,7 @@ def transformers(task: str, extra: Mapping[str, Any], architecture: str, tokeniz
         kind = kinds.get(str(extra.get("problem_type")), "class")
     elif loader.endswith("TokenClassification"):
         kind = "tokens"
-    elif loader.endswith("NextSentencePrediction"):
+    if kind not in _PRINTED or loader.endswith("NextSentencePrediction"):
         return ""
     given = ", ".join(map(repr, _texts(task, extra, tokenizer)))
     return (

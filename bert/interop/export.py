@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 from absl import logging
 
-from bert import files
+from bert import architectures, files
 from bert.architectures import ModelConfig
 from bert.errors import InputError, check_choice
 from bert.interop import hugging_face, model_card, names, parameters, sentence_transformers
@@ -95,20 +95,22 @@ def save_model_directory(
             weight_files.write(aside, tensors, largest_file, hugging_face.settings_without_shape(config))
             if sentences:
                 sentence_transformers.write(aside, sentences, config)
-        contents = model_card.Contents(
-            name=model_card.name_of(target),
-            config=config,
-            parts=tuple(params.get("head", {})),
-            parameters=sum(value.size for _, value in parameters.flatten(params)),
-            architecture=next(iter(values.get("architectures", ())), None),
-            tokenizer=tokenizer,
-            labels=labels,
-            extra=extra or {},
-            sentences=None if format in PROGRAMS else sentences,
-            format=format,
-            dtype=dtype,
-        )
-        (aside / model_card.FILE).write_bytes(card or model_card.text(contents).encode())
+        if card is None:
+            contents = model_card.Contents(
+                name=model_card.name_of(target),
+                config=config,
+                parts=tuple(params.get("head", {})),
+                parameters=sum(value.size for _, value in parameters.flatten(params)),
+                architecture=next(iter(values.get("architectures", ())), None),
+                tokenizer=tokenizer,
+                labels=labels,
+                extra=extra or {},
+                sentences=None if format in PROGRAMS else sentences,
+                format=format,
+                dtype=dtype,
+            )
+            card = model_card.text(contents).encode()
+        (aside / model_card.FILE).write_bytes(card)
         # The library makes a file that only its owner can read; a model directory is shared as the user wants.
         for file in (path for path in aside.rglob("*") if path.is_file()):
             shutil.copymode(aside / CONFIG_FILE, file)
@@ -156,7 +158,7 @@ def _model_keys(
     if classes is not None and class_names and len(class_names) != classes:
         shown = ", ".join(class_names[:3]) + (", ..." if len(class_names) > 3 else "")
         raise InputError(f"{source}: {len(class_names)} labels ({shown}) for {classes} classes; name each once")
-    architecture = names.table(config).architecture(params.get("head", {}), causal=getattr(config, "causal", False))
+    architecture = names.table(config).architecture(params.get("head", {}), causal=architectures.is_causal(config))
     return {
         **({"architectures": [architecture]} if architecture else {}),
         **{key: value for key, value in extra.items() if key not in REWRITTEN},

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from bert import architectures
 from bert.architectures import ModelConfig
 from bert.interop import card_code
 from bert.model.sentence_encoder import SentenceEncoder
@@ -21,19 +22,28 @@ from bert.tokenizer.tokenizer import Tokenizer
 FILE, KEY = "README.md", "card"
 _LARGEST = 1 << 22  # bytes of a card that is carried along
 _MARK = re.compile(rb"\n<!-- bert-jax wrote this card, sha256 ([0-9a-f]{64}); a changed one is kept -->\s*\Z")
-_PIPELINES = {
-    "classification": "text-classification", "squad": "question-answering", "bio_mrc": "token-classification",
-    "tagging": "token-classification", "fill_mask": "fill-mask", "generate": "text-generation",
-    "": "feature-extraction",
-}  # fmt: skip
-_WHAT = {
-    "classification": "classifies texts", "squad": "answers questions on a passage by the start and end of a span",
-    "bio_mrc": "marks the answers to a question in a passage with B, I and O", "tagging": "tags words",
-    "fill_mask": "fills masked words", "generate": "continues texts", "": "turns tokens into vectors",
-}  # fmt: skip
 _PROBLEMS = {
     "regression": "predicts a number for texts", "multi_label_classification": "gives texts any number of labels"
 }  # fmt: skip
+
+
+class Use(NamedTuple):
+    """What a model is for: as the Hub calls it, and in words."""
+
+    pipeline: str
+    words: str
+
+
+# By what `card_code.task_of` gives; a task that is not here has a card, too.
+_USES = {
+    "classification": Use("text-classification", "classifies texts"),
+    "squad": Use("question-answering", "answers questions on a passage by the start and end of a span"),
+    "bio_mrc": Use("token-classification", "marks the answers to a question in a passage with B, I and O"),
+    "tagging": Use("token-classification", "tags words"),
+    "fill_mask": Use("fill-mask", "fills masked words"),
+    "generate": Use("text-generation", "continues texts"),
+    "": Use("feature-extraction", "turns tokens into vectors"),
+}
 
 
 class Contents(NamedTuple):
@@ -75,10 +85,8 @@ def text(model: Contents) -> str:
     """The card of a model."""
     import yaml  # slow to import, and rarely needed
 
-    task, facts = (
-        card_code.task_of(model.parts, model.extra, causal=getattr(model.config, "causal", False)),
-        _mapping(model.extra.get(KEY)),
-    )
+    task = card_code.task_of(model.parts, model.extra, causal=architectures.is_causal(model.config))
+    facts = _mapping(model.extra.get(KEY))
     metadata = yaml.safe_dump(_metadata(model, task, facts), sort_keys=False, allow_unicode=True, width=1000)
     sections = [
         f"---\n{metadata}---\n\n# {escaped(model.name)}",
@@ -101,6 +109,10 @@ def escaped(value: Any) -> str:
     return re.sub(r"([\\`*_\[\]<>#!|~$&])", r"\\\1", line)
 
 
+def _use(task: str) -> Use:
+    return _USES.get(task, Use("other", f"does the task {escaped(task)}"))
+
+
 def _mapping(value: Any) -> Mapping[str, Any]:
     """config.json may have been edited: what has another form counts as not there."""
     return value if isinstance(value, Mapping) else {}
@@ -116,7 +128,7 @@ def _metadata(model: Contents, task: str, facts: Mapping[str, Any]) -> dict[str,
     metadata = {
         **known,
         "library_name": libraries.get(model.format, library),
-        "pipeline_tag": "sentence-similarity" if model.sentences and not task else _PIPELINES[task],
+        "pipeline_tag": "sentence-similarity" if model.sentences and not task else _use(task).pipeline,
         "tags": tags,
     }
     scores = _mapping(facts.get("scores"))
@@ -140,7 +152,9 @@ def _rows(scores: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 def _description(model: Contents, task: str) -> list[str]:
     config, tokenizer = model.config, model.tokenizer
-    what = _PROBLEMS.get(str(model.extra.get("problem_type")), _WHAT[task]) if task == "classification" else _WHAT[task]
+    what = _use(task).words
+    if task == "classification":
+        what = _PROBLEMS.get(str(model.extra.get("problem_type")), what)
     sizes: dict[str, Any] = {
         "layers": config.num_layers,
         "hidden size": config.hidden_size,

@@ -19,6 +19,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from bert import architectures
 from bert.architectures import ModelConfig
 from bert.errors import InputError
 from bert.extras import check_installed
@@ -56,7 +57,7 @@ def write(path: pathlib.Path, config: ModelConfig, params: Params) -> None:
     check_size(path, params, "an ONNX file")
     if config.model_type not in _ENCODERS:
         raise InputError(f"{path}: no ONNX graph for model_type {config.model_type!r}; export stablehlo or safetensors")
-    if getattr(config, "causal", False):
+    if architectures.is_causal(config):
         raise InputError(f"{path}: no ONNX graph for causal attention (is_decoder); export stablehlo or safetensors")
     if config.max_length == 1:  # a table of one row would be repeated for longer inputs, silently
         raise InputError(f"{path}: max_position_embeddings is 1 and ONNX needs 2 or more; export safetensors")

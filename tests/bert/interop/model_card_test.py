@@ -15,6 +15,7 @@ import pytest
 from huggingface_hub import ModelCard
 
 import bert
+from bert import prediction
 from bert.interop import model_card, onnx
 from tests.bert.interop.transformers_test import NEEDS_TORCH
 from tests.bert.refusals import refused
@@ -97,6 +98,16 @@ def test_what_is_known_travels_through_every_export(golden, tmp_path):
     assert "onnxruntime" in read(second)
     assert "transformers" not in read(second)
     assert read(bert.save(bert.load(first), tmp_path / "again" / "first")) == read(first)
+
+
+def test_a_task_that_the_card_does_not_know_has_one(golden, tmp_path, monkeypatch):
+    monkeypatch.setitem(prediction.TASKS, "word_count", "")
+    model = bert.load(golden / "tiny_regression")
+    model.extra = {"word_count": {"max_length": 32}}
+    folder = bert.save(model, tmp_path / "mine")
+    assert metadata(folder).pipeline_tag == "other"
+    assert "word\\_count" in read(folder)
+    assert "bert.load" in read(folder)
 
 
 @pytest.mark.parametrize("content", [b"# Mine\n", b"\xff no UTF-8", b"edited"])
