@@ -12,12 +12,11 @@ from ml_collections import ConfigDict
 from bert import config_fields
 from bert.errors import InputError
 from bert.interop import model_card
+from bert.metric_names import is_count, is_note
 from bert.store.reader import Store
 from bert.training import run_directory, tracking
 from bert.training.evaluate import Metrics
 from tasks.job import ExamplesJob
-from tasks.metrics import constant_predictions
-from tasks.metrics.score import is_count
 
 # The settings that a reader of a card needs; the run has all of them.
 _SETTINGS = (
@@ -77,8 +76,8 @@ def scores(
     """Scores on ``data``, beside those of a baseline, which ``of`` names; empty where there are none."""
     rows: dict[str, Any] = {}
     for name, value in values.items():
-        told = title(name) in (row["title"] for row in rows.values())  # f1 and f1:LABEL may be the same
-        if value is not None and not told and not is_count(name) and not constant_predictions.is_note(name):
+        is_repeated = title(name) in (row["title"] for row in rows.values())  # f1 and f1:LABEL may be the same
+        if value is not None and not is_repeated and not is_count(name) and not is_note(name):
             beside = baseline.get(name)
             rows[name] = {"title": title(name), "value": value} | ({} if beside is None else {"baseline": beside})
     if not rows:
@@ -88,14 +87,14 @@ def scores(
 
 def with_intervals(facts: Mapping[str, Any], evaluation: Mapping[str, Any]) -> dict[str, Any]:
     """The facts with the intervals and the baseline of a run's evaluation.json, for the scores that they have."""
-    found, baseline = facts.get("scores"), evaluation.get("baseline") or {}
-    if not found:
+    scored, baseline = facts.get("scores"), evaluation.get("baseline") or {}
+    if not scored:
         return dict(facts)
     rows = {}
-    for name, row in found["values"].items():
-        scored = evaluation["scores"].get(name, {})
-        known = {bound: scored[bound] for bound in ("low", "high") if bound in scored}
+    for name, row in scored["values"].items():
+        score = evaluation["scores"].get(name, {})
+        interval = {bound: score[bound] for bound in ("low", "high") if bound in score}
         beside = baseline.get(name)
-        rows[name] = row | known | ({} if beside is None else {"baseline": beside})
+        rows[name] = row | interval | ({} if beside is None else {"baseline": beside})
     of = {"baseline": evaluation["baseline_is"]} if baseline else {}
-    return {**facts, "scores": {**found, **of, "values": rows}}
+    return {**facts, "scores": {**scored, **of, "values": rows}}

@@ -11,6 +11,7 @@ import tasks
 from bert import architectures, config_fields
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError
+from bert.metric_names import title
 from bert.prediction.scores import Devices
 from bert.tokenizer.added_words import words_of
 from bert.training import arithmetic, optim, sharding, train
@@ -20,7 +21,6 @@ from bert.types import HostBatch
 from launch import card_facts, runtime, starting_point
 from launch.runs import Start, TrainingJob
 from tasks.job import ExamplesJob
-from tasks.metrics.score import title
 
 
 class FinetuningJob(TrainingJob):

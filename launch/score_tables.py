@@ -5,10 +5,10 @@ import statistics
 import jax
 
 from bert.errors import printable
+from bert.metric_names import is_count, is_note, title
 from bert.training.evaluate import Metrics
 from tasks.job import ExamplesJob
 from tasks.metrics import constant_predictions
-from tasks.metrics.score import is_count, title
 
 
 def show_seeds(runs: dict[int, Metrics], best: int, job: ExamplesJob) -> None:
@@ -54,7 +54,7 @@ def titles_of(scores: Metrics, job: ExamplesJob) -> dict[str, str]:
     """Title of each metric -> its name; f1 and f1:LABEL may be the same, constant answers are no metric."""
     titles: dict[str, str] = {}
     for name in scores:
-        if not constant_predictions.is_note(name):
+        if not is_note(name):
             titles.setdefault(title(name, job.positive), name)
     return titles
 

@@ -12,6 +12,7 @@ from ml_collections import ConfigDict
 from bert.architectures import ModelConfig
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError, check_choice, check_range
+from bert.metric_names import is_count
 from bert.prediction.scores import Devices, Scorer
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.best import Choice
@@ -19,7 +20,6 @@ from bert.training.evaluate import Metrics
 from bert.training.task import Task
 from tasks.files import equal_texts
 from tasks.files.records import comma_names
-from tasks.metrics.score import is_count
 
 Part = TypeVar("Part")
 Settings = TypeVar("Settings")

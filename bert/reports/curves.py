@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from bert import metric_names
+from bert.metric_names import is_count, is_note
 from bert.reports.charts import Chart, legend, series_scale
 from bert.reports.html import short
 from bert.reports.runs import Point, Run
@@ -28,14 +30,8 @@ class Curve:
 
 
 def title(metric: str) -> str:
-    """The name of a metric in reports: "f1 of spam"."""
-    measure, _, label = metric.partition(":")
-    return f"{measure} of {label}" if label else TITLES.get(metric, metric)
-
-
-def is_count(metric: str) -> bool:
-    """Whether a metric counts something, so that it is whole and has no curve."""
-    return metric == "n" or metric.startswith("n_") or metric.endswith("total")
+    """The name of a metric on the page: "f1 of spam", "learning rate"."""
+    return TITLES.get(metric) or metric_names.title(metric)
 
 
 def shown(metric: str, value: float | None) -> str:
@@ -50,7 +46,7 @@ def curves_of(runs: Sequence[Run]) -> dict[str, list[Curve]]:
         for split, series in run.splits.items():
             loss = run.start.get("loss") or "loss"
             for metric, points in series.items():
-                if metric in NO_CURVES or metric.startswith("constant_answer") or is_count(metric):
+                if metric in NO_CURVES or is_note(metric) or is_count(metric):
                     continue
                 if all(value is None for _, value in points):
                     continue
@@ -78,14 +74,14 @@ def thinned(points: Sequence[Point], most: int) -> list[Point]:
     if len(points) <= most:
         return list(points)
     parts = max(1, most // 5)
-    kept: set[int] = set()
+    chosen: set[int] = set()
     for part in range(parts):
         inside = range(part * len(points) // parts, (part + 1) * len(points) // parts)
         known = [(value, i) for i in inside if (value := points[i][1]) is not None]
         undefined = next((i for i in inside if points[i][1] is None), None)
-        kept |= {inside[0], inside[-1]} | ({min(known)[1], max(known)[1]} if known else set())
-        kept |= set() if undefined is None else {undefined}
-    return [points[i] for i in sorted(kept)]
+        chosen |= {inside[0], inside[-1]} | ({min(known)[1], max(known)[1]} if known else set())
+        chosen |= set() if undefined is None else {undefined}
+    return [points[i] for i in sorted(chosen)]
 
 
 def charts(runs: Sequence[Run]) -> tuple[list[Chart], str]:
@@ -94,10 +90,10 @@ def charts(runs: Sequence[Run]) -> tuple[list[Chart], str]:
     count = sum(map(len, groups.values())) or 1
     most = max(LEAST, min(MOST, POINTS // count))
     skipped = [(run.name, step) for run in runs for step in skipped_steps(run)]
-    made = [_chart(name, curves, runs, most, skipped) for name, curves in groups.items()]
+    drawn = [_chart(name, curves, runs, most, skipped) for name, curves in groups.items()]
     longest = max((len(curve.points) for curves in groups.values() for curve in curves), default=0)
     note = f"Curves show up to {most} of their {longest:,} points, with the extremes of each stretch."
-    return made, note if longest > most else ""
+    return drawn, note if longest > most else ""
 
 
 def _chart(name: str, curves: list[Curve], runs: Sequence[Run], most: int, skipped: list[tuple[str, int]]) -> Chart:
@@ -156,7 +152,7 @@ def _pointed_at(measure: str, several: bool) -> dict[str, Any]:
 def _note(name: str, curves: Sequence[Curve], skipped: Sequence[tuple[str, int]]) -> str:
     """What the title does not say."""
     other = sorted({title(curve.metric) for curve in curves if curve.metric != name})
-    said = [f"Validation: {', '.join(other)}."] if other else []
+    sentences = [f"Validation: {', '.join(other)}."] if other else []
     if skipped and name in ("loss", "gradient_norm"):
-        said.append("Dotted lines: steps were skipped, for loss or gradient was not finite.")
-    return " ".join(said)
+        sentences.append("Dotted lines: steps were skipped, for loss or gradient was not finite.")
+    return " ".join(sentences)

@@ -17,6 +17,7 @@ from bert.architectures import ModelConfig
 from bert.data.encoded_examples import EncodedExamples, ExampleSettings, TrainingBatches
 from bert.errors import InputError, check_choice, check_range
 from bert.extras import check_installed
+from bert.metric_names import OF_POSITIVE
 from bert.model import losses
 from bert.model.heads import Model, SequenceHead
 from bert.prediction import classification
@@ -34,7 +35,6 @@ from tasks.files.records import comma_names, comma_numbers
 from tasks.job import ExamplesJob, chosen_metric, dropout_rate
 from tasks.metrics import classification_metrics, constant_predictions
 from tasks.metrics.classification_metrics import LOSS
-from tasks.metrics.score import OF_POSITIVE
 
 NUMBER = "LABEL_0"  # the name of the one score of a number, as transformers has it
 CONFIG = "configs/table.py"

@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 
 from bert.errors import InputError
+from bert.metric_names import OF_POSITIVE, PER_LABEL
 from bert.target_kinds import KINDS
-from tasks.metrics.score import OF_POSITIVE, PER_LABEL, Interval, Score
+from tasks.metrics.score import Interval, Score
 from tasks.metrics.weighted_metrics import (
     METRICS,
     check_arrays,

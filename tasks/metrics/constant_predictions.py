@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from bert.errors import printable
+from bert.metric_names import CONSTANT_ANSWER, is_note
 from bert.training.evaluate import Metrics
 
-NAME = "constant_answer"  # older logs have this name alone
 ADVICE = (
     "train again in another --workdir with more epochs (--config.epochs), another learning rate "
     "(--config.optimizer.learning_rate) or another seed (--config.seed, or several with --config.seeds)"
@@ -19,18 +19,13 @@ def only(answers: Sequence[str]) -> str | None:
 
 def noted(answer: str | None, count: int) -> Metrics:
     """The note among an evaluation's metrics, ``{"constant_answer:ANSWER": count}``; empty for None."""
-    return {} if answer is None else {f"{NAME}:{answer}": float(count)}
-
-
-def is_note(name: str) -> bool:
-    """Whether a name among the metrics of an evaluation is such a note."""
-    return name.partition(":")[0] == NAME
+    return {} if answer is None else {f"{CONSTANT_ANSWER}:{answer}": float(count)}
 
 
 def sentence(scores: Mapping[str, float | None], unit: str) -> str:
     """The sentence about a model that gives one answer to all ``unit`` ("rows"); "" for any other model."""
     for name, count in scores.items():
-        if name == NAME:
+        if name == CONSTANT_ANSWER:
             return "the model gives every row the same answer"
         if is_note(name):
             return f"the model answers {printable(name.partition(':')[2])} for all {count:,.0f} {unit}"

@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bert.errors import printable
-
-PER_LABEL = ("f1:", "precision:", "recall:")
-OF_POSITIVE = ("f1", "acc_and_f1")  # of one class, which their names do not say
+from bert.metric_names import OF_POSITIVE, is_count, title
 
 
 class Score(NamedTuple):
@@ -26,19 +24,6 @@ class Interval(NamedTuple):
     high: float | None
     resamples: int
     left_out: int
-
-
-def title(name: str, positive: str | None = None) -> str:
-    """The name of a metric in reports, with its class: "f1 of spam"; ``positive`` is the class of f1 and acc_and_f1."""
-    measure, _, label = name.partition(":") if name.startswith(PER_LABEL) else (name, "", "")
-    if positive is not None and name in OF_POSITIVE:
-        label = positive
-    return f"{measure} of {label}" if label else name
-
-
-def is_count(name: str) -> bool:
-    """Whether a metric counts something, so that it is a whole number; of labels (``f1:total``) none does."""
-    return name == "n" or name.startswith("n_") or name in ("total", "HasAns_total", "NoAns_total")
 
 
 def report_table(

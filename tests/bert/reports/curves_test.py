@@ -42,3 +42,12 @@ def test_steps_where_more_were_skipped_are_marked(tmp_path):
     made, _ = curves.charts([run])
     marked = {chart.title for chart in made if any("data" in layer for layer in chart.spec["layer"])}
     assert marked == {"loss", "gradient norm"}
+
+
+def test_the_score_of_a_label_called_total_is_no_count(tmp_path):
+    run = runs.read(made_run(tmp_path / "a", "tagging", held={"f1:total": 0.25, "total": 40}), "a")
+    charts = curves.curves_of([run])
+    assert "f1:total" in charts
+    assert "total" not in charts
+    assert curves.shown("f1:total", 0.25) == "0.2500"
+    assert curves.shown("total", 40.0) == "40"

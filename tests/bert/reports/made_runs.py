@@ -20,9 +20,13 @@ def made_run(
     evaluation: Mapping[str, Any] | None = None,
     rows: Sequence[Mapping[str, Any]] = (),
     start: Mapping[str, Any] | None = None,
+    held: Mapping[str, float] | None = None,
     **settings: Any,
 ) -> pathlib.Path:
-    """A run that logged every second step and evaluated every tenth; ``evaluation``: None of a run still going."""
+    """A run that logged every second step and evaluated every tenth; ``evaluation``: None of a run still going.
+
+    ``held``: further metrics of each evaluation.
+    """
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     config = {"data": "rows.csv", "data_sha256": f"{seed}", "seed": seed, "optimizer.learning_rate": 1e-3, **settings}
@@ -46,8 +50,8 @@ def made_run(
             }
         )
         if step % 10 == 0:
-            held = {"accuracy": rng.random(), "cross_entropy": 3 / step, "f1": 0.5, "f1:yes": 0.5, "n": 160}
-            lines.append({"step": step, "split": "validation", **held})
+            scores = {"accuracy": rng.random(), "cross_entropy": 3 / step, "f1": 0.5, "f1:yes": 0.5, "n": 160}
+            lines.append({"step": step, "split": "validation", **scores, **(held or {})})
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     command = ["bert", "finetune", f"--config.text={NASTY}"]
     noted = {"command": command, "changed": {"text": NASTY}, "versions": {"jax": "0.10"}, "devices": "cpu x 1"}
