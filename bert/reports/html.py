@@ -1,7 +1,7 @@
 """HTML that cannot be broken by the texts in it: plain strings are escaped wherever they are put into a tag."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bert.errors import printable
@@ -70,6 +70,12 @@ def number(value: float | None, shown: Any = None, **attributes: Any) -> Html:
     """A cell with a number, rounded; the attribute data-value has all its digits."""
     content = short(value) if shown is None else shown
     return tag("td", content, class_="number", data_value="" if value is None else repr(value), **attributes)
+
+
+def interval(score: Mapping[str, Any]) -> str:
+    """The interval of a score, "0.7000 to 0.9000"; empty where it has none."""
+    low, high = score.get("low"), score.get("high")
+    return "" if low is None or high is None else f"{short(low)} to {short(high)}"
 
 
 def short(value: float | None) -> str:

@@ -6,10 +6,12 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from bert import files
+from bert.metric_names import is_note
 from bert.pages import template
-from bert.reports import curves, records, settings, vega, views
+from bert.reports import curves, settings, vega, views
 from bert.reports.charts import CONFIG, Sheet
-from bert.reports.html import Html, fold, joined, number, paragraph, section, short, table, tag
+from bert.reports.html import Html, fold, interval, joined, number, paragraph, section, short, table, tag
 from bert.reports.runs import Run
 
 TABLE_ROWS = 100  # of a split, in the table behind the curves
@@ -17,17 +19,19 @@ TABLE_ROWS = 100  # of a split, in the table behind the curves
 
 def page(runs: Sequence[Run], cache: pathlib.Path | None = None) -> str:
     """The page. ``cache``: see `vega.scripts`. Raises InputError where the charts' package is not installed."""
-    sheet, one = Sheet(), runs[0] if len(runs) == 1 else None
-    made, note = curves.charts(runs)
+    sheet, several = Sheet(), len(runs) > 1
+    charts, note = curves.charts(runs)
+    missing = [tag("li", remark) for remark in remarks(runs)]
     parts = [
         _header(runs),
-        section("Remarks", tag("ul", *(tag("li", remark) for remark in remarks(runs)))) if remarks(runs) else "",
-        "" if one else section("Settings that differ", _differing(runs)),
-        section("Scores", _scores_of(one) if one else _side_by_side(runs)),
-        section("Curves", sheet.grid(made), paragraph(note, class_="soft") if note else "", *_numbers(runs)),
+        section("Remarks", tag("ul", *missing)) if missing else "",
+        section("Settings that differ", _differing(runs)) if several else "",
+        section("Scores", _side_by_side(runs) if several else _scores_of(runs[0])),
+        section("Curves", sheet.grid(charts), paragraph(note, class_="soft") if note else "", *_numbers(runs)),
     ]
     for run in runs:
-        parts += [joined(_about(run, sheet))] if one else [fold(f"Run {run.name}", *_about(run, sheet), class_="run")]
+        about = _about(run, sheet)
+        parts.append(fold(f"Run {run.name}", *about, class_="run") if several else joined(about))
     title = f"Report of {', '.join(run.name for run in runs)}"
     content = {
         "TITLE": tag("title", title),
@@ -47,19 +51,21 @@ def _files(*names: str) -> str:
 def remarks(runs: Sequence[Run]) -> list[str]:
     """What is missing in the runs, and what cannot be compared, a sentence each."""
     several = len(runs) > 1
-    said = [f"{run.name}: {remark}" if several else remark for run in runs for remark in run.remarks]
+    sentences = [f"{run.name}: {remark}" if several else remark for run in runs for remark in run.remarks]
     for run in runs:
         if run.task != "pretraining" and run.start and not run.start.get("metric"):
-            said.append(f"{run.name}: no validation part was held out, so there are no scores of rows that are new.")
+            sentences.append(
+                f"{run.name}: no validation part was held out, so there are no scores of rows that are new."
+            )
     tasks = list(dict.fromkeys(run.task for run in runs))
     if len(tasks) > 1:
-        said.append(
+        sentences.append(
             f"The runs are of different tasks ({', '.join(tasks)}): compare their settings and rates. Metrics of the "
             "same name, such as loss, measure different things."
         )
     elif len({run.settings.get("data_sha256") for run in runs}) > 1:
-        said.append("The runs have different data: their scores compare where the validation part is the same.")
-    return said
+        sentences.append("The runs have different data: their scores compare where the validation part is the same.")
+    return sentences
 
 
 def best_of(run: Run) -> tuple[str, dict[str, Any]] | None:
@@ -86,7 +92,7 @@ def facts(run: Run) -> list[tuple[str, str]]:
             "steps",
             f"{run.steps:,}" + (f"; the model is of step {at:,}" if (at := _model_step(run)) is not None else ""),
         ),
-        ("score", f"{curves.title(best[0])} {short(best[1].get('value'))}{_interval(best[1])}" if best else ""),
+        ("score", _score(*best) if best else ""),
         ("started", str(times[0]).replace("T", " ") if times else ""),
         ("ended", str(times[1]).replace("T", " ") if len(times) > 1 else ""),
         ("on", "; ".join([start.get("devices", ""), ", ".join(f"{k} {v}" for k, v in versions.items())]).strip("; ")),
@@ -117,9 +123,9 @@ def _header(runs: Sequence[Run]) -> Html:
     return tag("header", tag("h1", run.name), tag("dl", *lines), again)
 
 
-def _interval(score: dict[str, Any]) -> str:
-    low, high = score.get("low"), score.get("high")
-    return f" (95 % interval {low:.4f} to {high:.4f})" if type(low) is float and type(high) is float else ""
+def _score(name: str, score: dict[str, Any]) -> str:
+    between = f" (95 % interval {interval(score)})" if interval(score) else ""
+    return f"{curves.title(name)} {short(score.get('value'))}{between}"
 
 
 def _scores_of(run: Run) -> Html:
@@ -127,14 +133,12 @@ def _scores_of(run: Run) -> Html:
     header = ["metric", "model", "95 % interval", *(["baseline"] if baseline else []), ""]
     rows = []
     for name, score in run.scores.items():
-        low, high = score.get("low"), score.get("high")
-        between = "" if low is None or high is None else f"{short(low)} to {short(high)}"
         beside = [number(baseline[name]) if name in baseline else ""] if baseline else []
         rows.append(
             [
                 _title(name, score),
                 number(score.get("value"), curves.shown(name, score.get("value"))),
-                between,
+                interval(score),
                 *beside,
                 score.get("reason") or "",
             ]
@@ -164,9 +168,8 @@ def _side_by_side(runs: Sequence[Run]) -> Html:
             if score is None:
                 cells.append("–")
                 continue
-            low, high = score.get("low"), score.get("high")
-            between = "" if low is None or high is None else tag("small", f"{short(low)} to {short(high)}")
             value = score.get("value")
+            between = tag("small", interval(score)) if interval(score) else ""
             cells.append(number(value, joined([curves.shown(name, value), between])))
         rows.append([curves.title(name), *cells])
     if not rows:
@@ -185,12 +188,12 @@ def _numbers(runs: Sequence[Run]) -> list[Html]:
     """The tables behind the curves."""
     tables = []
     for name, split, series in [(run.name, split, run.splits[split]) for run in runs for split in run.splits]:
-        at = {metric: dict(points) for metric, points in series.items() if not metric.startswith("constant_answer")}
+        at = {metric: dict(points) for metric, points in series.items() if not is_note(metric)}
         steps = sorted({step for points in at.values() for step in points})
         count = min(len(steps), TABLE_ROWS)
         few = [steps[i * (len(steps) - 1) // max(1, count - 1)] for i in range(count)]
-        some = f", {len(few)} of {len(steps):,} lines" if len(few) < len(steps) else ""
-        caption = (f"{name}: " if len(runs) > 1 else "") + f"{split}{some}"
+        chosen = f", {len(few)} of {len(steps):,} lines" if len(few) < len(steps) else ""
+        caption = (f"{name}: " if len(runs) > 1 else "") + f"{split}{chosen}"
         rows = [[f"{step:,}", *(number(p[step]) if step in p else "" for p in at.values())] for step in few]
         tables.append(table(caption, ["step", *map(curves.title, at)], rows))
     return [fold("The numbers", *tables, class_="numbers")] if tables else []
@@ -220,4 +223,4 @@ def _settings(run: Run) -> list[Html]:
 
 def write(runs: Sequence[Run], path: pathlib.Path, cache: pathlib.Path | None = None) -> None:
     """Writes the page; OSError where it cannot."""
-    records.files.write(path, page(runs, cache))
+    files.write(path, page(runs, cache))

@@ -23,17 +23,17 @@ class Passage:
 
 
 def browser(
-    run: Run, made: Iterator[Passage], measures: Mapping[str, str], unit: str, key: Any = "", **attributes: Any
+    run: Run, ranked: Iterator[Passage], measures: Mapping[str, str], unit: str, key: Any = "", **attributes: Any
 ) -> Html:
     """The list, as long as it fits the page.
 
     Args:
-      made: the passages, the most important ones first.
+      ranked: the passages, the most important ones first.
       measures: of `Passage.ranks` -> what people call it; the first one orders the list.
       key: how to read the passages.
     """
     items, size = list[tuple[Passage, Html]](), 0
-    for passage in itertools.islice(made, ITEMS):
+    for passage in itertools.islice(ranked, ITEMS):
         item = _item(passage, measures)
         size += len(item.encode())
         if items and size > SIZE:
@@ -44,7 +44,7 @@ def browser(
     first = next(iter(measures))
     items.sort(key=lambda pair: -_rank(pair[0], first))
     options = [tag("option", words, value=name) for name, words in measures.items()]
-    found = tag("output", _counted(len(items), run, unit), data_of=_counted(len(items), run, unit))
+    count = _counted(len(items), run, unit)
     controls = [
         tag("label", "Containing ", tag("input", type="search", autocomplete="off")),
         tag("label", "Order ", tag("select", *options, autocomplete="off")),
@@ -52,7 +52,7 @@ def browser(
     return tag(
         "div",
         tag("div", *controls, class_="controls"),
-        paragraph(found, class_="soft"),
+        paragraph(tag("output", count, data_of=count), class_="soft"),
         tag("div", key, class_="key") if key else "",
         *(item for _, item in items),
         class_="passages",

@@ -76,10 +76,10 @@ def write_evaluation(
       row_of: number of a row -> its line.
       also: rows that are kept whatever their loss.
     """
-    kept = sorted({*bounded(losses, KEPT), *also})
-    if kept:
-        files.write(workdir / VALIDATION, "".join(_line(row_of(i)) for i in kept))
-    counts = {"rows_scored": len(losses), "rows_kept": len(kept)} if kept else {}
+    rows = sorted({*bounded(losses, KEPT), *also})
+    if rows:
+        files.write(workdir / VALIDATION, "".join(_line(row_of(i)) for i in rows))
+    counts = {"rows_scored": len(losses), "rows_kept": len(rows)} if rows else {}
     files.write(workdir / EVALUATION, files.json_text(_plain({"time": now(), **values, **counts}), indent=1))
 
 

@@ -68,15 +68,15 @@ def read_all(paths: Sequence[str]) -> list[Run]:
 
     Raises InputError for a folder without a run, and for one that is given twice.
     """
-    found: dict[pathlib.Path, str] = {}
+    names: dict[pathlib.Path, str] = {}
     for name in paths:
         for folder, called in _runs_in(name):
             place = folder.resolve()
-            if place in found:
-                also = "" if called == found[place] else f" (as {found[place]}, too)"
+            if place in names:
+                also = "" if called == names[place] else f" (as {names[place]}, too)"
                 raise InputError(f"{called}: is given twice{also}; give each run once")
-            found[place] = called
-    return [read(pathlib.Path(called), called) for called in found.values()]
+            names[place] = called
+    return [read(pathlib.Path(called), called) for called in names.values()]
 
 
 def _runs_in(name: str) -> Iterator[tuple[pathlib.Path, str]]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bert.errors import printable
 from bert.reports import curves, page, settings
-from bert.reports.html import short
+from bert.reports.html import interval, short
 from bert.reports.runs import Point, Run
 
 COLUMNS, LINES = 60, 8  # of a curve
@@ -14,8 +14,8 @@ MARKS = {"train": ".", "validation": "o"}
 def text(runs: Sequence[Run]) -> str:
     """Lines without a last line end."""
     parts = [_one(runs[0])] if len(runs) == 1 else [_compared(runs)]
-    if said := page.remarks(runs):
-        parts.append("\n".join(said))
+    if remarks := page.remarks(runs):
+        parts.append("\n".join(remarks))
     return printable("\n\n".join(parts), lines=True)
 
 
@@ -48,8 +48,7 @@ def _scores(runs: Sequence[Run]) -> list[str]:
         cells = []
         for run in runs:
             score = run.scores.get(name)
-            low, high = (score or {}).get("low"), (score or {}).get("high")
-            between = "" if low is None or high is None else f" ({short(low)} to {short(high)})"
+            between = f" ({interval(score)})" if score and interval(score) else ""
             cells.append("–" if score is None else curves.shown(name, score.get("value")) + between)
         rows.append((curves.title(name), cells))
     heading = [("", [run.name for run in runs])] if len(runs) > 1 else []

@@ -11,7 +11,7 @@ from bert.errors import InputError
 
 @functools.cache
 def scripts(cache: pathlib.Path | None = None) -> str:
-    """The bundle. ``cache``: a folder that keeps it, for to make it takes five seconds; None: none does.
+    """The bundle. ``cache``: a folder that keeps it, since making it takes five seconds; None: it is not kept.
 
     Raises InputError where the package is not installed.
     """
@@ -19,17 +19,17 @@ def scripts(cache: pathlib.Path | None = None) -> str:
         version = importlib.metadata.version("vl-convert-python")
     except importlib.metadata.PackageNotFoundError:
         raise InputError("reports need the package vl-convert-python: pip install vl-convert-python") from None
-    kept = cache and cache / f"vega-{version}.js"
-    if kept and kept.is_file() and (text := kept.read_text(encoding="utf-8")).endswith(_END):
+    path = cache and cache / f"vega-{version}.js"
+    if path and path.is_file() and (text := path.read_text(encoding="utf-8")).endswith(_END):
         return text
     import vl_convert  # 30 MB of code, for this alone
 
     text = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed") + _END
     if "</script" in text.lower() or "<!--" in text:
         raise InputError("the scripts of vl-convert-python cannot stand in a page; install another version of it")
-    if kept:
+    if path:
         with contextlib.suppress(OSError):  # then it is made again the next time
-            files.write(kept, text)
+            files.write(path, text)
     return text
 
 
