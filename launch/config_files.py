@@ -18,6 +18,7 @@ from launch.commands import CHECKOUT
 _RULES = {
     r"invalid literal for int\(\) with base 10: .*": "must be a whole number, in digits",
     r"could not convert string to float: .*": "must be a number",
+    r"get_config\(\) takes 0 positional arguments but 1 was given": "this file takes no :NAME behind it",
     r"\('Non-boolean argument to boolean flag', .*\)": "must be True or False",
 }
 
@@ -29,9 +30,10 @@ def names_file(word: str) -> bool:
 
 def located(path: str) -> str:
     """A path of a file of settings, with its ``:argument``: of the current folder, else of the checkout, where "table"
-    is configs/table.py. Unchanged where there is no such file."""
+    or table.py is configs/table.py. Unchanged where there is no such file."""
     name, colon, argument = path.partition(":")
-    for place in (pathlib.Path(name), CHECKOUT / name, CHECKOUT / "configs" / f"{name}.py"):
+    recipes = CHECKOUT / "configs"
+    for place in (pathlib.Path(name), CHECKOUT / name, recipes / name, recipes / f"{name}.py"):
         if name and place.is_file():
             return f"{_from_here(place)}{colon}{argument}"
     return path
@@ -96,9 +98,9 @@ def settings_of(argv: Sequence[str], default: str | None) -> ConfigDict:
 def _base_and_entries(path: str) -> tuple[str, list[value_files.Entry]]:
     """Of a file in YAML or JSON: the file that it starts from, as `located` finds it, and what it changes."""
     named, entries = value_files.read(pathlib.Path(path))
-    base = located(named)
+    base = located(named.value)
     if not pathlib.Path(base.partition(":")[0]).is_file():
-        raise InputError(f"{path}: base is {named}, no such file; recipes: {', '.join(recipes())}")
+        raise InputError(f"{named.place}: base is {named.value}, no such file; recipes: {', '.join(recipes())}")
     return base, entries
 
 

@@ -53,7 +53,7 @@ def refuse(argv: Sequence[str], settings: Mapping[str, Any], options: Collection
             continue
         words.append(f"--{name}={value}" if value else f"--{name}")
         if found.value:
-            writes.append(f"{spelled(found.name)}={_converted(found, value, settings.get(found.name))}")
+            writes.append(f"{spelled(found.name)}={converted(found, value, settings.get(found.name))}")
         if found.note:
             notes.setdefault(found.note, []).append(f"--{name}")
     if words:
@@ -72,7 +72,7 @@ def _without_config(name: str, settings: Collection[str]) -> Ours | None:
     return Ours(full[0]) if len(full) == 1 and not name.startswith("config.") else None
 
 
-def _converted(found: Ours, value: str, usual: Any) -> str:
+def converted(found: Ours, value: str, usual: Any) -> str:
     """Their value as ours, for a shell; or what may stand there."""
     convert = found.value
     if convert and (given := convert(value)) is not None and _may_be(given, usual):

@@ -2,6 +2,7 @@
 
 bert generate --model=DIR "Once upon a time" [--max_new_tokens=50]
 bert generate --model=DIR "Once upon a time" --temperature=0.8 --top_p=0.9 --seed=1
+bert generate --model=runs/mine "Once upon a time" --temperature=1 --top_k=40
 """
 
 from typing import Any

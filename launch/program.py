@@ -14,12 +14,14 @@ def main() -> None:
     """Runs the command that the command line names, and ends the process; exit codes are those of `flags.main`."""
     sys.excepthook = launch.without_traceback  # until `flags.main` catches Ctrl-C
     program, words = _program(sys.argv[0]), sys.argv[1:]
+    if words[:1] == ["help"] and len(words) == 2:
+        words = [words[1], "--help"]
     if not words or words[0] in ("--help", "-help", "-h", "help"):
         try:
             print(_help(program), flush=True)
         except BrokenPipeError:
             launch.end_without_reader()
-    elif words[0] in ("--version", "-V"):
+    elif words[0] in ("--version", "-V", "version"):
         jax, python = importlib.metadata.version("jax"), platform.python_version()
         print(f"bert {importlib.metadata.version('bert-jax')} (jax {jax}, Python {python})")
     else:
@@ -40,8 +42,8 @@ def _run(name: str, argv: list[str]) -> None:
     from launch.nearest import nearest
 
     if name not in COMMANDS:
-        kind = "option" if name.startswith("-") else "command"
-        raise InputError(f"unknown {kind} {name}{nearest(name, list(COMMANDS))}")
+        kind, known = ("option", ["--help", "--version"]) if name.startswith("-") else ("command", list(COMMANDS))
+        raise InputError(f"unknown {kind} {name}{nearest(name, known)}")
     if COMMANDS[name].needs_checkout and not _has_recipes():
         way_out = "clone the repository of bert-jax, run make .venv in it, and use the program .venv/bin/bert there"
         raise InputError(f"bert {name} needs the recipes in configs/, which only a checkout has; {way_out}")

@@ -19,6 +19,7 @@ from ml_collections import ConfigDict
 
 from bert import config_fields, json_files
 from bert.errors import InputError, short_repr
+from launch import foreign_flags
 from launch.nearest import nearest
 
 ENDINGS = (".yaml", ".yml", ".json")
@@ -35,8 +36,8 @@ class Entry(NamedTuple):
     value: Any  # a text as it is written, a list of texts, or None; in JSON also numbers, True and False
 
 
-def read(path: pathlib.Path) -> tuple[str, list[Entry]]:
-    """(base, the other entries) of a file. InputError where it is no such file, or has a name twice."""
+def read(path: pathlib.Path) -> tuple[Entry, list[Entry]]:
+    """(the entry of base, the others) of a file. InputError where it is no such file, or has a name twice."""
     if path.suffix == ".json":
         values = json_files.read_object(path, finite=False)
         if _RUN in values and BASE not in values:
@@ -57,7 +58,7 @@ def read(path: pathlib.Path) -> tuple[str, list[Entry]]:
         raise InputError(f"{path}: has no {BASE}; add {BASE}: and {_EXAMPLE}")
     if not isinstance(base.value, str) or base.value.partition(":")[0].endswith(ENDINGS):
         raise InputError(f"{base.place}: {BASE} is {short_repr(base.value)}; it must be {_EXAMPLE}")
-    return base.value, list(seen.values())
+    return base, list(seen.values())
 
 
 def apply(entries: list[Entry], config: ConfigDict) -> None:
@@ -65,9 +66,7 @@ def apply(entries: list[Entry], config: ConfigDict) -> None:
     known = config_fields.flatten(config)
     for place, name, value in entries:
         if name not in known:
-            section = any(other.startswith(f"{name}.") for other in known)
-            advice = "; it is a section: set its fields" if section else nearest(name, list(known))
-            raise InputError(f"{place}: unknown setting {name}{advice}")
+            raise InputError(f"{place}: unknown setting {name}{_advice(name, value, known)}")
         section_name, _, field = name.rpartition(".")
         section = config[section_name] if section_name else config
         if value is _NOT_SET:
@@ -81,6 +80,18 @@ def apply(entries: list[Entry], config: ConfigDict) -> None:
         if rule:
             raise InputError(f"{place}: {name} is {short_repr(value)}; it must be {rule}")
         section[field] = converted
+
+
+def _advice(name: str, value: Any, known: dict[str, Any]) -> str:
+    """What to write instead of an unknown name, which may be another tool's."""
+    if any(other.startswith(f"{name}.") for other in known):
+        return "; it is a section: set its fields"
+    if name == "workdir":
+        return "; it is an option of the command: --workdir=RUN"
+    if ours := foreign_flags.ours(name, known, ()):
+        setting = f"write {ours.name}: {foreign_flags.converted(ours, str(value), known.get(ours.name))}"
+        return "; " + "; ".join(filter(None, (setting if ours.value else "", ours.note)))
+    return nearest(name, list(known))
 
 
 def _converted(value: Any, kind: type) -> tuple[str, Any]:
@@ -99,7 +110,8 @@ def _converted(value: Any, kind: type) -> tuple[str, Any]:
             return "a number", None
     if kind is tuple:
         return ("", tuple(value)) if isinstance(value, list) else ("a list", None)
-    return ("", value) if isinstance(value, kind) else ("a text, in quotes", None)
+    rule = "one text, with commas between names" if isinstance(value, list) else "a text, in quotes"
+    return ("", value) if isinstance(value, kind) else (rule, None)
 
 
 def _of_json(path: pathlib.Path, values: dict[str, Any], prefix: str) -> Iterator[Entry]:
@@ -110,12 +122,12 @@ def _of_json(path: pathlib.Path, values: dict[str, Any], prefix: str) -> Iterato
             yield Entry(str(path), prefix + name, value)
 
 
-def _of_run(path: pathlib.Path, values: dict[str, Any]) -> tuple[str, list[Entry]]:
+def _of_run(path: pathlib.Path, values: dict[str, Any]) -> tuple[Entry, list[Entry]]:
     """The settings of a run, without what it recorded beside them; see `launch.runs.run_job`."""
     task = values.get("task")
     base = {None: "pretrain", "classification": "table"}.get(task, task)
     recorded = (_RUN, "encoder", "labels", "extra", "added_tokens", "tokenizer_sha256")
-    return str(base), [
+    return Entry(str(path), BASE, str(base)), [
         Entry(str(path), name, _NOT_SET if value is None else value)
         for name, value in values.items()
         if name not in recorded

@@ -75,7 +75,8 @@ def _sources_of(part: str) -> list[Source]:
         raise InputError(f"{path}: no file in this folder ends in one of {', '.join(ENDINGS)}; rename the files")
     if not sources:
         raise InputError(
-            f"corpus {part!r}: no such file, folder or match of a pattern (seen from {os.getcwd()}); set corpus to one"
+            f"corpus {part!r}: no such file, folder or match of a pattern (seen from {os.getcwd()}); set corpus to one "
+            "(nothing is downloaded)"
         )
     return sources
 

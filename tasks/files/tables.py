@@ -87,7 +87,9 @@ def check_path(path: str) -> pathlib.Path:
         if place.parent.is_dir():
             near = difflib.get_close_matches(place.name, [other.name for other in place.parent.iterdir()], 3, 0.6)
         hint = f"; beside it: {', '.join(near)}" if near else ""
-        raise InputError(f"{path}: no such file or folder{hint}; name a file, or a folder saved by datasets")
+        raise InputError(
+            f"{path}: no such file or folder{hint}; name a file, or a folder saved by datasets (nothing is downloaded)"
+        )
     return place
 
 

@@ -16,6 +16,7 @@ from bert.errors import InputError, RunError
 from bert.store.manifest import check_checksums_beside
 from bert.store.prepare import PrepareSettings, prepare
 from bert.store.reader import SPLITS, Store
+from bert.training import trackers
 from bert.training.checkpoint import newest_params
 from launch import pretrain
 from tests.launch.short_run import STEPS, command
@@ -50,6 +51,18 @@ def stopped(prepared, tmp_path_factory) -> pathlib.Path:
         with pytest.raises(ConnectionAbortedError):
             pretrain.run(command(prepared, workdir))
     return workdir
+
+
+@pytest.mark.parametrize("module", ["tests.bert.training.trackers.recording", "tests.no_such_module"])
+def test_a_tracker_changes_no_bit_whether_it_works_or_not(prepared, whole, tmp_path, monkeypatch, module):
+    works = module.endswith("recording")
+    monkeypatch.setitem(trackers.SERVICES, "tests", ("recording", module))  # "tests" can be imported
+    monkeypatch.setattr(trackers, "SECONDS_AT_END", 30 if works else 1)
+    monkeypatch.setattr(trackers, "SECONDS_TO_START", 0)
+    pretrain.run([*command(prepared, tmp_path / "run"), "--config.tracker=tests"])
+    assert (tmp_path / "run" / "model" / "model.safetensors").read_bytes() == whole
+    lines = (tmp_path / "run" / "recorded.jsonl").read_text() if works else ""
+    assert lines.count('"split": "train"') == works * STEPS
 
 
 # --- damage -----------------------------------------------------------------------------------------------------

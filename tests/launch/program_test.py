@@ -68,7 +68,10 @@ def test_help_has_three_examples_with_the_form_that_was_typed(name, capsys, monk
     ("words", "message"),
     [
         (["predcit"], r"unknown command predcit; did you mean predict\?"),
-        (["--hepl"], r"unknown option --hepl; "),
+        (["--hepl"], r"unknown option --hepl; did you mean --help\?"),
+        (["--versoin"], r"unknown option --versoin; did you mean --version\?"),
+        (["--model=m"], r"unknown option --model=m; known: --help, --version"),
+        (["help", "predcit"], r"unknown command predcit; did you mean predict\?"),
         (["fill_mask"], r"unknown command fill_mask; did you mean fill-mask\?"),
         (["fill-mask", "--model=m"], r"the text is missing: bert fill-mask --model=DIR"),
         (["predict", "--modle=m"], r"unknown option --modle; did you mean --model\?"),
@@ -84,6 +87,11 @@ def test_bad_input_is_one_line(bert, words, message):
 def test_the_version(bert):
     done = bert("--version")
     assert re.fullmatch(r"bert \d\S* \(jax \d\S*, Python \d\S*\)\n", done.stdout)
+    assert bert("version").stdout == done.stdout
+
+
+def test_help_on_a_command(bert):
+    assert bert("help", "push").stdout == bert("push", "--help").stdout != bert("help").stdout
 
 
 def test_another_folder_with_folders_of_the_same_names(bert, tmp_path):

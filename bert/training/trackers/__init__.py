@@ -1,7 +1,8 @@
 """Experiment trackers: a process beside the run sends the lines of its metrics.jsonl to Weights & Biases or MLflow.
 
-Neither the network nor the package of a tracker can delay the run or end it: the run starts the process (follower.py),
-and when it ends, it gives the process half a minute to send what is left. A tracker is a file here with a function
+Neither the network nor the package of a tracker can end the run or delay it for long: the run starts the process
+(follower.py), and when it ends, it gives the process half a minute to send what is left; and two minutes from the start
+of the run for its first contact, because MLflow may make a new database there. A tracker is a file here with a function
 ``start`` (see `follower.Service`), and a line in `SERVICES`.
 """
 
@@ -11,6 +12,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 from absl import logging
@@ -26,7 +28,8 @@ SERVICES = {
 }
 RECORD = "tracker.json"  # in the run directory: the id of the tracked run, and up to which step it has the metrics
 LOG = "tracker.log"  # what the tracker's package printed
-SECONDS_AT_END = 30
+SECONDS_TO_START, SECONDS_AT_END = 120, 30
+SECONDS_IN_SILENCE = 3  # at the end, before a line says why the run waits
 
 
 def check(service: str) -> None:
@@ -43,7 +46,7 @@ def following(service: str, workdir: pathlib.Path) -> Iterator[None]:
         yield
         return
     try:
-        process = _start(service, workdir)
+        process, started = _start(service, workdir), time.monotonic()
     except OSError as error:
         logging.warning("%s: cannot be started (%s); the run goes on without it", service, error.strerror)
         yield
@@ -56,7 +59,8 @@ def following(service: str, workdir: pathlib.Path) -> Iterator[None]:
         outcome = "stopped"
         raise
     finally:
-        _end(process, service, outcome, workdir / LOG)
+        seconds = SECONDS_AT_END + max(0, SECONDS_TO_START - (time.monotonic() - started))
+        _end(process, service, outcome, workdir / LOG, seconds)
 
 
 def _start(service: str, workdir: pathlib.Path) -> subprocess.Popen[str]:
@@ -74,10 +78,14 @@ def _start(service: str, workdir: pathlib.Path) -> subprocess.Popen[str]:
         )
 
 
-def _end(process: subprocess.Popen[str], service: str, outcome: str, log: pathlib.Path) -> None:
+def _end(process: subprocess.Popen[str], service: str, outcome: str, log: pathlib.Path, seconds: float) -> None:
     """Tells the process how the run ended, and waits for it, but not for long."""
     try:
-        process.communicate(outcome, timeout=SECONDS_AT_END)
+        try:
+            process.communicate(outcome, timeout=min(SECONDS_IN_SILENCE, seconds))
+        except subprocess.TimeoutExpired:
+            logging.info("%s: sends what is left, for %.0f seconds at most", service, seconds)
+            process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # with the processes that the package has started

@@ -21,7 +21,7 @@ from typing import Any, Protocol, cast
 
 from bert import files
 from bert.errors import InputError, printable
-from bert.training.trackers import RECORD, SECONDS_AT_END
+from bert.training.trackers import RECORD, SECONDS_AT_END, SECONDS_TO_START
 
 SECONDS_BETWEEN_LOOKS = 1.0
 LONGEST_PAUSE = 60.0  # seconds between two attempts, while the run goes on
@@ -84,8 +84,18 @@ class Log:
                 yield json.loads(line)
 
 
-def follow(service: str, module: str, workdir: pathlib.Path, ended: threading.Event, outcome: list[str]) -> None:
-    """Sends lines until ``ended`` is set and none is left, then ends the tracked run with the ``outcome``."""
+def follow(
+    service: str,
+    module: str,
+    workdir: pathlib.Path,
+    ended: threading.Event,
+    outcome: list[str],
+    tried: threading.Event | None = None,
+) -> None:
+    """Sends lines until ``ended`` is set and none is left, then ends the tracked run with the ``outcome``.
+
+    Sets ``tried`` after the first contact with the tracker, whether it was there or not.
+    """
     record: Record | None = None
     tracker: Tracker | None = None
     log, pause, closed = Log(workdir / "metrics.jsonl"), SECONDS_BETWEEN_LOOKS, False
@@ -93,9 +103,7 @@ def follow(service: str, module: str, workdir: pathlib.Path, ended: threading.Ev
         last = ended.is_set()
         try:
             record = record or Record(workdir / RECORD, service)
-            tracker = tracker or cast(Service, importlib.import_module(module)).start(
-                record, workdir, _settings(workdir)
-            )
+            tracker = tracker or _tracked(module, record, workdir, tried)
             for row in log.new_rows():
                 _send(tracker, record, row)
                 log.read += 1
@@ -112,6 +120,14 @@ def follow(service: str, module: str, workdir: pathlib.Path, ended: threading.Ev
             if last:
                 time.sleep(min(pause, SECONDS_AT_END / 10))
         ended.wait(pause)
+
+
+def _tracked(module: str, record: Record, workdir: pathlib.Path, tried: threading.Event | None) -> Tracker:
+    try:
+        return cast(Service, importlib.import_module(module)).start(record, workdir, _settings(workdir))
+    finally:
+        if tried:
+            tried.set()
 
 
 def _send(tracker: Tracker, record: Record, row: dict[str, Any]) -> None:
@@ -142,14 +158,16 @@ def _settings(workdir: pathlib.Path) -> dict[str, Any]:
 
 
 def main(service: str, module: str, workdir: pathlib.Path) -> None:
-    """Follows the run until the end of standard input, and half a minute longer at most."""
+    """Follows the run until the end of standard input, and half a minute longer at most; the first contact may take
+    two minutes, of a short run too."""
     for number in (signal.SIGINT, signal.SIGTERM):  # for the run, which tells when it ends
         signal.signal(number, signal.SIG_IGN)
-    ended, outcome = threading.Event(), list[str]()
+    ended, tried, outcome, started = threading.Event(), threading.Event(), list[str](), time.monotonic()
 
     def wait_for_end() -> None:
         outcome.extend(filter(None, [sys.stdin.read()]))
         ended.set()
+        tried.wait(max(0, SECONDS_TO_START - (time.monotonic() - started)))
         time.sleep(SECONDS_AT_END)
         os._exit(1)  # also where the package hangs
 
@@ -157,7 +175,7 @@ def main(service: str, module: str, workdir: pathlib.Path) -> None:
     while True:
         try:  # a run that was killed may have left such a process, which still sends
             with files.lock(workdir / "tracker.lock", "busy"):
-                follow(service, module, workdir, ended, outcome)
+                follow(service, module, workdir, ended, outcome, tried)
                 break
         except InputError:
             time.sleep(SECONDS_BETWEEN_LOOKS)

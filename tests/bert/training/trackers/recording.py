@@ -7,6 +7,8 @@ import time
 def start(record, workdir, settings):
     if (workdir / "hangs").exists():
         time.sleep(1000)
+    if (workdir / "is slow").exists():
+        time.sleep(2)
     new = not record.id
     record.id = record.id or "first"
     record.save()

@@ -22,8 +22,6 @@ for key in run.data.metrics:
     points += [[key, point.step, point.value] for point in client.get_metric_history(sys.argv[1], key)]
 print(json.dumps([run.info.run_name, run.info.status, run.data.params, points]))
 """
-# Its first use makes the tables, which may take longer than a run of this test has.
-NEW_DATABASE = "from mlflow.tracking import MlflowClient; MlflowClient().search_experiments(); print(0)"
 # A file of wandb is a log as LevelDB writes it: blocks of 32 KiB; a record may be split over several.
 WANDB = """
 import glob, json, struct, sys
@@ -99,7 +97,6 @@ def test_mlflow(packages, tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "reviews")
     run = tmp_path / "run"
     run.mkdir()
-    packages(NEW_DATABASE)
     id = killed_and_resumed("mlflow", run)
     name, status, parameters, found = packages(MLFLOW, id)
     assert (name, status) == (str(run), "FINISHED")

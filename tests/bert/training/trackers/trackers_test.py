@@ -117,6 +117,7 @@ def test_the_tracker_learns_how_the_run_ended(run, error, outcome):
 
 
 def test_a_tracker_that_hangs_is_ended_with_a_warning(run, monkeypatch, caplog):
+    monkeypatch.setattr(trackers, "SECONDS_TO_START", 0)
     monkeypatch.setattr(trackers, "SECONDS_AT_END", 1)
     (run / "hangs").touch()
     started = time.monotonic()
@@ -130,8 +131,31 @@ def test_a_tracker_that_hangs_is_ended_with_a_warning(run, monkeypatch, caplog):
     assert [row for row in recorded(run) if "step" in row] == wanted([1])
 
 
+def test_a_short_run_waits_for_a_tracker_that_starts_slowly(run, monkeypatch):
+    """As MLflow does with a new database. Half a minute counts from then on."""
+    monkeypatch.setattr(trackers, "SECONDS_AT_END", 0)
+    (run / "is slow").touch()
+    with trackers.following("recording", run):
+        train(run, 3)
+    assert [row for row in recorded(run) if "step" in row] == wanted([1, 2, 3])
+
+
+@pytest.mark.parametrize(("seconds", "code"), [(60, 0), (0, 1)])
+def test_the_process_ends_in_time_by_itself(run, seconds, code):
+    """The first contact may take so many seconds, also after the end of the run."""
+    train(run, 2)
+    (run / "is slow").touch()
+    program = (
+        f"import pathlib; from bert.training.trackers import follower; follower.SECONDS_AT_END = 0.5; "
+        f"follower.SECONDS_TO_START = {seconds}; follower.main('recording', '{MODULE}', pathlib.Path({str(run)!r}))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], input="finished", text=True).returncode == code
+    assert (run / "recorded.jsonl").exists() == (code == 0)
+
+
 def test_a_tracker_that_cannot_be_imported_ends_no_run(run, monkeypatch, caplog):
     monkeypatch.setitem(trackers.SERVICES, "recording", ("recording", "tests.no_such_module"))
+    monkeypatch.setattr(trackers, "SECONDS_TO_START", 0)
     monkeypatch.setattr(trackers, "SECONDS_AT_END", 3)
     with trackers.following("recording", run):
         train(run, 1)
