@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 
+_GPTS = r"(distil)?gpt2(-(medium|large|xl))?|openai-gpt"  # whole names of causal models that can be loaded
 # Words in the names of models -> what they are, none of which can be loaded; the first that fits counts.
 _OTHERS = {
     r"modern-?bert|ettin": "a ModernBERT",
@@ -24,6 +25,8 @@ _OTHERS = {
 # Bare names that the hub keeps under an owner.
 _OWNERS = {
     r"bert-(base|large)-.+": "google-bert",
+    r"gpt2(-(medium|large|xl))?|openai-gpt": "openai-community",
+    r"distilgpt2": "distilbert",
     r"(all|multi-qa|msmarco|paraphrase|nli|stsb)-.+": "sentence-transformers",
 }
 _BERTS = r"bert|minilm|bge-|gte-|e5-|sentence-transformers"  # in names of models that can be one
@@ -42,7 +45,8 @@ def advice(path: str | os.PathLike[str]) -> str:
     if not _is_model(name, is_address=name != text):
         return ""
     model = name.rpartition("/")[2].lower()
-    if what := next((what for words, what in _OTHERS.items() if re.search(words, model)), None):
+    loads = re.fullmatch(_GPTS, model)
+    if not loads and (what := next((what for words, what in _OTHERS.items() if re.search(words, model)), None)):
         known = "google-bert/bert-base-uncased"
         return f"by its name it is {what}, which cannot be loaded here; take a BERT, such as {known}"
     if "/" not in name:

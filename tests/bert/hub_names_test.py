@@ -25,6 +25,9 @@ MODELS = {
     "hf://google-bert/bert-base-uncased": "google-bert/bert-base-uncased",
     "https://huggingface.co/dslim/bert-base-NER/tree/main": "dslim/bert-base-NER",
     "huggingface.co/someone/thing": "someone/thing",
+    "gpt2": "openai-community/gpt2",
+    "openai-gpt": "openai-community/openai-gpt",
+    "distilbert/distilgpt2": "distilbert/distilgpt2",
 }
 OTHERS = {
     "roberta-base": "RoBERTa",
@@ -40,7 +43,7 @@ OTHERS = {
     "sentence-transformers/all-mpnet-base-v2": "MPNet",
     "t5-small": "T5",
     "google/flan-t5-base": "T5",
-    "gpt2": "no encoder",
+    "EleutherAI/gpt-neo-125m": "no encoder",
     "https://huggingface.co/facebook/bart-base": "no encoder",
 }
 PATHS = [
