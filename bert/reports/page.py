@@ -78,7 +78,8 @@ def best_of(run: Run) -> tuple[str, dict[str, Any]] | None:
 def facts(run: Run) -> list[tuple[str, str]]:
     """What was trained, on what, when: names and values, of what the run says."""
     start, values = run.start, run.settings
-    encoder: dict[str, Any] = values.get("encoder") or {}
+    encoder = values.get("encoder")
+    encoder = encoder if isinstance(encoder, dict) else {}
     sizes = [f"{words} {encoder[key]:,}" for key, words in _SIZES.items() if type(encoder.get(key)) is int]
     best = best_of(run)
     versions: dict[str, str] = start.get("versions") or {}
@@ -133,7 +134,9 @@ def _scores_of(run: Run) -> Html:
     header = ["metric", "model", "95 % interval", *(["baseline"] if baseline else []), ""]
     rows = []
     for name, score in run.scores.items():
-        beside = [number(baseline[name]) if name in baseline else ""] if baseline else []
+        beside: list[Any] = []
+        if baseline:
+            beside = [number(baseline[name], curves.shown(name, baseline[name])) if name in baseline else ""]
         rows.append(
             [
                 _title(name, score),

@@ -3,12 +3,12 @@
 import dataclasses
 import json
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bert import json_files
 from bert.errors import InputError
-from bert.reports import records
+from bert.reports import forms, records
 from bert.training import run_directory, tracking
 
 Point = tuple[int, float | None]  # step, value
@@ -58,7 +58,7 @@ class Run:
     def scores(self) -> dict[str, dict[str, Any]]:
         """Metric -> {"value", ...} at the end; of a run that has not ended those of its last evaluation."""
         if scores := self.evaluation.get("scores"):
-            return {name: score for name, score in scores.items() if isinstance(score, dict)}
+            return dict(scores)
         held = self.splits.get("validation", {})
         return {name: {"value": points[-1][1]} for name, points in held.items()}
 
@@ -99,39 +99,58 @@ def read(folder: pathlib.Path, name: str) -> Run:
         )
     remarks: list[str] = []
     splits = _curves(folder / run_directory.METRICS, remarks)
-    starts = list(_lines(folder / records.STARTS, remarks))
-    evaluation: dict[str, Any] = {}
+    read = [forms.start(line) for line in _lines(folder / records.STARTS, remarks)]
+    _remark(records.STARTS, [key for _, dropped in read for key in dropped], remarks)
+    evaluation = _evaluation(folder / records.EVALUATION, remarks)
+    rows = list(_lines(folder / records.VALIDATION, remarks, forms.is_row))
+    return Run(name, folder, settings, [start for start, _ in read], splits, evaluation, rows, remarks)
+
+
+def _evaluation(path: pathlib.Path, remarks: list[str]) -> dict[str, Any]:
     try:
-        evaluation = json_files.read_object(folder / records.EVALUATION)
+        evaluation, dropped = forms.evaluation(json_files.read_object(path))
     except FileNotFoundError:
         what = "the run is still going, was stopped, or is of an earlier version"
-        remarks.append(f"{records.EVALUATION} is not there: {what}; the scores are those of the last evaluation.")
+        remarks.append(f"{path.name} is not there: {what}; the scores are those of the last evaluation.")
+        return {}
     except InputError as error:
-        remarks.append(f"{error}.")
-    rows = list(_lines(folder / records.VALIDATION, remarks))
-    return Run(name, folder, settings, starts, splits, evaluation, rows, remarks)
+        remarks.append(f"{error}; the scores are those of the last evaluation.")
+        return {}
+    _remark(path.name, dropped, remarks)
+    return evaluation
+
+
+def _remark(file: str, dropped: Sequence[str], remarks: list[str]) -> None:
+    """Says which keys of a file are left out."""
+    if names := list(dict.fromkeys(dropped)):
+        more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+        remarks.append(f"{file}: {', '.join(names[:3])}{more} cannot be read (edited or damaged); left out.")
 
 
 def _curves(path: pathlib.Path, remarks: list[str]) -> dict[str, Series]:
     splits: dict[str, Series] = {}
     unread = 0
     for _, row in tracking.read_log(path) if path.exists() else ():
-        if row is None:
+        if row is None or not forms.is_step(row["step"]):
             unread += 1
             continue
         series = splits.setdefault(row["split"], {})
         for metric, value in row.items():
             if metric not in NO_METRICS and (value is None or type(value) in (int, float)):
-                series.setdefault(metric, []).append((row["step"], value))
-    if not splits:
+                series.setdefault(metric, []).append((row["step"], forms.number(value)))
+    if not path.exists():
+        remarks.append(f"{path.name} is not there: the run has not reached its first logged step, or it was removed.")
+    elif not splits and not unread:
         remarks.append(f"{run_directory.METRICS} has no line yet: the run has not reached its first logged step.")
     if unread:
         remarks.append(f"{unread:,} line(s) of {run_directory.METRICS} cannot be read and are left out.")
     return splits
 
 
-def _lines(path: pathlib.Path, remarks: list[str]) -> Iterator[dict[str, Any]]:
-    """The objects of a file with one a line; none where it is not there."""
+def _lines(
+    path: pathlib.Path, remarks: list[str], is_right: Callable[[Mapping[str, Any]], bool] = lambda line: True
+) -> Iterator[dict[str, Any]]:
+    """The objects of a file with one a line, those that are right; none where it is not there."""
     if not path.is_file():
         return
     unread = 0
@@ -142,7 +161,7 @@ def _lines(path: pathlib.Path, remarks: list[str]) -> Iterator[dict[str, Any]]:
             value = json.loads(line.decode())
         except (ValueError, RecursionError):
             value = None
-        if isinstance(value, dict):
+        if isinstance(value, dict) and is_right(value):
             yield value
         else:
             unread += 1

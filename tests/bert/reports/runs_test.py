@@ -1,7 +1,9 @@
 """What a report says of folders that hold no run, half a run, or a damaged one."""
 
+import html
 import itertools
 import json
+import re
 import shutil
 
 import pytest
@@ -9,6 +11,8 @@ import pytest
 from bert.errors import InputError
 from bert.reports import page, records, runs, settings, text
 from tests.bert.reports.made_runs import SCORES, logged, made_run
+
+ROW = {"place": "rows.csv:2", "loss": 1.0, "truth": "yes", "predicted": {"label": "no"}, "text": ["a text"]}
 
 
 def test_a_run_is_read_as_it_was_written(tmp_path):
@@ -65,10 +69,11 @@ def test_a_run_that_has_just_begun_says_so(tmp_path, content):
     folder = made_run(tmp_path / "a")
     (folder / "metrics.jsonl").unlink() if content is None else (folder / "metrics.jsonl").write_bytes(content)
     run = runs.read(folder, "a")
-    assert any("has no line yet" in remark for remark in run.remarks)
+    begun = "metrics.jsonl is not there" if content is None else "has no line yet"
+    assert any(begun in remark for remark in run.remarks)
     assert any("evaluation.json is not there" in remark for remark in run.remarks)
     assert "no evaluation has been logged" in page.page([run])
-    assert "has no line yet" in text.text([run])
+    assert begun in text.text([run])
 
 
 def test_a_run_still_going_shows_what_is_there(tmp_path):
@@ -104,6 +109,66 @@ def test_a_damaged_evaluation_leaves_a_page_that_says_so(tmp_path, damage, task)
     assert "<h2>Curves</h2>" in page.page([runs.read(folder, "a")])
 
 
+@pytest.mark.parametrize(
+    ("damage", "remark"),
+    [
+        ({"scores": [1]}, r"evaluation\.json: scores cannot be read"),
+        ({"scores": {"f1": {"value": "high"}}}, r"evaluation\.json: scores\.f1 cannot be read"),
+        ({"scores": {"f1": {"value": 0.5, "low": "x", "high": 1}}}, r"scores\.f1 cannot be read"),
+        ({"scores": {"f1": 0.5}, "baseline": 3, "step": "last", "rows_scored": 1.5}, r"baseline, step, rows_scored"),
+        ({"baseline": {"f1": None, "accuracy": 0.5}}, r"baseline\.f1 cannot be read"),
+        ({"scores": {"f1": {"value": 10**400}}}, r"larger than any float"),
+    ],
+)
+@pytest.mark.parametrize("task", ["classification", ""])
+def test_values_of_another_form_are_left_out_and_named(tmp_path, damage, remark, task):
+    folder = made_run(tmp_path / "a", task, evaluation=SCORES, rows=[ROW])
+    (folder / records.EVALUATION).write_text(json.dumps(damage))
+    run = runs.read(folder, "a")
+    assert any(re.search(remark, said) for said in run.remarks)
+    assert remark_is_shown(run)
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "remark"),
+    [
+        (
+            records.STARTS,
+            {"time": 5, "versions": [1], "metric": ["x"]},
+            r"starts\.jsonl: time, versions, metric cannot",
+        ),
+        (records.STARTS, {"command": "bert", "changed": [1], "devices": 7, "data": {}}, r"command, changed.* 1 more"),
+        (records.VALIDATION, {"place": "rows.csv:3"}, r"1 line\(s\) of validation\.jsonl"),
+        (records.VALIDATION, ROW | {"loss": "big"}, r"1 line\(s\) of validation\.jsonl"),
+        (records.VALIDATION, ROW | {"loss": float("nan")}, r"1 line\(s\) of validation\.jsonl"),
+        ("metrics.jsonl", {"step": 10**30, "split": "train", "loss": 1.0}, r"1 line\(s\) of metrics\.jsonl"),
+    ],
+)
+def test_lines_of_another_form_are_left_out_and_counted(tmp_path, file, line, remark):
+    folder = made_run(tmp_path / "a", "classification", evaluation=SCORES, rows=[ROW])
+    with (folder / file).open("a") as out:
+        out.write(json.dumps(line) + "\n")
+    run = runs.read(folder, "a")
+    assert any(re.search(remark, said) for said in run.remarks)
+    assert run.rows == [ROW]
+    assert remark_is_shown(run)
+
+
+def remark_is_shown(run):
+    return html.escape(run.remarks[-1]) in page.page([run]) and run.remarks[-1] in text.text([run])
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", "1" + "0" * 400])
+def test_logged_values_that_no_chart_can_show_are_undefined(tmp_path, value):
+    folder = made_run(tmp_path / "a", "classification", evaluation=SCORES)
+    with (folder / "metrics.jsonl").open("a") as out:
+        out.write(f'{{"step": 42, "split": "train", "loss": {value}}}\n')
+    run = runs.read(folder, "a")
+    assert run.splits["train"]["loss"][-1] == (42, None)
+    assert "loss by step" in text.text([run])
+    assert "undefined" in page.page([run])
+
+
 def test_a_run_without_a_validation_part_says_so(tmp_path):
     folder = made_run(tmp_path / "a", "classification", start={"loss": "", "metric": ""})
     said = page.remarks([runs.read(folder, "a")])
@@ -136,11 +201,11 @@ def test_of_many_rows_the_worst_and_others_at_equal_distances_are_kept():
 
 def test_rows_and_scores_that_are_not_finite_are_null(tmp_path):
     folder = made_run(
-        tmp_path / "a", evaluation={"scores": {"loss": {"value": float("inf")}}}, rows=[{"loss": float("nan")}]
+        tmp_path / "a", evaluation={"scores": {"loss": {"value": float("inf")}}}, rows=[ROW | {"loss": float("nan")}]
     )
     run = runs.read(folder, "a")
     assert run.scores == {"loss": {"value": None}}
-    assert run.rows == [{"loss": None}]
+    assert run.rows == [ROW | {"loss": None}]
     assert (run.evaluation["rows_scored"], run.evaluation["rows_kept"]) == (1, 1)
 
 
