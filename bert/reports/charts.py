@@ -8,6 +8,7 @@ from bert.reports.html import Html, tag
 
 # Colours of Okabe and Ito (2008), which people with any colour vision tell apart; page.css has their values.
 COLORS = [f"var(--c{i})" for i in range(1, 8)]
+DASHES = [[1, 0], [6, 2], [2, 2], [8, 2, 2, 2]]
 INK, SOFT, LINE = "var(--ink)", "var(--soft)", "var(--line)"
 CONFIG: dict[str, Any] = {
     "background": None,
@@ -47,6 +48,12 @@ class Chart:
 def series_scale(names: Sequence[str]) -> dict[str, Any]:
     """The colours of names, the same in each chart."""
     return {"domain": list(names), "range": [COLORS[i % len(COLORS)] for i in range(len(names))]}
+
+
+def series_dash(names: Sequence[str]) -> dict[str, Any]:
+    """The dashes of lines of these names: whole ones, others where the colours begin again."""
+    dashes = [DASHES[i // len(COLORS) % len(DASHES)] for i in range(len(names))]
+    return {"type": "nominal", "scale": {"domain": list(names), "range": dashes}, "legend": legend()}
 
 
 def legend() -> dict[str, Any]:

@@ -90,13 +90,23 @@ def charts(runs: Sequence[Run]) -> tuple[list[Chart], str]:
     count = sum(map(len, groups.values())) or 1
     most = max(LEAST, min(MOST, POINTS // count))
     skipped = [(run.name, step) for run in runs for step in skipped_steps(run)]
-    drawn = [_chart(name, curves, runs, most, skipped) for name, curves in groups.items()]
+    steps = [step for curves in groups.values() for curve in curves for step, _ in curve.points]
+    ends = (min(steps), max(steps)) if steps else (0, 0)
+    drawn = [_chart(name, curves, runs, most, skipped, ends) for name, curves in groups.items()]
     longest = max((len(curve.points) for curves in groups.values() for curve in curves), default=0)
     note = f"Curves show up to {most} of their {longest:,} points, with the extremes of each stretch."
     return drawn, note if longest > most else ""
 
 
-def _chart(name: str, curves: list[Curve], runs: Sequence[Run], most: int, skipped: list[tuple[str, int]]) -> Chart:
+def _chart(
+    name: str,
+    curves: list[Curve],
+    runs: Sequence[Run],
+    most: int,
+    skipped: list[tuple[str, int]],
+    ends: tuple[int, int],
+) -> Chart:
+    """The chart of a metric; ``ends``: the first and the last step, the same in all charts."""
     several, splits = len(runs) > 1, sorted({curve.split for curve in curves})
     rows = [
         {"series": curve.run if several else curve.split, "split": curve.split, "step": step, "value": value}
@@ -117,7 +127,8 @@ def _chart(name: str, curves: list[Curve], runs: Sequence[Run], most: int, skipp
         marks = [{"series": run if several else "train", "step": step} for run, step in skipped]
         rule = {"type": "rule", "strokeDash": [2, 2], "tooltip": True}
         layers.append({"data": {"values": marks}, "mark": rule, "encoding": {"y": None}})
-    x = {"field": "step", "type": "quantitative", "axis": {"format": "~s", "tickMinStep": 1}, "scale": {"nice": False}}
+    scale = {"nice": False} | ({"domain": list(ends)} if ends[0] < ends[1] else {})
+    x = {"field": "step", "type": "quantitative", "axis": {"format": "~s", "tickMinStep": 1}, "scale": scale}
     axis = {"format": "~s" if name == "tokens_per_second" else "~g"}
     y = {"field": "value", "type": "quantitative", "scale": {"zero": False}, "axis": axis}
     spec = {"data": {"values": rows}, "encoding": {"x": x, "y": y, "color": color}, "layer": layers, "height": 190}

@@ -1,15 +1,17 @@
 """Classification and regression: the confusion matrix, each class, ROC, precision over recall, calibration, residuals,
 and the rows with the largest losses."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from bert.reports.charts import COLORS, DIAGONAL, INK, Chart, Sheet, legend, series_scale
+from bert.reports.charts import COLORS, DIAGONAL, INK, Chart, Sheet, legend, series_dash, series_scale
 from bert.reports.html import Html, fold, joined, number, paragraph, section, short, table, tag
 from bert.reports.runs import Run
 
 MATRIX = 12  # classes of a matrix that can be read
 PAIRS, WORST = 20, 50  # shown
+FEW = 500  # rows; with fewer, chance alone moves a bin's share from the line
 _MEASURES = {
     "precision": "precision", "recall": "recall", "f1": "F1", "support": "rows", "predicted": "predicted",
     "roc_auc": "ROC area", "average_precision": "PR area",
@@ -127,6 +129,7 @@ def _lines(name: str, x: str, y: str, lines: dict[str, list[list[float]]], diago
         for i, point in enumerate(points)
     ]
     color = {"field": "class", "type": "nominal", "scale": series_scale(list(lines)), "legend": legend()}
+    dash = {"field": "class", **series_dash(list(lines))}
     encoding: dict[str, Any] = {"x": _unit(x, "x"), "y": _unit(y, "y"), "color": color}
     chosen = {"name": "chosen", "select": {"type": "point", "fields": ["class"]}, "bind": "legend"}
     opacity = {"condition": {"param": "chosen", "value": 1}, "value": 0.12}
@@ -135,7 +138,7 @@ def _lines(name: str, x: str, y: str, lines: dict[str, list[list[float]]], diago
     line = {
         "mark": {"type": "line", "strokeWidth": 1.75},
         "params": [chosen],
-        "encoding": {"order": {"field": "order"}, "opacity": opacity, "tooltip": tooltip},
+        "encoding": {"order": {"field": "order"}, "strokeDash": dash, "opacity": opacity, "tooltip": tooltip},
     }
     layers = [*([DIAGONAL] if diagonal else []), line]
     note = "Dashed: a guess." if diagonal else ""
@@ -154,19 +157,37 @@ def _unit(title: str, field: str) -> dict[str, Any]:
 
 
 def calibration_chart(calibration: dict[str, Any]) -> Chart:
-    rows = [{"x": row["probability"], "y": row["right"], "rows": row["count"]} for row in calibration["bins"]]
+    rows = [
+        {"x": row["probability"], "y": row["right"], "rows": row["count"]}
+        | dict(zip(("low", "high"), wilson(row["right"], row["count"]), strict=True))
+        for row in calibration["bins"]
+    ]
     tooltip = [
         {"field": "x", "type": "quantitative", "title": "mean probability", "format": ".3f"},
         {"field": "y", "type": "quantitative", "title": "share right", "format": ".3f"},
+        *({"field": end, "type": "quantitative", "format": ".3f"} for end in ("low", "high")),
         {"field": "rows", "type": "quantitative", "format": ","},
     ]
+    between = {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}}
+    bars = {"mark": {"type": "rule", "color": COLORS[0], "opacity": 0.6}, "encoding": between}
     size = {"field": "rows", "type": "quantitative", "legend": None, "scale": {"range": [30, 400], "zero": True}}
     line = {"mark": {"type": "line", "strokeWidth": 1, "color": COLORS[0]}}
     dots = {"mark": {"type": "point", "filled": True, "color": COLORS[0], "opacity": 0.85}}
-    layers = [DIAGONAL, line, dots | {"encoding": {"size": size, "tooltip": tooltip}}]
+    layers = [DIAGONAL, bars, line, dots | {"encoding": {"size": size, "tooltip": tooltip}}]
     encoding = {"x": _unit("probability", "x"), "y": _unit("share that is right", "y")}
-    note = f"Expected calibration error {short(calibration['error'])}. Below the dashed line the model is too sure."
+    few = " It is too high where rows are few." if sum(row["rows"] for row in rows) < FEW else ""
+    note = (
+        f"Expected calibration error {short(calibration['error'])}.{few} Below the dashed line the model is too sure."
+    )
     return Chart("calibration", {"data": {"values": rows}, "encoding": encoding, "layer": layers, "height": 260}, note)
+
+
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share of ``count`` rows (Wilson 1927), which holds for few rows too."""
+    z = 1.959964
+    middle, scale = share + z * z / (2 * count), 1 + z * z / count
+    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
 def _numbers(run: Run) -> list[Chart]:

@@ -3,6 +3,7 @@
 import pytest
 
 from bert.reports import page, runs
+from bert.reports.views import classification
 from tests.bert.reports.made_runs import NASTY, made_run
 from tests.bert.reports.made_scores import made
 from tests.bert.reports.reading import drawn, table
@@ -50,6 +51,29 @@ def test_of_many_classes_the_most_confused_pairs_are_shown(show, tmp_path):
         i = labels.index(truth)
         assert int(rows) == counts[i][labels.index(predicted)]
         assert float(share) == pytest.approx(int(rows) / sum(counts[i]))
+
+
+def test_intervals_of_shares_are_wilsons():
+    assert classification.wilson(1.0, 2) == pytest.approx((0.3424, 1.0), abs=1e-4)
+    assert classification.wilson(0.5, 2) == pytest.approx((0.0945, 0.9055), abs=1e-4)
+    assert classification.wilson(0.0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert classification.wilson(81 / 263, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)  # Newcombe 1998, table I
+
+
+def test_no_two_lines_look_alike(show, tmp_path):
+    browser, _, _ = opened(show, tmp_path, "class", 10)
+    find = "find(f => f.querySelector('strong').textContent === 'ROC').querySelectorAll('.mark-line path')"
+    look = "[...p].map(p => p.getAttribute('stroke') + ' ' + (p.getAttribute('stroke-dasharray') ?? ''))"
+    looks = browser.run(f"(p => {look})([...document.querySelectorAll('figure')].{find})")
+    lines = [line for line in looks if "--soft" not in line]  # but the diagonal
+    assert len(lines) == len(set(lines)) == 10
+
+
+def test_texts_have_room_on_narrow_screens(show, tmp_path):
+    browser, _, _ = opened(show, tmp_path, "class", 2)
+    browser.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=False)
+    assert browser.run("Math.min(...[...document.querySelectorAll('td p')].map(p => p.clientWidth))") > 200
+    browser.call("Emulation.clearDeviceMetricsOverride")
 
 
 def test_several_labels_have_each_their_line(show, tmp_path):

@@ -20,6 +20,12 @@ def test_the_validation_loss_stands_beside_the_training_loss(tmp_path):
     assert list(charts)[-3:] == ["learning_rate", "gradient_norm", "tokens_per_second"]
 
 
+def test_all_charts_have_the_same_steps(tmp_path):
+    found = [runs.read(made_run(tmp_path / name, steps=steps), name) for name, steps in (("a", 40), ("b", 90))]
+    axes = [chart.spec["encoding"]["x"]["scale"]["domain"] for chart in curves.charts(found)[0]]
+    assert axes == [[2, 90]] * len(axes)
+
+
 def test_long_curves_keep_their_extremes_and_their_gaps():
     rng = np.random.default_rng(0)
     values = rng.normal(size=100_000)
