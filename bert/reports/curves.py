@@ -7,7 +7,7 @@ from typing import Any
 from bert import metric_names
 from bert.metric_names import is_count, is_note
 from bert.reports.charts import Chart, legend, series_scale
-from bert.reports.html import short
+from bert.reports.html import clipped, short
 from bert.reports.runs import Point, Run
 
 POINTS = 24_000  # of all curves of a page: 2 MB
@@ -31,7 +31,7 @@ class Curve:
 
 def title(metric: str) -> str:
     """The name of a metric on the page: "f1 of spam", "learning rate"."""
-    return TITLES.get(metric) or metric_names.title(metric)
+    return TITLES.get(metric) or clipped(metric_names.title(metric))
 
 
 def shown(metric: str, value: float | None) -> str:

@@ -78,6 +78,12 @@ def interval(score: Mapping[str, Any]) -> str:
     return "" if low is None or high is None else f"{short(low)} to {short(high)}"
 
 
+def clipped(name: str, most: int = 80) -> str:
+    """A name of a class as headings and tables show it: long ones lose their middle."""
+    half = (most - 1) // 2
+    return name if len(name) <= most else f"{name[:half]}…{name[-half:]}"
+
+
 def short(value: float | None) -> str:
     """A number as people read it: whole ones with commas, four decimals, or three digits where it is tiny."""
     if value is None:

@@ -11,7 +11,7 @@ from bert.metric_names import is_note
 from bert.pages import template
 from bert.reports import curves, settings, vega, views
 from bert.reports.charts import CONFIG, Sheet
-from bert.reports.html import Html, fold, interval, joined, number, paragraph, section, short, table, tag
+from bert.reports.html import Html, clipped, fold, interval, joined, number, paragraph, section, short, table, tag
 from bert.reports.runs import Run
 
 TABLE_ROWS = 100  # of a split, in the table behind the curves
@@ -158,7 +158,7 @@ def _scores_of(run: Run) -> Html:
 
 
 def _title(name: str, score: dict[str, Any]) -> str:
-    return f"{name} of {score['label']}" if score.get("label") else curves.title(name)
+    return f"{name} of {clipped(score['label'])}" if score.get("label") else curves.title(name)
 
 
 def _side_by_side(runs: Sequence[Run]) -> Html:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bert.reports.charts import COLORS, DIAGONAL, INK, Chart, Sheet, legend, series_dash, series_scale
-from bert.reports.html import Html, fold, joined, number, paragraph, section, short, table, tag
+from bert.reports.html import Html, clipped, fold, joined, number, paragraph, section, short, table, tag
 from bert.reports.runs import Run
 
 MATRIX = 12  # classes of a matrix that can be read
@@ -42,9 +42,9 @@ def confusion(matrix: dict[str, Any] | None, sheet: Sheet, what: str = "class", 
     ]
     if len(labels) > MATRIX:
         return [_pairs(cells, len(labels), unit)]
-    header = ["truth \\ predicted", *labels]
+    header = ["truth \\ predicted", *map(clipped, labels)]
     rows = [
-        [labels[i], *(number(n, f"{n:,} ({n / of_class[i]:.0%})" if of_class[i] else f"{n:,}") for n in row)]
+        [clipped(labels[i]), *(number(n, f"{n:,} ({n / of_class[i]:.0%})" if of_class[i] else f"{n:,}") for n in row)]
         for i, row in enumerate(counts)
     ]
     caption = f"{unit.capitalize()} by true and predicted {what} (share of the true {what})"
@@ -83,7 +83,11 @@ def _matrix(cells: list[dict[str, Any]], labels: Sequence[str], unit: str) -> Ch
 def _pairs(cells: list[dict[str, Any]], count: int, unit: str) -> Html:
     wrong = sorted((cell for cell in cells if cell["truth"] != cell["predicted"]), key=lambda cell: -cell["rows"])
     rows = [
-        [cell["truth"], cell["predicted"], number(cell["rows"]), number(cell["share"], f"{cell['share']:.1%}")]
+        [
+            *map(clipped, (cell["truth"], cell["predicted"])),
+            number(cell["rows"]),
+            number(cell["share"], f"{cell['share']:.1%}"),
+        ]
         for cell in wrong[:PAIRS]
         if cell["rows"]
     ]
@@ -98,7 +102,7 @@ def classes(scores: dict[str, Any], macro: dict[str, Any], what: str = "class") 
     names = [name for name in _MEASURES if name in next(iter(scores.values()))]
     each = {**scores, **({"macro mean": macro} if macro else {})}
     rows = [
-        [label, *(_measure(name, one[name]["value"]) if name in one else "" for name in names)]
+        [clipped(label), *(_measure(name, one[name]["value"]) if name in one else "" for name in names)]
         for label, one in each.items()
     ]
     return table(f"Scores of each {what} against the rest", [what, *(_MEASURES[name] for name in names)], rows)
@@ -241,14 +245,15 @@ def worst_rows(run: Run) -> list[Html]:
 
 def _answer(truth: Any) -> str:
     if isinstance(truth, dict):  # shares
-        return ", ".join(f"{name} {share:.2f}" for name, share in truth.items())
+        return ", ".join(f"{clipped(name)} {share:.2f}" for name, share in truth.items())
     if isinstance(truth, float):
         return short(truth)
-    return ", ".join(truth) or "none" if isinstance(truth, list) else str(truth)
+    return ", ".join(map(clipped, truth)) or "none" if isinstance(truth, list) else clipped(str(truth))
 
 
 def _predicted(answer: dict[str, Any]) -> str:
     if "value" in answer:
         return short(answer["value"])
     shares, names = answer.get("probabilities", {}), answer.get("labels", [answer.get("label")])
-    return ", ".join(f"{name} {shares[name]:.2f}" if name in shares else str(name) for name in names) or "none"
+    words = (clipped(str(name)) + (f" {shares[name]:.2f}" if name in shares else "") for name in names)
+    return ", ".join(words) or "none"

@@ -43,6 +43,16 @@ def test_each_chart_is_drawn_and_described_and_no_text_is_cut_off(show, tmp_path
     browser.call("Emulation.clearDeviceMetricsOverride")
 
 
+def test_long_names_do_not_widen_the_page(show, tmp_path):
+    long = "x" * 5000
+    scores = SCORES["scores"] | {f"f1:{long}": {"value": 0.5}, "f1": {"value": 0.25, "label": long}}
+    browser = show(made_run(tmp_path / "a", "classification", evaluation=SCORES | {"scores": scores}, text=long))
+    assert browser.run("document.documentElement.scrollWidth <= innerWidth")
+    names = [row[0] for row in table(browser, "Scores of the validation part")]
+    assert [len(name) < 90 and "x…x" in name for name in names if name.startswith("f1")] == [True, True]
+    assert [row[1] for row in table(browser, "All settings") if row[0] == "text"] == [long]
+
+
 def test_runs_are_overlaid_and_a_click_on_the_legend_picks_one(show, tmp_path):
     a = made_run(tmp_path / "a", "classification", evaluation=SCORES, epochs=3)
     b = made_run(tmp_path / "b", "classification", seed=1, epochs=4)
