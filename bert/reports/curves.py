@@ -128,8 +128,9 @@ def _chart(
         rule = {"type": "rule", "strokeDash": [2, 2], "tooltip": True}
         layers.append({"data": {"values": marks}, "mark": rule, "encoding": {"y": None}})
     scale = {"nice": False} | ({"domain": list(ends)} if ends[0] < ends[1] else {})
-    x = {"field": "step", "type": "quantitative", "axis": {"format": "~s", "tickMinStep": 1}, "scale": scale}
-    axis = {"format": "~s" if name == "tokens_per_second" else "~g"}
+    x = {"field": "step", "type": "quantitative", "axis": {"format": ".6~s", "tickMinStep": 1}, "scale": scale}
+    # Digits are named, for Vega counts too few of them itself where the top is no power of ten: 0.12 was "0.1".
+    axis = {"format": ".6~s" if name == "tokens_per_second" else ".6~g"}
     y = {"field": "value", "type": "quantitative", "scale": {"zero": False}, "axis": axis}
     spec = {"data": {"values": rows}, "encoding": {"x": x, "y": y, "color": color}, "layer": layers, "height": 190}
     return Chart(title(name), spec, _note(name, curves, skipped))

@@ -1,5 +1,8 @@
 """The page in a browser: its numbers are those of the files, texts stay text, clicks do what they say."""
 
+import json
+
+import numpy as np
 import pytest
 
 from bert.reports import vega
@@ -41,6 +44,22 @@ def test_each_chart_is_drawn_and_described_and_no_text_is_cut_off(show, tmp_path
         browser.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
         assert browser.run("document.documentElement.scrollWidth") <= width
     browser.call("Emulation.clearDeviceMetricsOverride")
+
+
+def test_axes_have_the_numbers_of_their_ticks(show, tmp_path):
+    """The labels of an axis are at equal distances; without a precision, that of 0.12 is rounded to 0.1."""
+    folder = made_run(tmp_path / "a", "classification", evaluation=SCORES)
+    lines = [{"step": 10 * i, "split": "validation", "accuracy": a} for i, a in enumerate((0.0035, 0.05, 0.1112), 1)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    browser = show(folder)
+    labels = (
+        "[...document.querySelectorAll('.plot .role-axis-label')].map(g => [...g.children].map(t => t.textContent))"
+    )
+    steps, values = browser.run(labels)
+    for axis in (steps, values):
+        ticks = [float(label) for label in axis]
+        assert np.diff(ticks) == pytest.approx(np.full(len(ticks) - 1, ticks[1] - ticks[0]))
+    assert float(values[-1]) >= 0.1112
 
 
 def test_long_names_do_not_widen_the_page(show, tmp_path):
