@@ -13,12 +13,13 @@ import jax.numpy as jnp
 from jax import Array
 
 from bert.architectures.convolution import DilatedConfig, StridedConfig
-from bert.model import convolutions, matmul, two_sides
+from bert.model import convolutions, matmul
 from bert.model.blocks import ACTIVATION_FUNCTIONS, pick
 from bert.model.convolutions import GatedBlock
 from bert.model.dropout import by_number
 from bert.model.embeddings import Embedding
 from bert.model.stack import rows_over_data
+from bert.model.two_sides import TwoSidedEncoder
 from bert.model.weights import Weights
 from bert.types import Batch
 
@@ -89,14 +90,13 @@ class StridedEncoder(nn.Module):
         return 0 if path[0] == "token" else 1 if path[0] == "skip" else int(path[0].rpartition("_")[2]) + 1
 
 
-class DilatedEncoder(nn.Module):
+class DilatedEncoder(TwoSidedEncoder):
     """A batch (bert/data/batches.py) -> hidden states [B, T, D]; the first half sees what is left of it, and itself.
 
     Reads ``token_ids``, ``position_ids`` and ``example_ids``; taps that leave the example read zeros.
     """
 
     config: DilatedConfig
-    packing: ClassVar[str] = "exact"
     objectives: ClassVar[tuple[str, ...]] = ("blank",)
 
     def setup(self) -> None:
@@ -108,20 +108,7 @@ class DilatedEncoder(nn.Module):
         self.left = [GatedBlock(config, J, tuple(-step for step in reversed(of))) for of in steps]
         self.right = [GatedBlock(config, J, of) for of in steps]
 
-    def __call__(self, batch: Batch, *, train: bool = False, positions_BP: Array | None = None) -> Array:
-        """Hidden states [B, P, D] at ``positions_BP``, int32; None: at all positions."""
-        return two_sides.at(jnp.concatenate(self._sides(batch, train), axis=-1), positions_BP)
-
-    def blank(self, batch: Batch, *, train: bool = False, positions_BP: Array | None = None) -> Array:
-        """As `__call__`, the states of the neighbours: what has read words of the example around the one there."""
-        return two_sides.at(two_sides.neighbours(*self._sides(batch, train), batch), positions_BP)
-
-    def summary(self, batch: Batch, *, train: bool = False) -> Array:
-        """[B, E, D]: what the left stack gives for an example's last token, and the right one for its first."""
-        return two_sides.outer(*self._sides(batch, train), batch)
-
-    def _sides(self, batch: Batch, train: bool) -> tuple[Array, Array]:
-        """Outputs of the last layer [B, T, J], from the left and from the right."""
+    def sides(self, batch: Batch, train: bool) -> tuple[Array, Array]:
         dropped = by_number(self.config.hidden_dropout, self.make_rng("dropout") if train else None)
         dtype = self.config.dtype
         x_BTI = dropped(rows_over_data(self.token(batch["token_ids"])), 0)
@@ -132,10 +119,6 @@ class DilatedEncoder(nn.Module):
                 x_BTJ = dropped(block(x_BTJ, batch), 2 * depth - 1 + side)
             sides.append(x_BTJ)
         return sides[0], sides[1]
-
-    def token_table(self) -> Any:
-        """Token embeddings float32 [V, I]."""
-        return self.token.embedding
 
     def depth_of(self, path: Sequence[str]) -> int:
         """0 for the embeddings and what follows them, from 1 for the layers, whose number ends their name."""

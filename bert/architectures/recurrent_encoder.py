@@ -6,22 +6,20 @@ Source: Peters et al. 2018 (ELMo) and Melamud et al. 2016 (context2vec): a stack
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
 
-import flax.linen as nn
 import jax.numpy as jnp
 from jax import Array
 
 from bert.architectures.recurrent import RecurrentConfig
-from bert.model import two_sides
 from bert.model.cells import Recurrence
 from bert.model.dropout import by_number
 from bert.model.embeddings import Embedding
 from bert.model.stack import rows_over_data
+from bert.model.two_sides import TwoSidedEncoder, ends
 from bert.types import Batch
 
 
-class RecurrentEncoder(nn.Module):
+class RecurrentEncoder(TwoSidedEncoder):
     """A batch (bert/data/batches.py) -> hidden states [B, T, D]; the first half has read from the left.
 
     Reads ``token_ids``, ``position_ids`` and ``example_ids``. States pass padding unchanged, and start at zero in each
@@ -29,7 +27,6 @@ class RecurrentEncoder(nn.Module):
     """
 
     config: RecurrentConfig
-    packing: ClassVar[str] = "exact"
 
     @property
     def objectives(self) -> tuple[str, ...]:
@@ -42,22 +39,9 @@ class RecurrentEncoder(nn.Module):
         self.forward = [Recurrence(config, width) for width in inputs]
         self.backward = [Recurrence(config, width, backward=True) for width in inputs]
 
-    def __call__(self, batch: Batch, *, train: bool = False, positions_BP: Array | None = None) -> Array:
-        """Hidden states [B, P, D] at ``positions_BP``, int32; None: at all positions."""
-        return two_sides.at(jnp.concatenate(self._directions(batch, train), axis=-1), positions_BP)
-
-    def blank(self, batch: Batch, *, train: bool = False, positions_BP: Array | None = None) -> Array:
-        """As `__call__`, the states of the neighbours: what has read all words of the example but the one there."""
-        return two_sides.at(two_sides.neighbours(*self._directions(batch, train), batch), positions_BP)
-
-    def summary(self, batch: Batch, *, train: bool = False) -> Array:
-        """[B, E, D]: for each example, the state that has read it from the left, and the one from the right."""
-        return two_sides.outer(*self._directions(batch, train), batch)
-
-    def _directions(self, batch: Batch, train: bool) -> tuple[Array, Array]:
-        """Outputs of the last layer [B, T, J], from the left and from the right."""
+    def sides(self, batch: Batch, train: bool) -> tuple[Array, Array]:
         dropped = by_number(self.config.hidden_dropout, self.make_rng("dropout") if train else None)
-        first_BT, last_BT = two_sides.ends(batch)
+        first_BT, last_BT = ends(batch)
         real_TB, first_TB, last_TB = (x.T for x in (batch["example_ids"] != 0, first_BT, last_BT))
         x_BTI = dropped(rows_over_data(self.token(batch["token_ids"])), 0)
         left_TBI = right_TBI = x_BTI.swapaxes(0, 1)
@@ -67,10 +51,6 @@ class RecurrentEncoder(nn.Module):
             left_TBI = dropped(forward(left_TBI, real_TB, first_TB), 2 * depth - 1)
             right_TBI = dropped(backward(right_TBI, real_TB, last_TB), 2 * depth)
         return left_TBI.swapaxes(0, 1).astype(self.config.dtype), right_TBI.swapaxes(0, 1).astype(self.config.dtype)
-
-    def token_table(self) -> Any:
-        """Token embeddings float32 [V, I]."""
-        return self.token.embedding
 
     def depth_of(self, path: Sequence[str]) -> int:
         """0 for the embeddings, from 1 for the layers, whose number ends their name."""

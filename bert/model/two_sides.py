@@ -1,8 +1,11 @@
-"""What encoders make of two stacks that read the text from the left and from the right.
+"""Encoders of two stacks that read the text from the left and from the right: `TwoSidedEncoder`.
 
-Axes: B row, T position, J width of one side, D of both, E example in a row, P position.
+Axes: B row, T position, J width of one side, D of both, I width of embeddings, E example in a row, P position.
 """
 
+from typing import Any, ClassVar
+
+import flax.linen as nn
 import jax.numpy as jnp
 from jax import Array
 
@@ -33,6 +36,35 @@ def outer(left_BTJ: Array, right_BTJ: Array, batch: Batch) -> Array:
     return jnp.concatenate([pick(left_BTJ, last_BE), pick(right_BTJ, first_BE)], axis=-1)
 
 
-def at(hidden_BTD: Array, positions_BP: Array | None) -> Array:
+class TwoSidedEncoder(nn.Module):
+    """A batch (bert/data/batches.py) -> hidden states [B, T, D]; the first half has read from the left.
+
+    A subclass has ``sides``, and the table ``token`` (`embeddings.Embedding`).
+    """
+
+    packing: ClassVar[str] = "exact"
+
+    def sides(self, batch: Batch, train: bool) -> tuple[Array, Array]:
+        """Outputs of the last layer [B, T, J], from the left and from the right."""
+        raise NotImplementedError
+
+    def __call__(self, batch: Batch, *, train: bool = False, positions_BP: Array | None = None) -> Array:
+        """Hidden states [B, P, D] at ``positions_BP``, int32; None: at all positions."""
+        return _at(jnp.concatenate(self.sides(batch, train), axis=-1), positions_BP)
+
+    def blank(self, batch: Batch, *, train: bool = False, positions_BP: Array | None = None) -> Array:
+        """As `__call__`, the states of the neighbours: what has read words of the example but not the one there."""
+        return _at(neighbours(*self.sides(batch, train), batch), positions_BP)
+
+    def summary(self, batch: Batch, *, train: bool = False) -> Array:
+        """[B, E, D]: for each example, the left state of its last token and the right state of its first."""
+        return outer(*self.sides(batch, train), batch)
+
+    def token_table(self) -> Any:
+        """Token embeddings float32 [V, I]."""
+        return self.token.embedding
+
+
+def _at(hidden_BTD: Array, positions_BP: Array | None) -> Array:
     """The states at these positions; None: at all."""
     return hidden_BTD if positions_BP is None else pick(hidden_BTD, positions_BP)
