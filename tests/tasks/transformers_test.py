@@ -13,8 +13,8 @@ from bert.prediction import classification
 from bert.training import optim, sharding
 from bert.training.step import Setup, abstract_state, init_state, make_train_step
 from tasks.classification.job import Classification
+from tests.torch_package import import_torch
 
-NEEDS_TORCH = "needs torch, which is no dependency: .venv/bin/uv pip install torch --torch-backend=cpu"
 STEPS, BATCH, LENGTH, RATE = 20, 16, 24, 1e-3
 WORDS = [
     "the",
@@ -57,7 +57,7 @@ def made_up(kind: str) -> tuple[list[tuple[str, ...]], np.ndarray]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_losses_of_twenty_steps_are_those_of_torch(tiny_directory, tmp_path, kind, packed):
     """Same start, same batches, no dropout, AdamW with warm-up, decay and clipping: each loss within 1e-4."""
-    torch = pytest.importorskip("torch", reason=NEEDS_TORCH)
+    torch = import_torch()
     import transformers
 
     labels = KINDS[kind]

@@ -17,8 +17,8 @@ from huggingface_hub import ModelCard
 import bert
 from bert import prediction
 from bert.interop import model_card, onnx
-from tests.bert.interop.transformers_test import NEEDS_TORCH
 from tests.bert.refusals import refused
+from tests.torch_package import import_torch
 
 # Model directory -> what the Hub calls its task.
 PIPELINES = {
@@ -213,7 +213,7 @@ def test_a_classifier_with_columns_has_commands_that_run(golden, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("task", [*PIPELINES, "bio_mrc"])
 def test_the_code_for_transformers_runs(golden, tmp_path, monkeypatch, task):
-    pytest.importorskip("torch", reason=NEEDS_TORCH)
+    import_torch()
     model = bert.load(golden / ("tiny_tokcls" if task == "bio_mrc" else task))
     model.extra |= BIO if task == "bio_mrc" else {}
     assert run(bert.save(model, tmp_path / "out"), "python", "transformers", monkeypatch)

@@ -13,8 +13,7 @@ from bert.interop.export import check_replaceable, save_model_directory
 from bert.interop.hugging_face import load_model_directory
 from bert.tokenizer.added_words import words_of
 from tests.bert.refusals import refused
-
-NEEDS_TORCH = "needs torch, which is no dependency: .venv/bin/uv pip install torch --torch-backend=cpu"
+from tests.torch_package import import_torch
 
 TEXTS = [
     "The cat sat on the mat.", "DEEP learning is fun!", "who ran in paris, france?", "", "  new\tyork\ncity ",
@@ -100,7 +99,7 @@ HEADS = [
 def test_outputs_equal_those_of_torch(golden, tmp_path, base, kept, class_name, names, largest_file, added):
     """Our export, loaded by transformers: every weight found, labels' names, the outputs within 1e-5 on 20 texts; also
     with added tokens."""
-    torch = pytest.importorskip("torch", reason=NEEDS_TORCH)
+    torch = import_torch()
     found = load_model_directory(golden / base)
     found = with_tokenizer(found, found.tokenizer.add_words(words_of(added)), "pieces")
     params = {"encoder": found.params["encoder"], "head": {part: found.params["head"][part] for part in kept}}
@@ -126,7 +125,7 @@ def test_outputs_equal_those_of_torch(golden, tmp_path, base, kept, class_name, 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_smaller_files_load_in_torch(tiny_directory, tmp_path, dtype):
     """An export in 16 bits says so, and holds our weights rounded."""
-    torch = pytest.importorskip("torch", reason=NEEDS_TORCH)
+    torch = import_torch()
     folder = bert.save(bert.load(tiny_directory), tmp_path / "out", dtype=dtype)
     theirs = transformers.AutoModelForPreTraining.from_pretrained(folder)
     assert theirs.dtype == getattr(torch, dtype)

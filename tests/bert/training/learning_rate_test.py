@@ -11,8 +11,7 @@ import pytest
 from bert.errors import InputError
 from bert.training.optim import OptimizerSettings
 from tests.bert.training import tiny
-
-NEEDS_TORCH = "needs torch, which is no dependency: .venv/bin/uv pip install torch --torch-backend=cpu"
+from tests.torch_package import import_torch
 
 
 def rate_of(**changes) -> Callable:
@@ -83,7 +82,7 @@ def test_warm_up_and_decay_of_wsd_must_fit_into_the_run():
 @pytest.mark.parametrize("warmup", [0, 10])
 def test_schedules_equal_those_of_transformers(warmup):
     """Under the same names, at every step; behind the end, theirs rises again with the cosine."""
-    torch = pytest.importorskip("torch", reason=NEEDS_TORCH)
+    torch = import_torch()
     from transformers import optimization  # needs torch
 
     get = {name: getattr(optimization, f"get_{name}_schedule_with_warmup") for name in ("linear", "cosine", "constant")}
