@@ -92,7 +92,7 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
         start = job.start(workdir)
         settings = config_fields.flatten(job.config) | {
             "seed": job.seed,
-            "data_sha256": job.fingerprint,
+            run_directory.DATA: job.fingerprint,
             "encoder": start.config.to_json(),
             **job.recorded(),
         }

@@ -26,7 +26,6 @@ ENDINGS = (".yaml", ".yml", ".json")
 BASE = "base"
 _NOT_SET = object()  # of a run that left a setting open which its recipe sets
 _EXAMPLE = "the file of settings that this one changes, such as configs/table.py"
-_RUN = "data_sha256"  # that a file has it tells the config.json of a run
 _YES_NO = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -39,9 +38,11 @@ class Entry(NamedTuple):
 def read(path: pathlib.Path) -> tuple[Entry, list[Entry]]:
     """(the entry of base, the others) of a file. InputError where it is no such file, or has a name twice."""
     if path.suffix == ".json":
+        from bert.training import run_directory  # JAX is slow to import
+
         values = json_files.read_object(path, finite=False)
-        if _RUN in values and BASE not in values:
-            return _of_run(path, values)
+        if run_directory.DATA in values and BASE not in values:
+            return _of_run(path, {name: values[name] for name in values if name not in run_directory.RECORDED})
         entries = list(_of_json(path, values, ""))
     else:
         try:
@@ -98,8 +99,8 @@ def _converted(value: Any, kind: type) -> tuple[str, Any]:
     """("", the value for a setting of this type), or (the rule, None)."""
     text = value if isinstance(value, str) else None
     if kind is bool:
-        given = value if isinstance(value, bool) else _YES_NO.get((text or "").lower())
-        return ("", given) if given is not None else ("true or false", None)
+        answer = value if isinstance(value, bool) else _YES_NO.get((text or "").lower())
+        return ("", answer) if answer is not None else ("true or false", None)
     if kind is int:
         is_whole = type(value) is int or re.fullmatch(r"[+-]?(0|[1-9][\d_]*)", text or "")
         return ("", int(value)) if is_whole else ("a whole number, in digits", None)
@@ -123,15 +124,10 @@ def _of_json(path: pathlib.Path, values: dict[str, Any], prefix: str) -> Iterato
 
 
 def _of_run(path: pathlib.Path, values: dict[str, Any]) -> tuple[Entry, list[Entry]]:
-    """The settings of a run, without what it recorded beside them; see `launch.runs.run_job`."""
+    """The recipe and the settings of a run."""
     task = values.get("task")
-    base = {None: "pretrain", "classification": "table"}.get(task, task)
-    recorded = (_RUN, "encoder", "labels", "extra", "added_tokens", "tokenizer_sha256")
-    return Entry(str(path), BASE, str(base)), [
-        Entry(str(path), name, _NOT_SET if value is None else value)
-        for name, value in values.items()
-        if name not in recorded
-    ]
+    base = Entry(str(path), BASE, str({None: "pretrain", "classification": "table"}.get(task, task)))
+    return base, [Entry(str(path), name, _NOT_SET if value is None else value) for name, value in values.items()]
 
 
 def _of_yaml(path: pathlib.Path) -> Iterator[Entry]:

@@ -13,6 +13,7 @@ from bert.reports import curves, settings, vega, views
 from bert.reports.charts import CONFIG, Sheet
 from bert.reports.html import Html, clipped, fold, interval, joined, number, paragraph, section, short, table, tag
 from bert.reports.runs import Run
+from bert.training import run_directory
 
 TABLE_ROWS = 100  # of a split, in the table behind the curves
 
@@ -63,7 +64,7 @@ def remarks(runs: Sequence[Run]) -> list[str]:
             f"The runs are of different tasks ({', '.join(tasks)}): compare their settings and rates. Metrics of the "
             "same name, such as loss, measure different things."
         )
-    elif len({run.settings.get("data_sha256") for run in runs}) > 1:
+    elif len({run.settings.get(run_directory.DATA) for run in runs}) > 1:
         sentences.append("The runs have different data: their scores compare where the validation part is the same.")
     return sentences
 

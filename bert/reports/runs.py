@@ -92,7 +92,7 @@ def _runs_in(name: str) -> Iterator[tuple[pathlib.Path, str]]:
 def read(folder: pathlib.Path, name: str) -> Run:
     """The run in a folder. Raises InputError where there is none."""
     settings = run_directory.read(folder)
-    if "data_sha256" not in settings:
+    if run_directory.DATA not in settings:
         beside = f"; its run may be {folder.parent}" if (folder.parent / run_directory.METRICS).exists() else ""
         raise InputError(
             f"{folder}: is no run ({run_directory.CONFIG} is of a model); name the folder of a run{beside}"

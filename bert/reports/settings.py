@@ -4,20 +4,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from bert.reports.runs import Run
-
-# Of config.json; they say what was read and found, not what was set.
-_DERIVED = ("encoder", "data_sha256", "tokenizer_sha256", "labels", "extra", "added_tokens")
+from bert.training import run_directory
 
 
 def of(run: Run) -> dict[str, Any]:
     """Dotted name -> value of the settings of a run."""
-    return {name: value for name, value in run.settings.items() if name not in _DERIVED}
+    return {name: value for name, value in run.settings.items() if name not in run_directory.RECORDED}
 
 
 def changed(run: Run) -> dict[str, Any] | None:
     """Those that differ from the recipe; None where the run does not say."""
     values = run.start.get("changed")
-    return {name: value for name, value in values.items()} if isinstance(values, dict) else None
+    return dict(values) if isinstance(values, dict) else None
 
 
 def differing(runs: Sequence[Run]) -> list[tuple[str, list[Any]]]:

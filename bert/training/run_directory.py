@@ -33,7 +33,11 @@ CONFIG, CHECKPOINTS, MODEL = "config.json", "checkpoints", "model"
 METRICS, BOARD, CACHE = "metrics.jsonl", "tensorboard", "cache"
 # Between processes: paths (data_sha256 says whether the data are the same), and what changes no number.
 _MAY_DIFFER = ("data", "validation", "allocator")
-_TOKENIZER = "tokenizer_sha256"  # no setting, but the checksum of the tokenizer
+DATA, _TOKENIZER = (
+    "data_sha256",
+    "tokenizer_sha256",
+)  # no settings, but checksums; only the config.json of a run has them
+RECORDED = (DATA, _TOKENIZER, "encoder", "labels", "extra", "added_tokens")  # in config.json, but not set
 _OBJECTIVES = ("nsp", "sop", "none")
 _BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that was killed before it wrote its settings
 
@@ -120,8 +124,8 @@ def check(
     named = differing - free
     if named:
         # Derived values are reported only where no setting differs.
-        shown = {name for name in named if not isinstance(now.get(name, before.get(name)), dict)} - {"data_sha256"}
-        if named == {"data_sha256"}:
+        shown = {name for name in named if not isinstance(now.get(name, before.get(name)), dict)} - {DATA}
+        if named == {DATA}:
             what = "the data or the validation data have changed since this run was started"
             raise InputError(f"{path}: {what}; give the same, or choose another folder")
         what = f"was started with other settings: {listed({'task'} if 'task' in named else shown or free or named)}"
@@ -192,7 +196,7 @@ def read(workdir: pathlib.Path) -> dict[str, Any]:
         settings = json_files.read_object(path, finite=False)  # a setting may be infinite
     except FileNotFoundError:
         raise InputError(f"{workdir}: no run here ({CONFIG} is not there); name the folder of a run") from None
-    for name, kind in (("encoder", dict), ("labels", list), ("extra", dict), ("data_sha256", str), (_TOKENIZER, str)):
+    for name, kind in (("encoder", dict), ("labels", list), ("extra", dict), (DATA, str), (_TOKENIZER, str)):
         if name in settings and not isinstance(settings[name], kind):
             raise InputError(f"{path}: {name} is a {type(settings[name]).__name__}; the file was damaged or edited")
     for label in settings.get("labels", ()):
