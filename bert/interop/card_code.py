@@ -107,11 +107,11 @@ def transformers(task: str, extra: Mapping[str, Any], architecture: str, tokeniz
         kind = "tokens"
     if kind not in _PRINTED or loader.endswith("NextSentencePrediction"):
         return ""
-    given = ", ".join(map(repr, _texts(task, extra, tokenizer)))
+    texts = ", ".join(map(repr, _texts(task, extra, tokenizer)))
     return (
         f"import torch\nfrom transformers import {loader}, AutoTokenizer\n\n"
         f'tokenizer, model = AutoTokenizer.from_pretrained("."), {loader}.from_pretrained(".")\n'
-        f'inputs = tokenizer({given}, return_tensors="pt")\n{_RUN}{_PRINTED[kind]}'
+        f'inputs = tokenizer({texts}, return_tensors="pt")\n{_RUN}{_PRINTED[kind]}'
     )
 
 
@@ -158,8 +158,8 @@ def _program(
         start = f"{imports}\n"
     else:
         values = {kind: f"encoding.{name}" for kind, name in kinds.items()}
-        given = ", ".join(map(repr, _texts(task, extra, tokenizer)))
-        encode = f'encoding = Tokenizer.from_file("tokenizer.json").encode({given})'
+        texts = ", ".join(map(repr, _texts(task, extra, tokenizer)))
+        encode = f'encoding = Tokenizer.from_file("tokenizer.json").encode({texts})'
         start = f"{imports}from tokenizers import Tokenizer\n\n{encode}\n"
     of = {name: next(kind for kind in ("type", "mask", "ids") if kind in name) for name in names}
     pairs = ", ".join(f'"{name}": {values[of[name]]}' for name in names)

@@ -121,13 +121,13 @@ def save_model_directory(
 
 def _card_to_keep(target: pathlib.Path, card: bytes | None) -> bytes | None:
     """The card that a person wrote: the source's, or that in the directory that is replaced."""
-    kept = model_card.changed(target)
-    if kept and card and kept != card:
+    written = model_card.changed(target)
+    if written and card and written != card:
         both = "was changed, and so was that of the source"
         raise InputError(f"{target / model_card.FILE}: {both}; move one of them away")
-    if kept or card:
+    if written or card:
         logging.info("%s: is kept as a person wrote it; move it away to get a new one", target / model_card.FILE)
-    return card or kept
+    return card or written
 
 
 def check_choices(format: str, dtype: str) -> None:

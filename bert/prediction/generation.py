@@ -81,8 +81,8 @@ def continued_ids(
             params, jnp.asarray(prompts_BT), jnp.asarray(length_B), keys_B, sampling,
             config=config, new=new, words=words, greedy=settings.temperature == 0,
         )  # fmt: skip
-        found = zip(np.asarray(ids_BU), np.asarray(count_B), strict=True)
-        continued += [ids_U[:count].tolist() for ids_U, count in [*found][: len(part)]]
+        of_part = zip(part, np.asarray(ids_BU), np.asarray(count_B), strict=False)  # rows beyond the part are empty
+        continued += [ids_U[:count].tolist() for _, ids_U, count in of_part]
     return continued
 
 

@@ -61,8 +61,8 @@ def _experiment(client: MlflowClient) -> str:
     if id := os.environ.get("MLFLOW_EXPERIMENT_ID"):
         return id
     name = os.environ.get("MLFLOW_EXPERIMENT_NAME", "Default")
-    found = client.get_experiment_by_name(name)
-    return found.experiment_id if found else client.create_experiment(name)
+    experiment = client.get_experiment_by_name(name)
+    return experiment.experiment_id if experiment else client.create_experiment(name)
 
 
 def _name(name: str) -> str:
