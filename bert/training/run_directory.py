@@ -33,10 +33,7 @@ CONFIG, CHECKPOINTS, MODEL = "config.json", "checkpoints", "model"
 METRICS, BOARD, CACHE = "metrics.jsonl", "tensorboard", "cache"
 # Between processes: paths (data_sha256 says whether the data are the same), and what changes no number.
 _MAY_DIFFER = ("data", "validation", "allocator")
-DATA, _TOKENIZER = (
-    "data_sha256",
-    "tokenizer_sha256",
-)  # no settings, but checksums; only the config.json of a run has them
+DATA, _TOKENIZER = "data_sha256", "tokenizer_sha256"  # checksums, which only the config.json of a run has
 RECORDED = (DATA, _TOKENIZER, "encoder", "labels", "extra", "added_tokens")  # in config.json, but not set
 _OBJECTIVES = ("nsp", "sop", "none")
 _BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that was killed before it wrote its settings
