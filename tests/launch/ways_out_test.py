@@ -71,7 +71,7 @@ WAYS = [
     # Settings and options.
     Way(f"{TABLE} --config.optimiser.name=lamb", r"config\.optimizer\.name\?", f"{TABLE} --config.optimizer.name=lamb"),
     Way(f"{TABLE} --config.seeed=1", r"config\.seed\?", f"{TABLE} --config.seed=1"),
-    Way(f"{TABLE} --config.optimizer=lamb", r"--config\.optimizer\.FIELD=VALUE",
+    Way(f"{TABLE} --config.optimizer=lamb", r"--config\.optimizer\.name=lamb",
         f"{TABLE} --config.optimizer.name=lamb"),
     Way(f"{TABLE} --config.epochs", r"--config\.epochs=VALUE", f"{TABLE} --config.epochs=1"),
     Way(f"{PREDICT} --outputt=x.csv", r"--output\?", f"{PREDICT} --output=x.csv"),
