@@ -30,12 +30,12 @@ def run(argv: list[str]) -> None:
     from bert.reports import page, records, runs, text  # JAX is slow to import, and --help needs none
     from launch import runtime
 
-    found = runs.read_all(named)
+    shown = runs.read_all(named)
     if as_text:
-        print(text.text(found))
+        print(text.text(shown))
         return
     path = pathlib.Path(options.out or (pathlib.Path(named[0]) if len(named) == 1 else pathlib.Path()) / records.REPORT)
-    write_whole(path, page.page(found, runtime.user_cache()), "--out")
+    write_whole(path, page.page(shown, runtime.user_cache()), "--out")
     print(printable(f"wrote {path}"), file=console.beside(options.out))
 
 

@@ -18,7 +18,7 @@ from bert.model.stack import StackedEncoder, rows_over_data
 from bert.types import Batch
 
 
-class Embeddings(nn.Module):
+class GPTEmbeddings(nn.Module):
     """Sum of token and position embeddings, not normalised; [B, T] ids -> [B, T, D]."""
 
     config: GPTConfig
@@ -40,7 +40,7 @@ class GPTEncoder(StackedEncoder):
 
     config: GPTConfig
     heads: ClassVar[str] = "bare"
-    embeddings_class: ClassVar[type[nn.Module]] = Embeddings
+    embeddings_class: ClassVar[type[nn.Module]] = GPTEmbeddings
     block_class: ClassVar[type[nn.Module]] = Block
 
 

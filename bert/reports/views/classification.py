@@ -224,8 +224,8 @@ def _numbers(run: Run) -> list[Chart]:
 
 def _kept(run: Run) -> str:
     """Which rows are in the file, where not all are."""
-    scored, kept = run.evaluation.get("rows_scored"), run.evaluation.get("rows_kept")
-    return f"{kept:,} of {scored:,} rows: the worst, and others at equal distances." if scored != kept else ""
+    scored, count = run.evaluation.get("rows_scored"), run.evaluation.get("rows_kept")
+    return f"{count:,} of {scored:,} rows: the worst, and others at equal distances." if scored != count else ""
 
 
 def worst_rows(run: Run) -> list[Html]:

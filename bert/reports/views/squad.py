@@ -63,8 +63,8 @@ def _group(name: str, groups: dict[str, dict[str, float]]) -> Html:
 
 def _answers(run: Run) -> Html:
     rows = [row for row in run.rows if "passage" in row]
-    made = map(_passage, passages.interleaved(rows, [row["loss"] for row in rows]))
-    return passages.browser(run, made, _MEASURES, "questions", _key())
+    ranked = map(_passage, passages.interleaved(rows, [row["loss"] for row in rows]))
+    return passages.browser(run, ranked, _MEASURES, "questions", _key())
 
 
 def _passage(row: dict[str, Any]) -> Passage:
