@@ -9,7 +9,6 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-from bert import config_fields
 from bert.errors import InputError
 from bert.interop import model_card
 from bert.metric_names import is_count, is_note
@@ -27,14 +26,13 @@ _SETTINGS = (
 _WITHOUT_EFFECT = (None, "", -1, False)
 
 
-def training(config: ConfigDict, workdir: pathlib.Path, step: int, seed: int) -> dict[str, Any]:
-    """Steps, tokens and the settings that shaped them; the model that it began with."""
-    values = config_fields.flatten(config)
+def training(values: Mapping[str, Any], workdir: pathlib.Path, step: int) -> dict[str, Any]:
+    """Steps, tokens and the settings that shaped them, of a run's ``values``; the model that it began with."""
     settings = {name: values[name] for name in _SETTINGS if values.get(name) not in _WITHOUT_EFFECT}
     tokens = _tokens(workdir, step)
     steps = {"steps": step, **({"tokens, without padding": tokens} if tokens else {})}
     base = {"base": model_card.name_of(pathlib.Path(values["init_from"]).absolute())} if values["init_from"] else {}
-    return {**base, "training": steps | settings | {"seed": seed}}
+    return {**base, "training": steps | settings | {"seed": values["seed"]}}
 
 
 def _tokens(workdir: pathlib.Path, step: int) -> int:

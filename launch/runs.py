@@ -98,13 +98,15 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
         }
         run_directory.agree(settings)
         defaults = flags.defaults(job.config_file)
-        run_directory.check(workdir, settings, may_change=job.may_change, defaults=defaults)
+        resumes = run_directory.check(workdir, settings, may_change=job.may_change, defaults=defaults)
+        if resumes:  # it began with the weights that its first start named
+            settings["init_from"] = run_directory.read(workdir).get("init_from", settings["init_from"])
         if jax.process_index() == 0:
             report()
 
         def write_model(step: int, params: Params, scores: Metrics) -> None:  # parameters that are on this host
             if jax.process_index() == 0:
-                facts = card_facts.training(job.config, workdir, step, job.seed) | job.card(scores)
+                facts = card_facts.training(settings, workdir, step) | job.card(scores)
                 extra = job.model_keys(step, scores) | {model_card.KEY: facts}
                 keys: dict[str, Any] = {"labels": start.labels, "extra": extra}
                 export.save_model_directory(model_directory, start.config, params, start.tokenizer, **keys)

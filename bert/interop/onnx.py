@@ -213,14 +213,15 @@ def _add_heads(graph: _Graph, config: ModelConfig, params: Params, x_BTD: str) -
     """Every output that bert/model/forward.py computes from the same parts."""
     head = params.get("head", {})
     names = output_names(head)
-    if "pooled_output" in names:
-        first = graph.node("Gather", [x_BTD, graph.constant("index/0", 0, np.int64)], "head/pooler/first", axis=1)
-        pooled = graph.node("Tanh", [graph.dense(first, head["pooler"], "head/pooler")], "head/pooler/tanh")
-        graph.output(names["pooled_output"], pooled, (_SHAPE_BT[0], config.hidden_size))
+    if "pooled_output" in names or "sequence_logits" in names:
+        read = graph.node("Gather", [x_BTD, graph.constant("index/0", 0, np.int64)], "head/first", axis=1)
+        if "pooled_output" in names:
+            read = graph.node("Tanh", [graph.dense(read, head["pooler"], "head/pooler")], "head/pooler/tanh")
+            graph.output(names["pooled_output"], read, (_SHAPE_BT[0], config.hidden_size))
         for part, name in (("next_sentence", "nsp_logits"), ("sequence_classifier", "sequence_logits")):
             if name in names:
                 classes = len(head[part]["bias"])
-                graph.output(names[name], graph.dense(pooled, head[part], f"head/{part}"), (_SHAPE_BT[0], classes))
+                graph.output(names[name], graph.dense(read, head[part], f"head/{part}"), (_SHAPE_BT[0], classes))
     if "token_logits" in names:
         scores = graph.dense(x_BTD, head["token_classifier"], "head/token_classifier")
         graph.output(names["token_logits"], scores, (*_SHAPE_BT, len(head["token_classifier"]["bias"])))

@@ -29,7 +29,7 @@ def test_a_hugging_face_directory(tmp_path, capsys, dtype):
     run(f"--source={CLASSIFIER}", f"--out={tmp_path / 'out'}", *([f"--dtype={dtype}"] if dtype else []))
     lines = capsys.readouterr().out.splitlines()
     settings = [f"--source={CLASSIFIER}", f"--out={tmp_path / 'out'}", "--format=huggingface"]
-    assert lines[:4] == [*settings, f"--dtype={dtype or 'float32'}"]
+    assert [line.strip(" \\") for line in lines[:4]] == [*settings, f"--dtype={dtype or 'float32'}"]
     assert "parts: encoder, pooler, sequence_classifier" in lines[4]
     assert lines[5].startswith(f"wrote {tmp_path / 'out' / 'README.md'}, {tmp_path / 'out' / 'config.json'}, ")
     assert str(tmp_path / "out" / "model.safetensors") in lines[5]
@@ -195,9 +195,10 @@ def test_the_command_line_ends_with_code_2_and_one_line(tmp_path):
     shutil.copytree(TINY, tmp_path / "cut")
     cut(tmp_path / "cut")
     command = [sys.executable, "-m", "launch.export", f"--source={tmp_path / 'cut'}", f"--out={tmp_path / 'out'}"]
-    settings = "".join(f"{word}\n" for word in [*command[3:], "--format=huggingface", "--dtype=float32"])
+    settings = [*command[3:], "--format=huggingface", "--dtype=float32"]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, settings, 1)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert [line.strip(" \\") for line in done.stdout.splitlines()] == settings
     assert done.stderr.startswith("error: ")
     command[3] = f"--source={TINY}"
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)

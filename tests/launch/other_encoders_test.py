@@ -13,6 +13,8 @@ from bert.errors import InputError
 from launch import finetune, pretrain, score
 from tests.launch.review_table import BAD, GOOD, OTHER, reviews, write
 
+pytestmark = pytest.mark.slow  # trains every encoder by the commands
+
 pytestmark = pytest.mark.usefixtures("one_device")
 SMALL = ("--config.model.embedding_size=8", "--config.model.hidden_size=16", "--config.model.max_length=64")
 SIZES = {

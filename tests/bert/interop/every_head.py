@@ -23,7 +23,7 @@ ALONE = {
     ("pooler",): ("pooled_output",),
     ("pooler", "next_sentence"): ("pooled_output", "nsp_logits"),
     ("pooler", "sequence_classifier"): ("pooled_output", "sequence_logits"),
-    ("next_sentence", "sequence_classifier"): (),  # without the pooler that they read
+    ("next_sentence", "sequence_classifier"): ("sequence_logits",),  # without a pooler, it reads the first state
     ("token_classifier",): ("token_logits",),
     ("span",): ("start_logits", "end_logits"),
     ("mlm",): ("mlm_logits",),

@@ -12,6 +12,8 @@ from tests.bert.reports.made_runs import NASTY
 from tests.bert.reports.reading import drawn, table
 from tests.bert.reports.scored_files import ODD, asked, jsonl, scored
 
+pytestmark = pytest.mark.slow  # opens a browser
+
 READING = BioMrcOptions(max_length=24, window_step=6, max_question=8)
 CITY = f"In  PARIS \r\n the City . {NASTY} in France"
 ROWS = [

@@ -8,6 +8,8 @@ from tests.bert.reports.made_runs import NASTY, made_run
 from tests.bert.reports.made_scores import made
 from tests.bert.reports.reading import drawn, table
 
+pytestmark = pytest.mark.slow  # opens a browser
+
 
 def opened(show, folder, kind, classes):
     evaluation, rows, _ = made(kind, classes)

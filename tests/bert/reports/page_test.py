@@ -9,6 +9,8 @@ from bert.reports import vega
 from tests.bert.reports.made_runs import NASTY, SCORES, logged, made_run
 from tests.bert.reports.reading import drawn, table
 
+pytestmark = pytest.mark.slow  # opens a browser
+
 
 def test_the_numbers_are_those_of_the_files(show, tmp_path):
     folder = made_run(tmp_path / "a", "classification", evaluation=SCORES)

@@ -14,6 +14,8 @@ from tests.bert.reports.made_runs import NASTY
 from tests.bert.reports.reading import drawn, table
 from tests.bert.reports.scored_files import ODD, scored
 
+pytestmark = pytest.mark.slow  # opens a browser
+
 READING = SquadOptions(max_length=24, window_step=6, max_question=8, no_answer=True, threshold=1.0, best=3)
 CITY = f"In  PARIS \r\n the city . {NASTY} in France"
 

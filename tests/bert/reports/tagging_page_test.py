@@ -12,6 +12,8 @@ from tests.bert.reports.made_runs import NASTY
 from tests.bert.reports.reading import drawn, table
 from tests.bert.reports.scored_files import jsonl, scored
 
+pytestmark = pytest.mark.slow  # opens a browser
+
 LABELS = ("O", "B-LOC", "I-LOC", "B-PER")
 NAMES = {"new": "B-LOC", "york": "I-LOC", "paris": "B-LOC", "john": "B-PER"}
 READING = TaggingOptions(max_length=16, window_step=6)

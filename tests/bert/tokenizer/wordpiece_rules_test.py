@@ -198,7 +198,7 @@ def test_each_rule_decides_the_pieces(tmp_path, changes, text, pieces):
         ({"model.continuing_subword_prefix": "a"}, ["continuing_subword_prefix", "'a'"]),
         ({"model.max_input_chars_per_word": 2**70}, ["max_input_chars_per_word", "1180591620717411303424"]),
         ({"model.unk_token": 7}, ["unk_token", "7"]),
-        ({"model.type": "BPE"}, ["model", "'BPE'"]),
+        ({"model.type": "Unigram"}, ["model", "'Unigram'"]),
         ({"model": []}, ["model", "[]"]),
         ({"model.vocab": {"a": 1.5}}, ["'a'", "1.5"]),
         ({"pre_tokenizer": {"type": "ByteLevel"}}, ["pre_tokenizer", "'ByteLevel'"]),

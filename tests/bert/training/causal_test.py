@@ -104,7 +104,7 @@ class Killed(Exception):
     """Nothing in the loop catches it."""
 
 
-@pytest.mark.parametrize("name", ["openai-gpt", "gpt2"])
+@pytest.mark.parametrize("name", ["openai-gpt", pytest.param("gpt2", marks=pytest.mark.slow)])
 def test_a_run_that_was_killed_ends_bit_equal(name, tmp_path):
     """The head of such a model has no parameters, which checkpoints keep so."""
 
