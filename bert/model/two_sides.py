@@ -3,6 +3,7 @@
 Axes: B row, T position, J width of one side, D of both, I width of embeddings, E example in a row, P position.
 """
 
+import abc
 from typing import Any, ClassVar
 
 import flax.linen as nn
@@ -44,9 +45,9 @@ class TwoSidedEncoder(nn.Module):
 
     packing: ClassVar[str] = "exact"
 
+    @abc.abstractmethod
     def sides(self, batch: Batch, train: bool) -> tuple[Array, Array]:
         """Outputs of the last layer [B, T, J], from the left and from the right."""
-        raise NotImplementedError
 
     def __call__(self, batch: Batch, *, train: bool = False, positions_BP: Array | None = None) -> Array:
         """Hidden states [B, P, D] at ``positions_BP``, int32; None: at all positions."""
