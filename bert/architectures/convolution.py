@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar
 
-from bert.architectures.plain_config import PlainConfig
+from bert.architectures.plain_config import PlainConfig, TwoSidedConfig
 from bert.architectures.transformer import ACTIVATIONS
 from bert.errors import InputError
 
@@ -42,23 +42,14 @@ class StridedConfig(PlainConfig):
 
 
 @dataclasses.dataclass(frozen=True)
-class DilatedConfig(PlainConfig):
-    """Sizes of two one-sided stacks of dilated convolutions; ``hidden_size`` is the width of both together."""
+class DilatedConfig(TwoSidedConfig):
+    """Sizes of two one-sided stacks of dilated convolutions."""
 
     model_type: ClassVar[str] = "dilated"
-    whole: ClassVar[tuple[str, ...]] = ("kernel_size", "mix_size")
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"mix": ("sum", "mlp")}
+    whole: ClassVar[tuple[str, ...]] = ("kernel_size",)
     hidden_size: int = 256
     num_layers: int = 6  # layer l, from 0, reads positions at multiples of 2^l
     kernel_size: int = 3  # positions that one of the next layer reads
-    mix: str = "sum"  # as of birnn: what joins the two sides of a blank; sum or mlp
-    mix_size: int = 1024  # hidden width of the mlp
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.hidden_size % 2:
-            rule = f"hidden_size is {self.hidden_size}; it must be even, for each side has half of it"
-            raise InputError(f"{rule}: {self.hidden_size + 1}, say")
 
     @property
     def receptive_field(self) -> int:

@@ -1,4 +1,4 @@
-"""`PlainConfig`: what configurations share whose config.json only this library reads; its keys are field names."""
+"""`PlainConfig` and `TwoSidedConfig`: configurations whose config.json only this library reads, by field names."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -62,3 +62,21 @@ class PlainConfig:
     @classmethod
     def _keys(cls) -> list[str]:
         return [field.name for field in dataclasses.fields(cls) if field.name != "dtype"]
+
+
+@dataclasses.dataclass(frozen=True)
+class TwoSidedConfig(PlainConfig):
+    """Of an encoder of two sides (bert/model/two_sides.py); ``hidden_size`` is the width of both together."""
+
+    # What joins the two sides of a blank. sum: a linear map, which cannot learn XOR of the neighbours; mlp: a layer
+    # with GELU and a linear map, as in context2vec.
+    mix: str = "sum"
+    mix_size: int = 1024  # hidden width of the mlp
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("mix", self.mix, ("sum", "mlp"))
+        check_range("mix_size", self.mix_size, at_least=1, whole=True)
+        if self.hidden_size % 2:
+            rule = f"hidden_size is {self.hidden_size}; it must be even, for each side has half of it"
+            raise InputError(f"{rule}: {self.hidden_size + 1}, say")

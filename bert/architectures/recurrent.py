@@ -4,37 +4,21 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar
 
-from bert.architectures.plain_config import PlainConfig
-from bert.errors import InputError
+from bert.architectures.plain_config import TwoSidedConfig
 
 CELL_GATES = {"gru": 3, "lstm": 4, "vanilla": 1}  # products of the input, and of the state, in a step
 
 
 @dataclasses.dataclass(frozen=True)
-class RecurrentConfig(PlainConfig):
-    """Sizes of a bidirectional recurrent network; ``hidden_size`` is the width of both directions together."""
+class RecurrentConfig(TwoSidedConfig):
+    """Sizes of a bidirectional recurrent network."""
 
     model_type: ClassVar[str] = "birnn"
-    whole: ClassVar[tuple[str, ...]] = ("mix_size",)
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "cell": tuple(CELL_GATES),
-        "stacks": ("separate", "joint"),
-        "mix": ("sum", "mlp"),
-    }
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"cell": tuple(CELL_GATES), "stacks": ("separate", "joint")}
     cell: str = "gru"  # gru, lstm or vanilla (tanh)
     # separate: one for each direction, as in ELMo, and the words on both sides of a blank predict it; joint: each layer
     # reads both directions of the one below, as in most taggers, so that a state has read its own word.
     stacks: str = "separate"
-    # What joins the two sides of a blank. sum: a linear map, which cannot learn XOR of the neighbours; mlp: a layer
-    # with GELU and a linear map, as in context2vec.
-    mix: str = "sum"
-    mix_size: int = 1024  # hidden width of the mlp
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.hidden_size % 2:
-            rule = f"hidden_size is {self.hidden_size}; it must be even, for each direction has half of it"
-            raise InputError(f"{rule}: {self.hidden_size + 1}, say")
 
     @property
     def state_size(self) -> int:
