@@ -9,6 +9,7 @@ Settings are those of a command's usual recipe. Print the script again after an 
 
 import argparse
 import importlib
+import itertools
 from typing import Any
 
 import shtab
@@ -41,7 +42,8 @@ def parser() -> argparse.ArgumentParser:
         if command.config and (CHECKOUT / command.config).is_file():
             entries |= {"config": "a recipe, or a file of settings"}
             described = config_files.described(["", f"--config={CHECKOUT / command.config}"], None)
-            entries |= {f"config.{one.name}": one.comment for settings in described.values() for one in settings}
+            settings = itertools.chain.from_iterable(described.values())
+            entries |= {f"config.{setting.name}": setting.comment for setting in settings}
         for option, text in entries.items():
             if option == "help":
                 sub.add_argument("--help", action="store_true", help=text)

@@ -26,9 +26,9 @@ def ours(name: str, settings: Collection[str], options: Collection[str]) -> Ours
         return None
     home, candidates = _HOMES[key]
     here = {"", *settings, *(f"--{option}" for option in options)}
-    found = next((one for one in candidates if one.name in here), None)
-    elsewhere = next((one for one in candidates if one.value), candidates[0])
-    return found or Ours("", f"it is {spelled(elsewhere.name)} of {home}", None)
+    offered = next((candidate for candidate in candidates if candidate.name in here), None)
+    elsewhere = next((candidate for candidate in candidates if candidate.value), candidates[0])
+    return offered or Ours("", f"it is {spelled(elsewhere.name)} of {home}", None)
 
 
 def spelled(name: str) -> str:

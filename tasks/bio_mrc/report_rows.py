@@ -79,13 +79,13 @@ class ScoredPassages:
         row, here = self.rows[i], slice(self.starts[i], self.starts[i + 1])
         context, pieces, p_TC = row.context, self.pieces_N[i], self.p_KC[here]
         (answer,) = bio_mrc.answers(p_TC, np.array([0, len(p_TC)]), [context], [pieces], self.options)
-        made: dict[str, Any] = {"place": row.place, "id": row.id, "loss": self.losses_N[i], "question": row.question}
-        made |= {"truth": {name: list(texts) for name, texts in row.golds}, "predicted": answer["spans"]}
-        made["disagreement"] = {name: values[i] for name, values in self.disagreement.items()}
+        line: dict[str, Any] = {"place": row.place, "id": row.id, "loss": self.losses_N[i], "question": row.question}
+        line |= {"truth": {name: list(texts) for name, texts in row.golds}, "predicted": answer["spans"]}
+        line["disagreement"] = {name: values[i] for name, values in self.disagreement.items()}
         if i in self.detailed:
             marks = _marks(self.majority_N[i], self.predicted_N[i], len(pieces))
-            made["passage"] = passage(context, pieces, self.share_KC[here], p_TC, marks)
-        return made
+            line["passage"] = passage(context, pieces, self.share_KC[here], p_TC, marks)
+        return line
 
 
 def passage(

@@ -26,19 +26,19 @@ class EntityPair(NamedTuple):
 def pairs(gold_tags: Sequence[str | None], predicted_tags: Sequence[str]) -> list[EntityPair]:
     """The entities of a sentence, in the order of their first words."""
     gold = entities([tag or "O" for tag in gold_tags])
-    hidden = [tag if one is not None else "O" for one, tag in zip(gold_tags, predicted_tags, strict=True)]
+    hidden = [tag if true_tag is not None else "O" for true_tag, tag in zip(gold_tags, predicted_tags, strict=True)]
     predicted = entities(bio_tags.repaired(hidden))
-    found: list[EntityPair] = []
+    matched: list[EntityPair] = []
     for rule in (_same, _same_words, _overlapping):
-        for one in list(gold):
-            other = next((other for other in predicted if rule(one, other)), None)
+        for entity in list(gold):
+            other = next((other for other in predicted if rule(entity, other)), None)
             if other is not None:
-                found.append(EntityPair(_kind(one, other), one, other))
-                gold.remove(one)
+                matched.append(EntityPair(_kind(entity, other), entity, other))
+                gold.remove(entity)
                 predicted.remove(other)
-    found += [EntityPair("missed", one, None) for one in gold]
-    found += [EntityPair("spurious", None, one) for one in predicted]
-    return sorted(found, key=lambda pair: min(one.start for one in pair[1:] if one is not None))
+    matched += [EntityPair("missed", entity, None) for entity in gold]
+    matched += [EntityPair("spurious", None, entity) for entity in predicted]
+    return sorted(matched, key=lambda pair: min(entity.start for entity in pair[1:] if entity is not None))
 
 
 def counts(pairs_N: Sequence[Sequence[EntityPair]]) -> dict[str, int]:
@@ -55,7 +55,7 @@ def confusion(pairs_N: Sequence[Sequence[EntityPair]]) -> dict[str, Any]:
         for pair in pairs
     )
     labels = [*sorted({name for cell in cells for name in cell} - {NONE}), NONE]
-    return {"labels": labels, "counts": [[cells[truth, said] for said in labels] for truth in labels]}
+    return {"labels": labels, "counts": [[cells[truth, predicted] for predicted in labels] for truth in labels]}
 
 
 def _same(one: Entity, other: Entity) -> bool:

@@ -52,13 +52,13 @@ def row_maker(
 
     def row_of(i: int) -> dict[str, Any]:
         row, answer = rows[i], {name: value for name, value in predictions[i].items() if name != "candidates"}
-        made: dict[str, Any] = {"place": row.place, "id": row.id, "loss": losses_N[i], "question": row.question}
-        made |= {"truth": list(answers[i]), "predicted": answer, "exact": float(exact_N[i]), "f1": float(f1_N[i])}
+        line: dict[str, Any] = {"place": row.place, "id": row.id, "loss": losses_N[i], "question": row.question}
+        line |= {"truth": list(answers[i]), "predicted": answer, "exact": float(exact_N[i]), "f1": float(f1_N[i])}
         if i in has_passage:
             golds = [span for annotation in row.annotations for span in annotation.spans]
             predicted = [] if answer["start"] is None else [(answer["start"], answer["end"])]
-            made["passage"] = passage(row.context, golds, predicted)
-        return made
+            line["passage"] = passage(row.context, golds, predicted)
+        return line
 
     return row_of
 

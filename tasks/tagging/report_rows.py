@@ -63,7 +63,7 @@ class ScoredSentences:
     def wrong_N(self) -> list[int]:
         """How many words of each sentence have a wrong tag."""
         return [
-            sum(truth not in (said, None) for truth, said in zip(*both, strict=True))
+            sum(truth not in (guess, None) for truth, guess in zip(*both, strict=True))
             for both in zip(self.gold_N, self.predicted_N, strict=True)
         ]
 
@@ -81,7 +81,9 @@ class ScoredSentences:
                 "recall": [(hits_N, gold_N)],
                 "f1": [(2 * hits_N, gold_N + said_N)],
             }
-            for kind in sorted({one.type for pairs in self.pairs_N for pair in pairs for one in pair[1:] if one}):
+            for kind in sorted(
+                {entity.type for pairs in self.pairs_N for pair in pairs for entity in pair[1:] if entity}
+            ):
                 hits_N, gold_N, said_N = self._entities(kind)
                 ratios[f"f1:{kind}"] = [(2 * hits_N, gold_N + said_N)]
         return ratio_intervals.intervals(ratios)
@@ -107,23 +109,23 @@ class ScoredSentences:
     def row_of(self, i: int) -> dict[str, Any]:
         """The row of a number."""
         row, gold, predicted = self.rows[i], self.gold_N[i], self.predicted_N[i]
-        made: dict[str, Any] = {"place": row.place, **({"id": row.id} if row.id else {})}
-        made |= {"loss": self.losses_N[i], "wrong": self.wrong_N[i], "truth": gold, "predicted": predicted}
+        line: dict[str, Any] = {"place": row.place, **({"id": row.id} if row.id else {})}
+        line |= {"loss": self.losses_N[i], "wrong": self.wrong_N[i], "truth": gold, "predicted": predicted}
         if self.pairs_N:
-            made["errors"] = [
+            line["errors"] = [
                 [pair.kind, _shown(row, pair.gold), _shown(row, pair.predicted)]
                 for pair in self.pairs_N[i]
                 if pair.kind != "right"
             ]
         if i in self.detailed:
-            made["sentence"] = self._sentence(i)
-        return made
+            line["sentence"] = self._sentence(i)
+        return line
 
     def _sentence(self, i: int) -> list[list[Any] | None]:
         gold, predicted, first = self.gold_N[i], self.predicted_N[i], int(self.starts[i])
         nothing = {"O", None} if "O" in self.labels else {None, *self.labels}
         both = zip(gold, predicted, strict=True)
-        marked = np.array([truth not in (said, None) or bool({truth, said} - nothing) for truth, said in both], bool)
+        marked = np.array([truth not in (guess, None) or bool({truth, guess} - nothing) for truth, guess in both], bool)
         index = {label: c for c, label in enumerate(self.labels)}
         parts: list[list[Any] | None] = []
         for k, shown in enumerate(excerpts.kept(marked, MOST, AROUND).tolist()):
@@ -149,7 +151,7 @@ def values(scored: ScoredSentences) -> dict[str, Any]:
     index = {label: c for c, label in enumerate(scored.labels)}
     counts_CC = np.zeros((len(index), len(index)), np.int64)
     for gold, predicted in zip(scored.gold_N, scored.predicted_N, strict=True):
-        for truth, said in zip(gold, predicted, strict=True):
+        for truth, guess in zip(gold, predicted, strict=True):
             if truth is not None:
-                counts_CC[index[truth], index[said]] += 1
+                counts_CC[index[truth], index[guess]] += 1
     return {"confusion": {"labels": list(scored.labels), "counts": counts_CC.tolist()}}

@@ -18,7 +18,7 @@ from launch import evaluate, finetune
 
 pytestmark = pytest.mark.slow
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
-LINE = re.compile(r"^python -m launch\.finetune (--config=.*?[^\\])$", re.MULTILINE | re.DOTALL)
+LINE = re.compile(r"^bert finetune (--config=.*?[^\\])$", re.MULTILINE | re.DOTALL)
 
 
 def commands(page: str) -> list[str]:

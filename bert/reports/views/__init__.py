@@ -20,8 +20,8 @@ def sections(run: Run, sheet: Sheet) -> list[Html]:
     if not re.fullmatch(r"\w+", run.task) or importlib.util.find_spec(name) is None:
         return []
     try:
-        made: list[Html] = importlib.import_module(name).sections(run, sheet)
+        drawn: list[Html] = importlib.import_module(name).sections(run, sheet)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         what = f"What is particular to {run.task} cannot be shown: {records.EVALUATION} or {records.VALIDATION}"
         return [section("Evaluation", paragraph(f"{what} was edited or is damaged ({error}).", class_="warning"))]
-    return made
+    return drawn

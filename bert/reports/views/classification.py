@@ -102,8 +102,8 @@ def classes(scores: dict[str, Any], macro: dict[str, Any], what: str = "class") 
     names = [name for name in _MEASURES if name in next(iter(scores.values()))]
     each = {**scores, **({"macro mean": macro} if macro else {})}
     rows = [
-        [clipped(label), *(_measure(name, one[name]["value"]) if name in one else "" for name in names)]
-        for label, one in each.items()
+        [clipped(label), *(_measure(name, measures[name]["value"]) if name in measures else "" for name in names)]
+        for label, measures in each.items()
     ]
     return table(f"Scores of each {what} against the rest", [what, *(_MEASURES[name] for name in names)], rows)
 

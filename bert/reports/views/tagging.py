@@ -48,23 +48,23 @@ def _passage(row: dict[str, Any]) -> Passage:
     heading = joined([tag("strong", place), *(tag("span", text, class_="soft") for text in facts)])
     below = [
         tag("output", class_="readout"),
-        *(tag("p", tag("strong", kind), ": ", _error(truth, said)) for kind, truth, said in row.get("errors", ())),
+        *(tag("p", tag("strong", kind), ": ", _error(truth, guess)) for kind, truth, guess in row.get("errors", ())),
         tag("details", tag("summary", "Numbers of each word"), class_="token-numbers"),
     ]
     return Passage(heading, _text(row["sentence"]), joined(below), {"wrong": row["wrong"], "loss": row["loss"]})
 
 
-def _error(truth: list[str] | None, said: list[str] | None) -> Html:
+def _error(truth: list[str] | None, predicted: list[str] | None) -> Html:
     """Such as "Paris" PER, predicted "Paris" LOC."""
-    shown = [[tag("q", passages.shown(one[1])), " ", one[0]] if one else ["nothing"] for one in (truth, said)]
+    shown = [[tag("q", passages.shown(mark[1])), " ", mark[0]] if mark else ["nothing"] for mark in (truth, predicted)]
     return joined([*shown[0], ", predicted ", *shown[1]])
 
 
 def _text(parts: list[list[Any] | None]) -> Html:
-    truth, said = (_marks([part[i] if part else None for part in parts]) for i in (1, 2))
+    truth, predicted = (_marks([part[i] if part else None for part in parts]) for i in (1, 2))
     words = [
         passages.shown(None) if part is None else _word(part, *marks)
-        for part, *marks in zip(parts, truth, said, strict=True)
+        for part, *marks in zip(parts, truth, predicted, strict=True)
     ]
     spaced = itertools.chain.from_iterable((" ", word) for word in words)
     return tag(
@@ -76,7 +76,7 @@ def _text(parts: list[list[Any] | None]) -> Html:
 def _marks(tags: list[str | None]) -> list[tuple[str, str]]:
     """For each tag where it stands in its entity ("first", "in" or ""), and the type behind the last word."""
     marks = [("", "")] * len(tags)
-    known = [one or "O" for one in tags]
+    known = [label or "O" for label in tags]
     if all(map(bio_tags.is_tag, known)):
         for kind, first, stop in bio_tags.spans(known):
             for k in range(first, stop):
@@ -84,10 +84,12 @@ def _marks(tags: list[str | None]) -> list[tuple[str, str]]:
     return marks
 
 
-def _word(part: list[Any], truth: tuple[str, str], said: tuple[str, str]) -> Html:
+def _word(part: list[Any], true_mark: tuple[str, str], predicted_mark: tuple[str, str]) -> Html:
     word, gold, predicted, p, share, votes = part
+    marks = {"gold": true_mark, "said": predicted_mark}
     letters = "".join(
-        {"first": letter.upper(), "in": letter, "": ""}[mark[0]] for letter, mark in (("g", truth), ("p", said))
+        {"first": letter.upper(), "in": letter, "": ""}[where]
+        for letter, (where, _) in zip("gp", marks.values(), strict=True)
     )
     wrong = "wrong" if gold not in (None, predicted) else ""
     counted = ", ".join(f"{name} {count:g}" for name, count in votes.items()) if votes else None
@@ -96,7 +98,7 @@ def _word(part: list[Any], truth: tuple[str, str], said: tuple[str, str]) -> Htm
         style=f"--V:{share:.4g}" if share else None, data_truth=gold, data_predicted=predicted, data_p=f"{p:.4f}",
         data_votes=counted,
     )  # fmt: skip
-    chips = [tag("span", **{f"data_{name}": kind}) for name, (_, kind) in (("gold", truth), ("said", said)) if kind]
+    chips = [tag("span", **{f"data_{name}": kind}) for name, (_, kind) in marks.items() if kind]
     return joined([text, *chips])
 
 
