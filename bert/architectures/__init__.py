@@ -35,6 +35,10 @@ REGISTRY: dict[str, tuple[Any, Any]] = {
         "bert.architectures.convolution_encoders:DilatedEncoder",
     ),
     "openai-gpt": ("bert.architectures.gpt:GPTConfig", "bert.architectures.gpt_encoder:GPTEncoder"),
+    "transformer": (
+        "bert.architectures.encoder_decoder:EncoderDecoderConfig",
+        "bert.architectures.encoder_decoder_stacks:EncoderDecoder",
+    ),
     "gpt2": ("bert.architectures.gpt:GPT2Config", "bert.architectures.gpt_encoder:GPT2Encoder"),
 }
 
@@ -102,12 +106,13 @@ class Encoder(Protocol):
     """
 
     packing: str  # "exact": a row may hold several examples; "refused": they would change each other
-    # How it may be pretrained, of `objectives.OBJECTIVES`; where it is not there: by masked words.
+    # How it may be pretrained, of `objectives.OBJECTIVES`; empty: not at all; where it is not there: by masked words.
     objectives: tuple[str, ...]
     # The token at which an example is read: "first" or "last", the only one that has seen all others where attention is
     # causal. Where it is not there: "first".
     read_at: str
-    # "bert": a pooler, and words scored through a layer of their own; "bare": neither. Where it is not there: "bert".
+    # "bert": a pooler, and words scored through a layer of their own; "bare": neither; "none": no head at all, for it
+    # is a `decoders.Decoder`, too. Where it is not there: "bert".
     heads: str
 
     def __call__(self, batch: "Batch", *, train: bool = False, positions_BP: "Array | None" = None) -> "Array":
@@ -180,13 +185,17 @@ def read_at(config: ModelConfig) -> str:
 
 
 def heads_of(config: ModelConfig) -> str:
-    """The kind of heads: "bert" or "bare"."""
+    """The kind of heads: "bert", "bare" or "none"."""
     return str(getattr(build(config), "heads", "bert"))
 
 
 def check_objective(config: ModelConfig, objective: str) -> None:
     """Raises InputError where an encoder cannot be pretrained by this objective."""
-    if objective not in (offered := objectives_of(config)):
+    if not (offered := objectives_of(config)):
+        raise InputError(
+            f"a {config.model_type!r} is trained on pairs of texts; use bert finetune --config=translation"
+        )
+    if objective not in offered:
         rule = f"a {config.model_type!r} encoder like this one is pretrained by {' or '.join(offered)}"
         raise InputError(f"objective is {objective!r}, but {rule}; set objective={offered[0]}")
 

@@ -25,6 +25,15 @@ Batches of fine-tuning have the first five keys and the targets below. A weight 
 | target_weights | float32 [B, E] or [B, T] | the weight of each target |
 | example_share | float32 [B, E] | a window's share of its text's tokens with a target; sums to the texts |
 | start, end | int32 [B, E] | the answer's first and last token, counted from [CLS]; both 0 without an answer |
+
+Batches of pairs of a source and a target have the first five keys of the source, and of the target, U places a row:
+
+| key | | |
+| --- | --- | --- |
+| target_ids | int32 [B, U] | the words to be predicted, the last of each example the one that ends it; 0 behind them |
+| target_position_ids | int32 [B, U] | 0, 1, ... from the first word of each example on |
+| target_example_ids | int32 [B, U] | 0 padding; the number of the example, as in example_ids |
+| target_weights | float32 [B, U] | 1 for each word; 0 in padding |
 """
 
 from __future__ import annotations

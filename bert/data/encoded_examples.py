@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -19,6 +20,18 @@ from bert.types import HostBatch
 
 _TOKENS_OF_AN_EXAMPLE = 8  # a row of T positions holds T / 8 examples at most
 _COUNTED_BATCHES = 64  # whose rows decide the shape of packed batches
+
+
+class Examples(Protocol):
+    """What batches are made of: `EncodedExamples`, or pairs of these (sequence_pairs.py)."""
+
+    def __len__(self) -> int: ...
+    @property
+    def length_N(self) -> np.ndarray: ...  # int [N], the places that each needs in a row
+
+    def assembled(self, members: Sequence[np.ndarray], length: int, size: int, slots: int) -> HostBatch:
+        """The batch [size, length] whose row b holds the examples ``members[b]``, ``slots`` at most."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +51,10 @@ class EncodedExamples:
     @functools.cached_property
     def length_N(self) -> np.ndarray:
         return np.diff(self.starts)
+
+    def assembled(self, members: Sequence[np.ndarray], length: int, size: int, slots: int) -> HostBatch:
+        """See `assemble`."""
+        return assemble(self, members, length, size, slots)
 
 
 def starts_of(length_N: Sequence[int]) -> np.ndarray:
@@ -112,7 +129,7 @@ class TrainingBatches:
     the most rows that one of the first batches needs. A rare batch that needs more has a row for each example.
     """
 
-    def __init__(self, examples: EncodedExamples, settings: ExampleSettings):
+    def __init__(self, examples: Examples, settings: ExampleSettings):
         self.examples, self.settings = examples, settings
         self.steps_per_epoch = -(-len(examples) // settings.batch_size)
         self._order_of = functools.lru_cache(maxsize=1)(
@@ -126,7 +143,7 @@ class TrainingBatches:
     def __call__(self, number: int) -> HostBatch:
         members, length = self._members(number)
         size = next(size for size in self._sizes if size >= len(members))
-        return assemble(self.examples, members, length, size, self.settings.examples_in_row)
+        return self.examples.assembled(members, length, size, self.settings.examples_in_row)
 
     def _members(self, number: int) -> tuple[list[np.ndarray], int]:
         """The examples of each row of a batch, and the rows' length."""
@@ -143,7 +160,7 @@ class TrainingBatches:
         return [chosen[row] for row in packed.rows()], length
 
 
-def prediction_batches(examples: EncodedExamples, settings: ExampleSettings) -> Iterator[tuple[HostBatch, np.ndarray]]:
+def prediction_batches(examples: Examples, settings: ExampleSettings) -> Iterator[tuple[HostBatch, np.ndarray]]:
     """(batch, int64 [B, E]: which example each slot holds, -1 for none), until every example was there once."""
     length_N, size = examples.length_N, _multiple(settings.batch_size, settings.row_unit)
     if not len(examples):
@@ -160,7 +177,7 @@ def prediction_batches(examples: EncodedExamples, settings: ExampleSettings) -> 
         index_BE = np.full((size, settings.examples_in_row), -1, np.int64)
         for row, chosen in enumerate(members):
             index_BE[row, : len(chosen)] = chosen
-        yield assemble(examples, members, length, size, settings.examples_in_row), index_BE
+        yield examples.assembled(members, length, size, settings.examples_in_row), index_BE
 
 
 def assemble(examples: EncodedExamples, members: Sequence[np.ndarray], length: int, size: int, slots: int) -> HostBatch:

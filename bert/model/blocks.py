@@ -161,6 +161,14 @@ class MultiHeadAttention(nn.Module):
         k, v = (old.at[rows_B1, query_BT].set(more) for old, more in zip(cache, new, strict=True))
         return self.output(attention(q, k, v, pattern).reshape(x_BTD.shape)), (k, v)
 
+    def keys_and_values(self, x_BSD: Array) -> Cache:
+        """What `of_keys` reads, [B, S, N, H] each; without rotary positions."""
+        return self._heads(self.key, x_BSD), self._heads(self.value, x_BSD)
+
+    def of_keys(self, x_BTD: Array, keys_and_values: Cache, pattern: Pattern) -> Array:
+        """[B, T, D]: what positions T take from keys and values that were made before."""
+        return self.output(attention(self._heads(self.query, x_BTD), *keys_and_values, pattern).reshape(x_BTD.shape))
+
     def scores_and_weights(self, x_BTD: Array, x_BSD: Array, pattern: Pattern) -> tuple[Array, Array]:
         """Scores before the softmax and weights after it, float32 [B, N, T, S] each, without dropout."""
         scores_BNTS = attention_scores(*self._queries_and_keys(x_BTD, x_BSD, pattern))

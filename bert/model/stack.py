@@ -92,7 +92,7 @@ class StackedEncoder(nn.Module):
         block, extended = self._block(), list[Cache]()
         x_BTD = self.embeddings(batch, None)
         step = jax.jit(lambda x, params, cache: block.apply({"params": params}, x, cache, pattern, method="extend"))
-        for params, cache in zip(_layers(self.blocks, self.config.num_layers), caches, strict=True):
+        for params, cache in zip(layers_of(self.blocks, self.config.num_layers), caches, strict=True):
             x_BTD, cache = step(x_BTD, params, cache)
             extended.append(cache)
         return self._normed(x_BTD), tuple(extended)
@@ -158,16 +158,31 @@ class StackedEncoder(nn.Module):
             _, weights_BNTS = block.apply({"params": params}, x_BTD, pattern, method="scores_and_weights")
             return y_BTD, (x_BTD, weights_BNTS)
 
-        if config.remat:
-            step = jax.checkpoint(step, prevent_cse=not _scanned(config))
-        x_BTD, depths_L = self.embeddings(batch, key_at(0)), jnp.arange(1, config.num_layers + 1)
-        if not _scanned(config):
-            return _one_after_the_other(step, x_BTD, _layers(self.blocks, config.num_layers), positions_BP)
-        if positions_BP is None:
-            return jax.lax.scan(step, x_BTD, (self.blocks, depths_L))
-        first, last = _cut(self.blocks, (config.num_layers - 1, 1))
-        x_BTD, _ = jax.lax.scan(step, x_BTD, (first, depths_L[:-1]))
-        return step(x_BTD, (jax.tree.map(lambda stacked: stacked[0], last), depths_L[-1]), positions_BP)
+        return run_blocks(step, self.embeddings(batch, key_at(0)), self.blocks, config, positions_BP)
+
+
+def run_blocks(
+    step: Callable[..., tuple[Array, Any]],
+    x_BTD: Array,
+    blocks: Any,
+    config: BlockConfig,
+    positions_BP: Array | None = None,
+) -> tuple[Array, Any]:
+    """What the blocks make of ``x_BTD``, one after another, and the outputs of all, stacked.
+
+    ``step``: (x, (parameters, depth from 1), positions) -> (x, output); only the last block is given positions.
+    ``blocks``: their parameters, stacked or a tuple of layers (see `by_layer`).
+    """
+    if config.remat:
+        step = jax.checkpoint(step, prevent_cse=not _scanned(config))
+    depths_L = jnp.arange(1, config.num_layers + 1)
+    if not _scanned(config):
+        return _one_after_the_other(step, x_BTD, layers_of(blocks, config.num_layers), positions_BP)
+    if positions_BP is None:
+        return jax.lax.scan(step, x_BTD, (blocks, depths_L))
+    first, last = _cut(blocks, (config.num_layers - 1, 1))
+    x_BTD, _ = jax.lax.scan(step, x_BTD, (first, depths_L[:-1]))
+    return step(x_BTD, (jax.tree.map(lambda stacked: stacked[0], last), depths_L[-1]), positions_BP)
 
 
 def _scanned(config: BlockConfig) -> bool:
@@ -186,7 +201,8 @@ def _one_after_the_other(
     return x_BTD, jax.tree.map(lambda *of_layers: jnp.stack(of_layers), *outputs)
 
 
-def _layers(blocks: Params | tuple[Params, ...], count: int) -> tuple[Params, ...]:
+def layers_of(blocks: Params | tuple[Params, ...], count: int) -> tuple[Params, ...]:
+    """The parameters of each block."""
     if isinstance(blocks, tuple):
         return blocks
     return tuple(jax.tree.map(lambda stacked: stacked[0], piece) for piece in _cut(blocks, (1,) * count))
@@ -205,11 +221,20 @@ def by_layer(params: Params, config: Any) -> Params:
     For many forward passes with the same parameters: each would copy every layer out of the stack, which takes longer
     than the layer itself where a batch is small. Training keeps the stack. Other encoders stay as they are.
     """
-    blocks = params["encoder"].get("blocks")
-    if not isinstance(blocks, dict) or _scanned(config):
-        return params
-    layers = (jax.tree.map(lambda stacked, i=i: stacked[i], blocks) for i in range(config.num_layers))
-    return {**params, "encoder": {**params["encoder"], "blocks": tuple(layers)}}
+    return params if _scanned(config) else {**params, "encoder": _with_layers(params["encoder"], config.num_layers)}
+
+
+def _with_layers(params: Params, count: int) -> Params:
+    """The same with every stack of blocks, an encoder's or a decoder's, as a tuple."""
+
+    def split(name: str, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        if name != "blocks":
+            return _with_layers(value, count)
+        return tuple(jax.tree.map(lambda stacked, i=i: stacked[i], value) for i in range(count))
+
+    return {name: split(name, value) for name, value in params.items()}
 
 
 def rows_over_data(x_BTD: Array) -> Array:

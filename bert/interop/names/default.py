@@ -37,4 +37,5 @@ def table(config: ModelConfig) -> NameTable:
             weights.append(Weight(path, axes, path.replace("/", ".")))
         return tuple(weights)
 
-    return NameTable(parts={name: part(name) for name in ("encoder", *HEAD_PARTS)}, sizes={})
+    heads_of_kind = () if architectures.heads_of(config) == "none" else HEAD_PARTS
+    return NameTable(parts={name: part(name) for name in ("encoder", *heads_of_kind)}, sizes={})

@@ -119,7 +119,7 @@ class NameTable:
     @property
     def one_classifier_name(self) -> bool:
         """Whether a classifier of sequences and one of tokens have the same name in a file."""
-        first, second = ({weight.name for weight in self.parts[part]} for part in WITH_CLASSES)
+        first, second = ({weight.name for weight in self.parts.get(part, ())} for part in WITH_CLASSES)
         return bool(first & second)
 
     def parts_present(self, names: Collection[str], classifier: str | None) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bert.model import losses
-from bert.model.vocabulary import cross_entropy_and_correct, logits
+from bert.model.vocabulary import cross_entropy_and_correct, logits, smoothed_cross_entropy
 
 WORDS = 200  # in bfloat16 filled up to 256
 POSITIONS = (2, 5)
@@ -61,6 +61,46 @@ def test_bfloat16_is_close_to_the_plain_loss(form, want):
     np.testing.assert_allclose(got["loss"], want["loss"], rtol=0, atol=1 / 64)
     for name in ("x", "table", "bias"):
         np.testing.assert_allclose(got[name], want[name], rtol=0, atol=np.abs(want[name]).max() / 64, err_msg=name)
+
+
+@pytest.mark.parametrize(("dtype", "share_of_an_entry"), [("float32", 1e-6), ("bfloat16", 1 / 64)])
+def test_smoothed_labels_cost_what_soft_ones_do(dtype, share_of_an_entry):
+    """Losses and gradients are those of the mixed distributions, in bfloat16 without the entries that fill the tile."""
+
+    def ours(x, table_VD, bias_V, labels, dtype):
+        loss, plain_loss, _ = smoothed_cross_entropy(x, table_VD, bias_V, labels, dtype, 0.3)
+        return loss, plain_loss
+
+    def of_distributions(x, table_VD, bias_V, labels, dtype):
+        scores_V = logits(x, table_VD, bias_V, dtype)
+        target_V = losses.smoothed(jax.nn.one_hot(labels, WORDS), 0.3)
+        return losses.soft_cross_entropy(scores_V, target_V), losses.cross_entropy(scores_V, labels)
+
+    got = value_and_gradients(ours, dtype, *arrays())
+    want = value_and_gradients(of_distributions, dtype, *arrays())
+    for name, value in want.items():
+        atol = share_of_an_entry * max(1.0, np.abs(value).max()) * (10 if name == "table" else 1)
+        np.testing.assert_allclose(got[name], value, rtol=0, atol=atol, err_msg=name)
+
+
+def test_smoothing_is_torch_s(shared):
+    """Scores of the reference as hidden states, and the identity as table: losses, their mean and its gradient."""
+    want = np.load(shared / "golden2" / "losses" / "label_smoothing.npz")
+    labels, scores = want["labels"], want["logits"]
+    counts = labels >= 0
+
+    def mean(scores, smoothing):
+        words = scores.shape[-1]
+        inputs = (scores, np.eye(words, dtype=np.float32), np.zeros(words, np.float32), np.maximum(labels, 0))
+        loss, _, _ = smoothed_cross_entropy(*inputs, "float32", smoothing)
+        return losses.weighted_sum(loss, counts) / counts.sum(), loss
+
+    for smoothing in (0.0, 0.1, 0.3):
+        (value, each), gradient = jax.value_and_grad(mean, has_aux=True)(scores, smoothing)
+        name = f"label_smoothing_{smoothing}"
+        np.testing.assert_allclose(value, want[name], rtol=1e-5)
+        np.testing.assert_allclose(np.asarray(each)[counts], want[f"{name}|each"][counts], rtol=1e-5)
+        np.testing.assert_allclose(gradient, want[f"{name}|grad"], rtol=0, atol=1e-6)
 
 
 def test_entries_that_fill_the_last_tile_get_nothing():

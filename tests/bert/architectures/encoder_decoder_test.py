@@ -1,0 +1,127 @@
+"""The Transformer of two stacks against torch's, with its weights, and its configuration."""
+
+import jax
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from bert import architectures
+from bert.architectures.encoder_decoder import EncoderDecoderConfig
+from bert.errors import InputError
+from bert.model.teacher_forcing import TeacherForced
+
+_PARTS = {"self_attn": "attention", "multihead_attn": "memory_attention"}
+_NORMS = {
+    "encoder": {"norm1": "attention_norm", "norm2": "feed_forward_norm"},
+    "decoder": {"norm1": "attention_norm", "norm2": "memory_norm", "norm3": "feed_forward_norm"},
+}
+
+
+def block_of(tensors: dict[str, np.ndarray], stack: str, layer: int) -> dict:
+    """A block's parameters, of torch's tensors."""
+    prefix = f"{stack}.layers.{layer}."
+
+    def dense(name):
+        return {"kernel": tensors[f"{prefix}{name}.weight"].T, "bias": tensors[f"{prefix}{name}.bias"]}
+
+    block = {
+        ours: {"scale": tensors[f"{prefix}{theirs}.weight"], "bias": tensors[f"{prefix}{theirs}.bias"]}
+        for theirs, ours in _NORMS[stack].items()
+    }
+    block["feed_forward"] = {"up": dense("linear1"), "down": dense("linear2")}
+    for theirs, ours in _PARTS.items():
+        if f"{prefix}{theirs}.in_proj_weight" not in tensors:
+            continue
+        weights, biases = (np.split(tensors[f"{prefix}{theirs}.in_proj_{kind}"], 3) for kind in ("weight", "bias"))
+        block[ours] = {"output": dense(f"{theirs}.out_proj")}
+        for name, kernel, bias in zip(("query", "key", "value"), weights, biases, strict=True):
+            block[ours][name] = {"kernel": kernel.T, "bias": bias}
+    return block
+
+
+def tree_of(tensors: dict[str, np.ndarray]) -> dict:
+    stacks = {
+        stack: jax.tree.map(lambda *x: np.stack(x), *(block_of(tensors, stack, layer) for layer in range(2)))
+        for stack in ("encoder", "decoder")
+    }
+    table = {"token": {"embedding": tensors["embedding"]}}
+    return {
+        "encoder": {
+            "source": {"embeddings": table, "blocks": stacks["encoder"]},
+            "decoder": {"blocks": stacks["decoder"]},
+        }
+    }
+
+
+@pytest.fixture(scope="module")
+def reference(shared):
+    folder = shared / "golden2" / "seq2seq"
+    return load_file(folder / "torch_transformer.safetensors"), np.load(folder / "torch_transformer.npz")
+
+
+def test_torch_s_transformer_with_its_weights(reference):
+    """Memory, decoder states, loss with label smoothing, plain loss and gradients, of padded rows."""
+    tensors, want = reference
+    config = EncoderDecoderConfig(30, 32, 2, 4, 64, hidden_dropout=0.0)
+    source, target = want["source"], np.maximum(want["target_out"], 0)  # -100 is padding
+    position_BS, position_BU = (np.tile(np.arange(ids.shape[1]), (3, 1)) for ids in (source, target))
+    batch = {
+        "token_ids": source, "example_ids": (source != 0) * 1, "position_ids": position_BS,
+        "target_ids": target, "target_position_ids": position_BU, "target_example_ids": (target != 0) * 1,
+    }  # fmt: skip
+    weights_BU = (target != 0).astype(np.float32)
+    encoder, model, params = architectures.build(config), TeacherForced(config, 0.1), tree_of(tensors)
+
+    def loss(params):
+        outputs = model.apply({"params": params}, batch)
+        return (outputs["smoothed"] * weights_BU).sum() / weights_BU.sum(), (outputs["nats"] * weights_BU).sum()
+
+    (smoothed, nats), grads = jax.jit(jax.value_and_grad(loss, has_aux=True))(params)
+    apply = jax.jit(encoder.apply, static_argnames="method")
+    memory = apply({"params": params["encoder"]}, batch, method="memory")
+    output_BUD = apply({"params": params["encoder"]}, memory, batch, method="teacher_forced")
+    real_BS, real_BU = source != 0, target != 0
+    np.testing.assert_allclose(memory.hidden_BSD[real_BS], want["memory"][real_BS], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(output_BUD[real_BU], want["decoder_output"][real_BU], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(smoothed, want["loss"], rtol=1e-5)
+    np.testing.assert_allclose(nats / weights_BU.sum(), want["nll_mean"], rtol=1e-5)
+    of_torch = {name.removeprefix("grad|"): want[name] for name in want.files if name.startswith("grad|")}
+    ours = grads["encoder"]
+    encoder_0, decoder = (ours[stack]["blocks"] for stack in ("source", "decoder"))
+    kernel = lambda part, layer: np.concatenate([part[x]["kernel"][layer].T for x in ("query", "key", "value")])  # noqa: E731
+    bias = lambda part, layer: np.concatenate([part[x]["bias"][layer] for x in ("query", "key", "value")])  # noqa: E731
+    found = {
+        "embedding": ours["source"]["embeddings"]["token"]["embedding"],
+        "encoder.layers.0.self_attn.in_proj_weight": kernel(encoder_0["attention"], 0),
+        "encoder.layers.0.self_attn.in_proj_bias": bias(encoder_0["attention"], 0),
+        "encoder.layers.1.linear1.weight": encoder_0["feed_forward"]["up"]["kernel"][1].T,
+        "decoder.layers.0.multihead_attn.in_proj_weight": kernel(decoder["memory_attention"], 0),
+        "decoder.layers.1.self_attn.out_proj.weight": decoder["attention"]["output"]["kernel"][1].T,
+        "decoder.layers.0.norm2.weight": decoder["memory_norm"]["scale"][0],
+        "decoder.layers.1.norm3.bias": decoder["feed_forward_norm"]["bias"][1],
+    }
+    assert set(found) == set(of_torch)
+    for name, value in found.items():
+        scale = max(1.0, np.abs(of_torch[name]).max())
+        np.testing.assert_allclose(value, of_torch[name], rtol=0, atol=2e-5 * scale, err_msg=name)
+
+
+def test_config_json_holds_all_that_decides_the_weights_meaning():
+    config = EncoderDecoderConfig(50, 32, 3, 4, 48, norm="pre", start_id=7, hidden_act="gelu")
+    values = config.to_json()
+    assert architectures.config_from_json(values) == config
+    assert EncoderDecoderConfig.json_notes(values | {"beams": 4}) == [
+        "config.json: not known here, so without effect, whatever they mean elsewhere: beams"
+    ]
+    with pytest.raises(InputError, match=r"config\.json: norm is 'mid'.*post.*pre"):
+        architectures.config_from_json(values | {"norm": "mid"})
+    with pytest.raises(InputError, match="start_id is 50"):
+        architectures.config_from_json(values | {"start_id": 50})
+
+
+def test_it_is_not_pretrained_and_has_no_head():
+    config = EncoderDecoderConfig(50, 32, 1, 4, 48)
+    with pytest.raises(InputError, match=r"'transformer' is trained on pairs of texts.*finetune"):
+        architectures.check_objective(config, "mlm")
+    assert architectures.heads_of(config) == "none"
+    assert architectures.packs(config)
