@@ -20,8 +20,21 @@ if TYPE_CHECKING:
     from bert.errors import InputError
     from bert.inference import LoadedModel, from_params, load, save
     from bert.model import heads, losses
+    from bert.query_key import merge_query_key, split_query_key
 
-__all__ = ["BertConfig", "Encoder", "InputError", "LoadedModel", "from_params", "heads", "load", "losses", "save"]
+__all__ = [
+    "BertConfig",
+    "Encoder",
+    "InputError",
+    "LoadedModel",
+    "from_params",
+    "heads",
+    "load",
+    "losses",
+    "merge_query_key",
+    "save",
+    "split_query_key",
+]
 
 # Resolved on first use: `import bert` itself imports neither JAX nor anything else that is slow to start.
 _HOMES = {
@@ -33,7 +46,9 @@ _HOMES = {
     "heads": "bert.model.heads:",
     "load": "bert.inference:load",
     "losses": "bert.model.losses:",
+    "merge_query_key": "bert.query_key:merge_query_key",
     "save": "bert.inference:save",
+    "split_query_key": "bert.query_key:split_query_key",
 }
 
 

@@ -22,6 +22,10 @@ Config = TypeVar("Config")
 # model_type in config.json -> the classes of the configuration and of the module, or "module:class" of them.
 REGISTRY: dict[str, tuple[Any, Any]] = {
     "bert": ("bert.architectures.bert:BertConfig", "bert.architectures.bert_encoder:BertEncoder"),
+    "bert-merged": (
+        "bert.architectures.merged:MergedBertConfig",
+        "bert.architectures.merged_encoder:MergedBertEncoder",
+    ),
     "birnn": (
         "bert.architectures.recurrent:RecurrentConfig",
         "bert.architectures.recurrent_encoder:RecurrentEncoder",

@@ -9,7 +9,7 @@ Source: Devlin et al. 2018; google-research/bert ``modeling.py`` (post-norm bloc
 import functools
 import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import flax.linen as nn
 import jax
@@ -118,13 +118,20 @@ class MultiHeadAttention(nn.Module):
     """Attention of one or two streams, with its output projection.
 
     ``rotary_base``: of rotary positions (10,000 in RoFormer), which come with the pattern; None: no such positions.
+    ``scale``: of the scores; None: 1 / sqrt(H). ``with_output``: else the heads' mixtures are the result, side by side.
     """
 
     config: BlockConfig
     rotary_base: float | None = None
+    scale: float | None = None
+    with_output: bool = True
 
     def setup(self) -> None:
-        self.query, self.key, self.value, self.output = (Dense(self.config, self.config.hidden_size) for _ in range(4))
+        self.query, self.key, self.value = (Dense(self.config, self.config.hidden_size) for _ in range(3))
+        self._setup_output()
+
+    def _setup_output(self) -> None:
+        self.output = Dense(self.config, self.config.hidden_size) if self.with_output else lambda heads_BTD: heads_BTD
 
     def _heads(self, dense: Dense, x_BTD: Array) -> Array:
         """[B, T, N, H]: queries, keys or values, by the projection that makes them."""
@@ -144,9 +151,9 @@ class MultiHeadAttention(nn.Module):
         if self.config.attention == "fused":
             if key is not None:
                 self.config.check_training()
-            mixed_BTNH = fused_attention(q, k, v, pattern)
+            mixed_BTNH = fused_attention(q, k, v, pattern, self.scale)
         else:
-            mixed_BTNH = attention(q, k, v, pattern, key, self.config.attention_dropout)
+            mixed_BTNH = attention(q, k, v, pattern, key, self.config.attention_dropout, self.scale)
         return self.output(mixed_BTNH.reshape(x_BTD.shape))
 
     def extend(self, x_BTD: Array, cache: Cache, pattern: Pattern) -> tuple[Array, Cache]:
@@ -159,7 +166,7 @@ class MultiHeadAttention(nn.Module):
         q, k = self._queries_and_keys(x_BTD, x_BTD, here)
         rows_B1, new = jnp.arange(len(x_BTD))[:, None], (k, self._heads(self.value, x_BTD))
         k, v = (old.at[rows_B1, query_BT].set(more) for old, more in zip(cache, new, strict=True))
-        return self.output(attention(q, k, v, pattern).reshape(x_BTD.shape)), (k, v)
+        return self.output(attention(q, k, v, pattern, scale=self.scale).reshape(x_BTD.shape)), (k, v)
 
     def keys_and_values(self, x_BSD: Array) -> Cache:
         """What `of_keys` reads, [B, S, N, H] each; without rotary positions."""
@@ -171,7 +178,7 @@ class MultiHeadAttention(nn.Module):
 
     def scores_and_weights(self, x_BTD: Array, x_BSD: Array, pattern: Pattern) -> tuple[Array, Array]:
         """Scores before the softmax and weights after it, float32 [B, N, T, S] each, without dropout."""
-        scores_BNTS = attention_scores(*self._queries_and_keys(x_BTD, x_BSD, pattern))
+        scores_BNTS = attention_scores(*self._queries_and_keys(x_BTD, x_BSD, pattern), self.scale)
         return scores_BNTS, attention_weights(scores_BNTS, pattern)
 
     def steps(self, x_BTD: Array, x_BSD: Array, pattern: Pattern) -> dict[str, Array]:
@@ -182,9 +189,9 @@ class MultiHeadAttention(nn.Module):
         """
         q, k = self._queries_and_keys(x_BTD, x_BSD, pattern)
         v = self._heads(self.value, x_BSD)
-        scaled_BNTS = attention_scores(q, k)
+        scaled_BNTS = attention_scores(q, k, self.scale)
         weights_BNTS = attention_weights(scaled_BNTS, pattern)
-        mixed_BTNH = attention(q, k, v, pattern)
+        mixed_BTNH = attention(q, k, v, pattern, scale=self.scale)
         steps = {"q": q, "k": k, "v": v, "scaled": scaled_BNTS, "weights": weights_BNTS, "allowed": pattern.allowed()}
         heads_BTD = mixed_BTNH.reshape(x_BTD.shape)
         return steps | {"mixture": mixed_BTNH, "heads": heads_BTD, "projected": self.output(heads_BTD)}
@@ -206,14 +213,16 @@ class FeedForward(nn.Module):
 class Block(nn.Module):
     """One block: attention and feed-forward, each added to its input.
 
+    ``attention_class``: `MultiHeadAttention`, or another with its methods.
     ``pre_norm``: the sublayers read the normalised input (GPT-2); else the sums are normalised (BERT).
     """
 
     config: BlockConfig
     pre_norm: bool = False
+    attention_class: ClassVar[type[MultiHeadAttention]] = MultiHeadAttention
 
     def setup(self) -> None:
-        self.attention, self.attention_norm = MultiHeadAttention(self.config), LayerNorm(self.config)
+        self.attention, self.attention_norm = self.attention_class(self.config), LayerNorm(self.config)
         self.feed_forward, self.feed_forward_norm = FeedForward(self.config), LayerNorm(self.config)
 
     def __call__(

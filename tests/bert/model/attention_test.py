@@ -181,7 +181,7 @@ def test_fused_attention_tells_its_kernel_who_sees_whom(monkeypatch):
     """The kernel replaced by JAX's plain one: outputs where there is a key, and all gradients, are the formula's."""
     kernel = jax.nn.dot_product_attention
     monkeypatch.setattr(module, "_cudnn_takes", lambda q, k: True)
-    monkeypatch.setattr(jax.nn, "dot_product_attention", lambda *qkv, mask, implementation: kernel(*qkv, mask=mask))
+    monkeypatch.setattr(jax.nn, "dot_product_attention", lambda *qkv, implementation, **how: kernel(*qkv, **how))
     rows = "rows of every kind"
     got = value_and_gradients(lambda *arguments: fused_attention(*arguments[:4]), rows, None, 0.0)
     read = np.asarray(arrays(rows)[1] != 0)
