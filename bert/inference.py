@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jax import Array
 
-from bert import attention_steps, prediction
+from bert import architectures, attention_steps, prediction
 from bert.architectures import ModelConfig
 from bert.attention_steps import Attention, AttentionSteps
 from bert.data.padding import bucket_length, one_example_a_row, padded, power_of_two, whole_numbers
@@ -223,7 +223,7 @@ class LoadedModel(TextGeneration):
 
         Args:
           rows: mappings with the columns that the model was trained on (others are ignored), or texts, or pairs;
-            of a tagger also lists of words.
+            of a tagger also lists of words; of a classifier of pictures an array [N, rows, columns(, channels)].
           batch_size: rows of tokens computed at a time.
           packed: several short examples in a row of tokens; only the time depends on it.
           details: also the probabilities of each token, or the other candidates.
@@ -238,7 +238,8 @@ class LoadedModel(TextGeneration):
     def scorer(self, *, batch_size: int = 32, packed: bool = True, progress: bool = False) -> Scorer:
         """The model as functions of bert/prediction take it."""
         check_range("batch_size", batch_size, at_least=1, whole=True)
-        of_model = (self.on_device, self.config, self.vocabulary, self.labels, self.extra, self.source)
+        tokenizer: Any = None if architectures.inputs_of(self.config) else self.vocabulary  # None reads no texts
+        of_model = (self.on_device, self.config, tokenizer, self.labels, self.extra, self.source)
         return Scorer(*of_model, batch_size, packed, progress=progress)
 
     @property

@@ -29,8 +29,9 @@ def metrics_of(workdir: pathlib.Path, step: int) -> Metrics:
 
 
 def lacks_files(model: pathlib.Path) -> bool:
-    """Whether this is a model directory without its weights or a file of its tokenizer."""
-    whole = weight_files.find(model) and all((model / name).is_file() for name in tokenizer_files.WRITTEN)
+    """Whether this is a run's model directory without its weights or a file of the run's tokenizer."""
+    tokenizer = [name for name in tokenizer_files.WRITTEN if (model.parent / name).is_file()]
+    whole = weight_files.find(model) and all((model / name).is_file() for name in tokenizer)
     return not whole and (model / hugging_face.CONFIG_FILE).is_file()
 
 

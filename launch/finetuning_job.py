@@ -70,8 +70,10 @@ class FinetuningJob(TrainingJob):
         architectures.check_packing(encoder, config.packed)
         mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices)
         unit = mesh.shape["data"] * config.micro_batches
-        settings = ExampleSettings(config.batch_size, config.max_length, config.packed, self.seed, unit)
-        batches = self.examples.batches(start.tokenizer, settings)
+        max_length = min(config.max_length, encoder.max_length)
+        settings = ExampleSettings(config.batch_size, max_length, config.packed, self.seed, unit)
+        tokenizer: Any = start.tokenizer  # None where the examples are no texts
+        batches = self.examples.batches(tokenizer, settings)
         total = config.steps or math.ceil(config.epochs * batches.steps_per_epoch)
         steps = {"total_steps": total, "warmup_steps": round(config.warmup_share * total)}
         optimizer = config_fields.build(optim.OptimizerSettings, config.optimizer, **steps)
@@ -86,8 +88,8 @@ class FinetuningJob(TrainingJob):
         evaluate = None
         if self.choice is not None:
             devices = Devices(lambda batch: sharding.place(_rows_of_this_process(batch), mesh), sharding.on_this_host)
-            evaluate = self.examples.evaluator(start.tokenizer, encoder, settings, devices)
-        flops = arithmetic.training_flops_per_token(encoder, config.max_length, 0)
+            evaluate = self.examples.evaluator(tokenizer, encoder, settings, devices)
+        flops = arithmetic.training_flops_per_token(encoder, max_length, 0)
         setup = Setup(task.model(encoder), task, optimizer, mesh, config.mesh.mode, config.micro_batches, self.seed)
         shown = functools.partial(title, positive=self.examples.positive)
         rows = lambda number: _rows_of_this_process(batches(number))  # noqa: E731

@@ -27,7 +27,7 @@ class Start(NamedTuple):
     """What a run starts from. Without ``params`` they come from its newest checkpoint, else they are drawn."""
 
     config: ModelConfig
-    tokenizer: Tokenizer
+    tokenizer: Tokenizer | None  # None of a model that reads no texts
     params: Params | None
     labels: tuple[str, ...] = ()
 

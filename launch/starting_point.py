@@ -37,7 +37,7 @@ def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, 
     else:
         _fresh_parts(config)
         _say_that_none_is_new(config)
-        return Start(_described(config, store.vocab_size), store.tokenizer, None)
+        return Start(_for_objective(config, _described(config, store.vocab_size)), store.tokenizer, None)
     encoder = start.config
     if config.init_from:
         for name, value in _decided(config, encoder).items():
@@ -71,9 +71,17 @@ def for_finetuning(config: ConfigDict, examples: ExamplesJob, workdir: pathlib.P
         same = tuple(saved) if sorted(saved) == sorted(labels) else tuple(labels)
         encoder = _computed(config, sources.run_encoder(workdir))
         return Start(encoder, run_directory.read_tokenizer(workdir), None, same)
+    if examples.encoder_sizes and not config.init_from:
+        return Start(_described(config, 1, **examples.encoder_sizes), None, None, labels)
     if not config.init_from:
         raise InputError("config.init_from is missing; name a model directory, a run, or a Google checkpoint")
     loaded = sources.read(config.init_from, fresh=fresh, labels=labels, seed=seed)
+    if bool(examples.encoder_sizes) != bool(architectures.inputs_of(loaded.config)):
+        kind, reads = loaded.config.model_type, "texts" if examples.encoder_sizes else "no texts"
+        what = f"{config.init_from} is a {kind!r} encoder, which reads {reads}"
+        raise InputError(f"config.task is {config.task!r}, but {what}; start from another model")
+    if examples.encoder_sizes:
+        return _with_sizes(config, loaded, examples)
     if loaded.tokenizer is None:
         raise InputError(f"{config.init_from}: has no vocabulary, so it cannot read texts; put its vocab.txt there")
     check_length(config.max_length, loaded.config, config.init_from)
@@ -86,6 +94,15 @@ def for_finetuning(config: ConfigDict, examples: ExamplesJob, workdir: pathlib.P
     return Start(_computed(config, loaded.config), tokenizer, params, loaded.labels)
 
 
+def _with_sizes(config: ConfigDict, loaded: ModelDirectory, examples: ExamplesJob) -> Start:
+    """The model for examples that are no texts; refused where these have other sizes."""
+    for name, value in examples.encoder_sizes.items():
+        if (own := getattr(loaded.config, name)) != value:
+            raise InputError(f"{name} is {value}, but {config.init_from} has {own}; start from another model")
+    head = {part: value for part, value in loaded.params["head"].items() if part in examples.fresh}
+    return Start(_computed(config, loaded.config), None, {**loaded.params, "head": head}, loaded.labels)
+
+
 def check_length(max_length: int, encoder: ModelConfig, source: str, hint: str = "") -> None:
     """Refuses rows that are longer than the encoder takes."""
     if max_length > encoder.max_length:
@@ -93,16 +110,18 @@ def check_length(max_length: int, encoder: ModelConfig, source: str, hint: str =
         raise InputError(f"config.max_length is {max_length}, but {rule}")
 
 
-def _described(config: ConfigDict, vocab_size: int) -> ModelConfig:
+def _described(config: ConfigDict, vocab_size: int, **sizes: Any) -> ModelConfig:
     """The encoder of ``config.model``: a Transformer of its size, or another architecture with the settings it has."""
     fields = {name: value for name, value in config.model.items() if value is not None}
     kind = architectures.config_class("config.model.model_type", fields.pop("model_type", "bert"))
+    fields |= sizes
     if not issubclass(kind, TransformerConfig):
         encoder: ModelConfig = config_fields.build(kind, fields, vocab_size=vocab_size)
         return encoder
     if "hidden_size" in fields:
         fields.setdefault("intermediate_size", 4 * fields["hidden_size"])
-    return _for_objective(config, kind.of_size(fields.pop("size"), vocab_size=vocab_size, **fields))
+    sized: ModelConfig = kind.of_size(fields.pop("size"), vocab_size=vocab_size, **fields)
+    return sized
 
 
 def _for_objective(config: ConfigDict, encoder: ModelConfig) -> ModelConfig:

@@ -126,7 +126,8 @@ def _of_json(path: pathlib.Path, values: dict[str, Any], prefix: str) -> Iterato
 def _of_run(path: pathlib.Path, values: dict[str, Any]) -> tuple[Entry, list[Entry]]:
     """The recipe and the settings of a run."""
     task = values.get("task")
-    base = Entry(str(path), BASE, str({None: "pretrain", "classification": "table"}.get(task, task)))
+    others = {None: "pretrain", "classification": "table", "pictures": "digits"}
+    base = Entry(str(path), BASE, str(others.get(task, task)))
     return base, [Entry(str(path), name, _NOT_SET if value is None else value) for name, value in values.items()]
 
 

@@ -4,6 +4,7 @@ import abc
 import dataclasses
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 import jax
@@ -39,6 +40,8 @@ class ExamplesJob(abc.ABC):
       unit: what is counted in reports.
       compared_with: what gives the scores of ``baseline``.
       compared: what ``keys_of`` gives keys of, to count those that are in both parts.
+      encoder_sizes: fields of the encoder's configuration that the examples decide; where there are any, these are no
+        texts, and the model has no tokenizer.
     """
 
     train: Any
@@ -52,6 +55,7 @@ class ExamplesJob(abc.ABC):
     unit: ClassVar[str] = "rows"
     compared: ClassVar[str] = "texts"
     compared_with: ClassVar[str] = ""
+    encoder_sizes: Mapping[str, Any] = MappingProxyType({})
 
     @abc.abstractmethod
     def task(self, config: ModelConfig) -> Task:

@@ -44,6 +44,7 @@ REGISTRY: dict[str, tuple[Any, Any]] = {
         "bert.architectures.encoder_decoder_stacks:EncoderDecoder",
     ),
     "gpt2": ("bert.architectures.gpt:GPT2Config", "bert.architectures.gpt_encoder:GPT2Encoder"),
+    "patches": ("bert.architectures.pictures:PicturesConfig", "bert.architectures.pictures_encoder:PicturesEncoder"),
 }
 
 # Fields of configurations that change how an encoder is computed or trained, but not what its weights are.
@@ -171,6 +172,14 @@ def table_width(config: ModelConfig) -> int:
 def packs(config: ModelConfig) -> bool:
     """Whether a row may hold several examples."""
     return bool(build(config).packing != "refused")
+
+
+def inputs_of(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """What an encoder reads beside token ids, types, positions and examples: key of the batch -> shape at a position.
+
+    Where there is any, it reads no texts, and has no tokenizer.
+    """
+    return dict(getattr(config, "token_inputs", {}))
 
 
 def objectives_of(config: ModelConfig) -> tuple[str, ...]:

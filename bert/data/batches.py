@@ -17,7 +17,8 @@ theirs; causal, each token at the place before it, but for the first of an examp
 | next_sentence_labels | int32 [B, E] | an index of `pairs.CLASS_NAMES`; 0 without a label |
 | next_sentence_weights | float32 [B, E] | 1 with a label, 0 without |
 
-Batches of fine-tuning have the first five keys and the targets below. A weight of 0 excludes a target.
+An encoder of pictures also reads ``patches``, float32 [B, T, K]: the pixels of the patch at each position, anything
+at [CLS]. Batches of fine-tuning have the first five keys and the targets below. A weight of 0 excludes a target.
 
 | key | | |
 | --- | --- | --- |

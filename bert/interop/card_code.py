@@ -69,6 +69,10 @@ def _row(task: str, extra: Mapping[str, Any]) -> Any:
 
 def library(task: str, extra: Mapping[str, Any], tokenizer: Tokenizer | None) -> str:
     """With this library, from Python."""
+    match extra.get("pictures"):
+        case {"shape": [*shape]} if task == "pictures":
+            load = 'import numpy as np\n\nimport bert\n\nmodel = bert.load(".")\n'
+            return f"{load}print(model.predict(np.zeros({(1, *shape)})))\n"
     if tokenizer is None:
         call = "outputs([[1, 2, 3]])"
     elif task == "fill_mask":

@@ -40,6 +40,7 @@ _USES = {
     "squad": Use("question-answering", "answers questions on a passage by the start and end of a span"),
     "bio_mrc": Use("token-classification", "marks the answers to a question in a passage with B, I and O"),
     "tagging": Use("token-classification", "tags words"),
+    "pictures": Use("image-classification", "classifies pictures"),
     "fill_mask": Use("fill-mask", "fills masked words"),
     "generate": Use("text-generation", "continues texts"),
     "": Use("feature-extraction", "turns tokens into vectors"),

@@ -65,6 +65,8 @@ def traced_outputs(params: Params, batch: Batch, *, config: ModelConfig, wanted:
     """As `outputs`, as part of a program that somebody else compiles."""
     first_BE, masked_BP = batch.get("cls_positions"), batch.get("masked_positions")
     architectures.check_packing(config, first_BE is not None and first_BE.shape[1] > 1)
+    if absent := [name for name in architectures.inputs_of(config) if name not in batch]:
+        raise InputError(f"a {config.model_type!r} encoder reads {absent[0]}, not token ids alone; use predict")
     with jax.default_matmul_precision("highest"):
         encoder = functools.partial(_apply, architectures.build(config), params["encoder"], batch)
         places_BE = heads.read_positions(config, batch)

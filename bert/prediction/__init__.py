@@ -14,6 +14,7 @@ TASKS: dict[str, str] = {
     "bio_mrc": "",
     "squad": "span",
     "tagging": "token_classifier",
+    "pictures": "",
 }
 
 

@@ -111,7 +111,8 @@ class Scorer:
         """
         packed = self.packed and architectures.packs(self.config)
         settings = ExampleSettings(self.batch_size, max_length, packed, row_unit=self.row_unit)
-        without_targets = dataclasses.replace(encoded, of_example={}, of_token={})
+        read = {name: encoded.of_token[name] for name in architectures.inputs_of(self.config)}
+        without_targets = dataclasses.replace(encoded, of_example={}, of_token=read)
         params, waiting = stack.by_layer(self.params, self.config), None
         with show_progress(len(encoded), unit, shown=self.progress) as done:
             for batch, index_BE in encoded_examples.prediction_batches(without_targets, settings):

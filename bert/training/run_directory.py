@@ -139,16 +139,18 @@ def _without_newer(now: Any, before: Any) -> Any:
     return {name: _without_newer(value, before[name]) for name, value in now.items() if name in before}
 
 
-def write(workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokenizer) -> None:
-    """Saves the settings and the tokenizer; every process must call it, process 0 writes when all have checked."""
+def write(workdir: pathlib.Path, settings: Mapping[str, Any], tokenizer: Tokenizer | None) -> None:
+    """Saves the settings and, where there is one, the tokenizer; every process must call it, process 0 writes when all
+    have checked."""
     if jax.process_count() > 1:
         multihost_utils.sync_global_devices("run directory checked")
     if jax.process_index() == 0:
-        values = _as_read(settings) | {_TOKENIZER: tokenizer.fingerprint}
+        values = _as_read(settings) | ({_TOKENIZER: tokenizer.fingerprint} if tokenizer else {})
         try:
             workdir.mkdir(parents=True, exist_ok=True)
             files.write(workdir / CONFIG, files.json_text(values, indent=2))
-            tokenizer.save(workdir)
+            if tokenizer:
+                tokenizer.save(workdir)
         except OSError as error:
             raise cannot_write(workdir, error) from None
 
@@ -230,8 +232,13 @@ def pretraining_keys(step: int, pairs: str, objective: str) -> dict[str, Any]:
     return {"step": step, "objective": pairs} | ({} if objective == "mlm" else {"predicts": objective})
 
 
-def read_tokenizer(workdir: pathlib.Path) -> Tokenizer:
-    """The tokenizer of a run. InputError where its files are missing, damaged, or those of another tokenizer."""
+def read_tokenizer(workdir: pathlib.Path) -> Tokenizer | None:
+    """The tokenizer of a run; None where its encoder reads no texts.
+
+    Raises InputError where its files are missing, damaged, or those of another tokenizer.
+    """
+    if architectures.inputs_of(read_encoder(workdir)):
+        return None
     expected, tokenizer = read(workdir).get(_TOKENIZER), load_tokenizer(workdir)
     if expected not in (None, tokenizer.fingerprint):
         what = "tokenizer.json, vocab.txt and tokenizer_config.json are not the tokenizer that the run was started with"

@@ -19,9 +19,9 @@ from bert.errors import InputError, check_choice, check_range
 # Logical axes of the last dimensions, by path ending. The leading layer axis of stacked blocks is never split.
 _AXES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
     (r"token/embedding$", ("vocab", None)),
-    (r"(position|type)/embedding$", (None, "embed")),
-    (r"attention/(query|key|value)/kernel$", ("embed", "heads")),
-    (r"attention/(query|key|value)/bias$", ("heads",)),
+    (r"(position|type|row|column)/embedding$", (None, "embed")),
+    (r"attention/(query|key|value|merged)/kernel$", ("embed", "heads")),
+    (r"attention/(query|key|value|merged)/bias$", ("heads",)),
     (r"attention/output/kernel$", ("heads", "embed")),
     (r"feed_forward/up/kernel$", ("embed", "mlp")),
     (r"feed_forward/up/bias$", ("mlp",)),

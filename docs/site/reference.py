@@ -11,10 +11,11 @@ from launch import config_files
 from launch.commands import COMMANDS, module_of
 
 CHECKOUT = pathlib.Path(__file__).parents[2]
-CONFIGS = ("prepare", "pretrain", "table", "glue", "bio_mrc", "squad", "tagging")
+CONFIGS = ("prepare", "pretrain", "table", "glue", "bio_mrc", "squad", "tagging", "digits")
 # Behind the names of `bert` itself: modules that people build with.
 MODULES = (
     "bert.inference",
+    "bert.query_key",
     "bert.model.heads",
     "bert.model.losses",
     "bert.training.train",

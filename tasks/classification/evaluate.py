@@ -36,7 +36,7 @@ class ClassificationEvaluator(evaluation.Evaluator):
     "predicted". glue: a submission file.
     """
 
-    formats = ("csv", "tsv", "jsonl", "glue")
+    formats: ClassVar[tuple[str, ...]] = ("csv", "tsv", "jsonl", "glue")
     file_defaults: ClassVar = {
         "glue": "", "votes": False, "separator": ",", "normalize": False, "columns": "", "delimiter": "",
         "quoting": "auto", "encoding": "utf-8", "ragged": "refuse", "text": "", "label": "",

@@ -122,12 +122,16 @@ class Job(ExamplesJob):
         targets_NC = targets_of(self.train)
         weight_N = targets_NC @ weight_C if self.weights else np.ones(len(targets_NC), np.float32)
         columns = {"targets": targets_NC, "target_weights": weight_N}
-        return TrainingBatches(
-            classification.encode(self.train.texts, tokenizer, settings.max_length, **columns), settings
-        )
+        return TrainingBatches(self.encoded(self.train, tokenizer, settings.max_length, **columns), settings)
 
     def encode(self, part: TextExamples, tokenizer: Tokenizer) -> EncodedExamples:
-        return classification.encode(part.texts, tokenizer, self.options.max_length)
+        return self.encoded(part, tokenizer, self.options.max_length)
+
+    def encoded(
+        self, part: TextExamples, tokenizer: Tokenizer, max_length: int, **of_example: np.ndarray
+    ) -> EncodedExamples:
+        """The examples as the encoder reads them."""
+        return classification.encode(part.texts, tokenizer, max_length, **of_example)
 
     def score(self, scorer: Scorer, part: TextExamples, encoded: EncodedExamples) -> Metrics:
         return self.metrics(part, classification.probabilities(scorer, encoded, self.options))

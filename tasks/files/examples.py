@@ -28,11 +28,12 @@ NUMBERS_AS_TEXT = 10  # rows from which on a text column of numbers alone is tak
 class TextExamples(NamedTuple):
     """N examples.
 
-    texts: one text, or two, each.
+    texts: one text, or two, each; of a picture its name.
     targets: float32 [N, C], or None without labels. class: shares that sum to 1 (one-hot for a single label); classes:
       0 or 1; number: the number, C = 1.
     rows, places: of the table.
     labels: C names; none for a number.
+    pictures: float32 [N, rows, columns, channels], of examples that are pictures.
     """
 
     texts: list[tuple[str, ...]]
@@ -42,14 +43,16 @@ class TextExamples(NamedTuple):
     labels: tuple[str, ...]
     kind: Kind
     report: ReadReport
+    pictures: np.ndarray | None = None
 
     def take(self, indices: Sequence[int]) -> "TextExamples":
         """Some of the examples, under the same report."""
         columns: dict[str, Any] = {
             name: [getattr(self, name)[i] for i in indices] for name in ("texts", "rows", "places")
         }
-        targets = None if self.targets is None else self.targets[indices]
-        return self._replace(targets=targets, **columns)
+        arrays = {name: getattr(self, name) for name in ("targets", "pictures")}
+        columns |= {name: None if array is None else array[indices] for name, array in arrays.items()}
+        return self._replace(**columns)
 
 
 def make_examples(
@@ -148,10 +151,17 @@ def split(
         for c in np.flatnonzero((take_C > 0) & (held_C == 0)) if by_class else ():
             name, rows = examples.labels[classes[c]], int((class_N == c).sum())
             notes.append(f"none of the {rows:,} rows of {name} is held out, for rows with equal texts stay in one part")
-    train, validation = examples.report.divided(is_validation, share, seed, notes)
+    return divided(examples, is_validation, share, seed, notes)
+
+
+def divided(
+    examples: TextExamples, is_validation_N: np.ndarray, share: float, seed: int, notes: Sequence[str] = ()
+) -> tuple[TextExamples, TextExamples]:
+    """(train, validation); arguments as of `ReadReport.divided`."""
+    train, validation = examples.report.divided(is_validation_N, share, seed, notes)
     return (
-        examples.take(np.flatnonzero(~is_validation).tolist())._replace(report=train),
-        examples.take(np.flatnonzero(is_validation).tolist())._replace(report=validation),
+        examples.take(np.flatnonzero(~is_validation_N).tolist())._replace(report=train),
+        examples.take(np.flatnonzero(is_validation_N).tolist())._replace(report=validation),
     )
 
 

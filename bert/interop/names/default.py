@@ -23,6 +23,7 @@ def table(config: ModelConfig) -> NameTable:
     token_table_VD = np.zeros((config.vocab_size, architectures.table_width(config)), np.float32)
     ids_BT = np.zeros((1, 1), np.int32)
     batch = dict.fromkeys(("token_ids", "type_ids", "position_ids", "example_ids"), ids_BT)
+    batch |= {name: np.zeros((1, 1, *shape), np.float32) for name, shape in architectures.inputs_of(config).items()}
 
     def part(name: str) -> tuple[Weight, ...]:
         if name == "encoder":

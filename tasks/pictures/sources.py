@@ -1,0 +1,92 @@
+"""Reads pictures with their classes: arrays of an .npz file, or the handwritten digits of scikit-learn."""
+
+import pathlib
+import zipfile
+from collections.abc import Sequence
+
+import numpy as np
+
+from bert.errors import InputError
+from bert.extras import check_installed
+from bert.prediction.pictures import as_pictures
+from tasks.files.examples import TextExamples
+from tasks.files.reports import ReadReport, check_labelled
+
+DIGITS = "digits"  # as a path: 1,797 digits of 8 x 8 pixels (Alpaydin and Kaynak 1998), which scikit-learn holds
+
+
+def read(
+    path: str, images: str, classes: str, *, labels: Sequence[str] | None = None, labelled: str = "needed"
+) -> TextExamples:
+    """The pictures of a file, an example each; their texts are names such as "picture 17".
+
+    Args:
+      images, classes: names of the arrays [N, X, Y] or [N, X, Y, C], and [N] (numbers or names).
+      labels: the classes of a model; None: those of the file, in order.
+      labelled: of `reports.LABELLED`.
+
+    Raises InputError for a file or array that is not there or has another form, and an unknown class.
+    """
+    check_labelled(labelled)
+    arrays = _digits(images, classes) if path == DIGITS else _arrays(path)
+    pictures_NXYC = as_pictures(_array(arrays, images, path), name=f"{path}: {images}")
+    N = len(pictures_NXYC)
+    if not N:
+        raise InputError(f"{path}: {images} holds no picture; give at least one")
+    targets = None
+    if labelled == "needed" or (labelled == "if there" and classes in arrays):
+        class_N = _array(arrays, classes, path)
+        if class_N.shape != (N,) or class_N.dtype.kind not in "buiU":
+            what = f"{path}: {classes} is {class_N.dtype} {list(class_N.shape)}"
+            raise InputError(f"{what}; it must be a whole number or a text for each of the {N:,} pictures")
+        known = tuple(map(str, np.unique(class_N))) if labels is None else tuple(labels)
+        targets = _targets(class_N, known, f"{path}: {classes}")
+        labels = known
+    return TextExamples(
+        [(f"picture {i}",) for i in range(N)],
+        targets,
+        [{"picture": i} for i in range(N)],
+        [f"{path}: picture {i}" for i in range(N)],
+        tuple(labels or ()),
+        "class",
+        ReadReport(path, N, N),
+        pictures_NXYC,
+    )
+
+
+def _targets(class_N: np.ndarray, labels: Sequence[str], where: str) -> np.ndarray:
+    index_of = {label: i for i, label in enumerate(labels)}
+    for i, name in enumerate(map(str, class_N)):
+        if name not in index_of:
+            raise InputError(f"{where}: picture {i} is {name!r}; the model knows {', '.join(labels)}")
+    return np.eye(len(labels), dtype=np.float32)[[index_of[str(name)] for name in class_N]]
+
+
+def _digits(images: str, classes: str) -> dict[str, np.ndarray]:
+    check_installed("sklearn", "scikit-learn", "baseline", f"config.data={DIGITS}")
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    return {images: digits.images, classes: digits.target}
+
+
+def _arrays(path: str) -> dict[str, np.ndarray]:
+    try:
+        file = np.load(path, allow_pickle=False)
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise InputError(f"{path}: is one array, not an .npz file; save it with its classes by numpy.savez")
+        with file:
+            return {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; name an .npz file with pictures and classes, or {DIGITS!r}") from None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, InputError):
+            raise
+        why = "it holds Python objects" if "pickle" in str(error) else "it is damaged or another kind of file"
+        raise InputError(f"{pathlib.Path(path)}: cannot be read ({why}); write it by numpy.savez") from None
+
+
+def _array(arrays: dict[str, np.ndarray], name: str, path: str) -> np.ndarray:
+    if name not in arrays:
+        raise InputError(f"{path}: has no array {name!r} (it has {', '.join(arrays)}); set its name")
+    return arrays[name]
