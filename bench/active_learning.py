@@ -13,13 +13,13 @@ import json
 import pathlib
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from typing import Any
 
+from bench import commands
+from bench.cells import CellFile
 from bert.errors import check_choice
 from bert.prediction.uncertainty import MEASURES
 from launch import flags
@@ -47,20 +47,17 @@ def run(argv: list[str]) -> None:
     out, rank, seeds = pathlib.Path(options.out), options.rank or "entropy", options.whole_number("seeds", 3)
     check_choice("--rank", rank, MEASURES)
     pool, test = (read(pathlib.Path(options.data) / name) for name in ("train.txt", "test.txt"))
-    runs = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
-    out.parent.mkdir(parents=True, exist_ok=True)  # now, not after the first run
+    cells = CellFile(out, {"init_from": options.init_from})
     for seed in range(seeds):
         for chosen_by in (rank, "random"):
-            if any((one["seed"], one["chosen_by"]) == (seed, chosen_by) for one in runs):
+            if cells.find(seed=seed, chosen_by=chosen_by):
                 continue
             started = time.perf_counter()
             scores = annotate(pool, test, chosen_by, seed, options.init_from)
             seconds = time.perf_counter() - started
-            runs.append({"seed": seed, "chosen_by": chosen_by, "seconds": seconds, "accuracy": scores})
-            with out.open("a") as file:
-                file.write(json.dumps(runs[-1]) + "\n")
-            print(runs[-1], flush=True)
-    print(table(runs))
+            cell = cells.add({"seed": seed, "chosen_by": chosen_by, "seconds": seconds, "accuracy": scores})
+            print(cell, flush=True)
+    print(table(cells.cells))
 
 
 def read(path: pathlib.Path) -> list[Row]:
@@ -82,8 +79,8 @@ def annotate(pool: Sequence[Row], test: Sequence[Row], chosen_by: str, seed: int
         while True:
             model = f"{folder}/{len(known)}"
             write(files["known"], [pool[i] for i in known], "text", "coarse")
-            command("finetune", *SETTINGS, f"--config.data={files['known']}", f"--config.seed={seed}",
-                    f"--config.init_from={init_from}", f"--workdir={model}")  # fmt: skip
+            commands.run("finetune", *SETTINGS, f"--config.data={files['known']}", f"--config.seed={seed}",
+                         f"--config.init_from={init_from}", f"--workdir={model}")  # fmt: skip
             predicted = predictions(model, files["test"], files["predicted"])
             right = [said["predicted"]["label"] == row["coarse"] for said, row in zip(predicted, test, strict=True)]
             scores[str(len(known))] = statistics.fmean(right)
@@ -97,16 +94,12 @@ def annotate(pool: Sequence[Row], test: Sequence[Row], chosen_by: str, seed: int
 
 
 def predictions(model: str, rows: pathlib.Path, out: pathlib.Path, *options: str) -> list[Row]:
-    command("predict", f"--model={model}", f"--input={rows}", f"--output={out}", *options)
+    commands.run("predict", f"--model={model}", f"--input={rows}", f"--output={out}", *options)
     return [json.loads(line) for line in out.read_text().splitlines()]
 
 
 def write(path: pathlib.Path, rows: Sequence[Row], *columns: str) -> None:
     path.write_text("".join(json.dumps({name: row[name] for name in columns}) + "\n" for row in rows))
-
-
-def command(name: str, *words: str) -> None:
-    subprocess.run([sys.executable, "-m", f"launch.{name}", *words], check=True, stdout=subprocess.DEVNULL)
 
 
 def table(runs: Sequence[Row]) -> str:

@@ -2,27 +2,36 @@
 
 python -m bench.glue --data=GLUE_FOLDER --init_from=DIR --out=FILE.jsonl [--tasks=sst2,mrpc,...] [--seeds=2]
 
-Needs torch and transformers (`uv pip install torch`). Each run adds a line to the file. Runs that are already in the
-file are skipped, so the command can be stopped and started again. The table is printed at the end.
+Needs torch and transformers (`uv pip install torch`). Each run adds a line to the file; those that are already there
+are skipped. The table is printed at the end.
 """
 
 import importlib.util
 import itertools
-import json
 import pathlib
-import random
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from bench.cells import CellFile
+from bench.glue_runs import (
+    BATCH,
+    DECAY,
+    EPOCHS,
+    LENGTH,
+    WARMUP,
+    Scores,
+    check_tasks,
+    last_evaluation,
+    sampled,
+    settings,
+)
 from bert.errors import InputError
 from launch import flags
-from tasks.classification import glue
 from tasks.classification import job as classification_job
 from tasks.classification.job import targets_of
 from tasks.metrics import classification_metrics
@@ -35,80 +44,41 @@ OPTIONS = {
     "seeds": "runs of each task with seeds 0, 1, ... (default: 2)",
     "rows": "at most so many training rows of sst2 (default: 5000)",
 }
-FOLDERS = {"sst2": "SST-2", "mrpc": "MRPC", "rte": "RTE", "cola": "CoLA", "stsb": "STS-B"}
-EPOCHS, BATCH, LENGTH, RATE, WARMUP, DECAY = 3, 32, 128, 5e-5, 0.1, 0.01
+RATE = 5e-5
 
 
 def run(argv: list[str]) -> None:
-    _, options = flags.parse(
-        argv, doc=__doc__ or "", config_file="", options=OPTIONS, required=("data", "init_from", "out")
-    )
+    _, options = flags.parse(argv, __doc__, OPTIONS, ("data", "init_from", "out"))
     if not importlib.util.find_spec("torch"):
         raise InputError("torch is not installed; .venv/bin/uv pip install torch --torch-backend=cpu")
-    out = pathlib.Path(options.out)
-    names = (options.tasks or "sst2,mrpc,rte,cola,stsb").split(",")
-    unknown = [name for name in names if name not in FOLDERS]
-    if unknown:
-        raise InputError(f"--tasks names {unknown[0]!r}; it may list {', '.join(FOLDERS)}")
+    names, start = options.names("tasks") or ("sst2", "mrpc", "rte", "cola", "stsb"), options.init_from
+    check_tasks(names, options.data)
     seeds, limit = options.whole_number("seeds", 2), options.whole_number("rows", 5000)
-    runs = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
-    finished = {(run["task"], run["seed"], run["who"]) for run in runs}
+    cells = CellFile(pathlib.Path(options.out), {"init_from": start, "rows": limit})
     sides = (("ours", ours), ("torch", theirs))
-    with tempfile.TemporaryDirectory() as sample:
+    with tempfile.TemporaryDirectory() as folder:
         for name, seed, (who, train) in itertools.product(names, range(seeds), sides):
-            if (name, seed, who) in finished:
+            if cells.find(task=name, seed=seed, who=who):
                 continue
-            data = task_folder(pathlib.Path(options.data), name, limit, pathlib.Path(sample))
+            data = sampled(name, options.data, limit, pathlib.Path(folder)) if name == "sst2" else options.data
             started = time.perf_counter()
-            scores = train(name, data, options.init_from, seed)
-            runs.append({"task": name, "seed": seed, "who": who, "seconds": time.perf_counter() - started} | scores)
-            with out.open("a") as file:
-                file.write(json.dumps(runs[-1]) + "\n")
-            print(runs[-1], flush=True)
-    print(table(runs))
+            scores = train(settings(name, data, start, seed, RATE), start, seed)
+            seconds = time.perf_counter() - started
+            print(cells.add({"task": name, "seed": seed, "who": who, "seconds": seconds, **scores}), flush=True)
+    print(table(cells.cells))
 
 
-def task_folder(data: pathlib.Path, name: str, limit: int, sample: pathlib.Path) -> pathlib.Path:
-    """The task's folder; for sst2 it is ``sample``, which gets a random sample of the training rows (seed 0)."""
-    folder = data / FOLDERS[name]
-    if name != "sst2":
-        return folder
-    if not (sample / "train.tsv").exists():
-        rows = glue.read("sst2", str(folder), "train").rows
-        numbers = {"negative": "0", "positive": "1"}
-        lines = [f"{row['sentence']}\t{numbers[row['label']]}" for row in random.Random(0).sample(rows, limit)]
-        (sample / "train.tsv").write_text("\n".join(["sentence\tlabel", *lines]) + "\n")
-        (sample / "dev.tsv").write_bytes((folder / "dev.tsv").read_bytes())
-    return sample
+def ours(words: Sequence[str], init_from: str, seed: int) -> Scores:
+    with tempfile.TemporaryDirectory() as folder:
+        return last_evaluation(words, f"{folder}/run")
 
 
-def settings(name: str, data: pathlib.Path, init_from: str, seed: int) -> list[str]:
-    return [
-        f"--config=configs/glue.py:{name}", f"--config.data={data}", f"--config.init_from={init_from}",
-        f"--config.seed={seed}", f"--config.epochs={EPOCHS}", f"--config.batch_size={BATCH}",
-        f"--config.max_length={LENGTH}", f"--config.optimizer.learning_rate={RATE}",
-        f"--config.warmup_share={WARMUP}", f"--config.optimizer.weight_decay={DECAY}",
-    ]  # fmt: skip
-
-
-def ours(name: str, data: pathlib.Path, init_from: str, seed: int) -> dict[str, Any]:
-    """Scores of the last evaluation, not of the best: the other side does not choose either."""
-    with tempfile.TemporaryDirectory() as workdir:
-        words = [*settings(name, data, init_from, seed), f"--workdir={workdir}/run"]
-        subprocess.run([sys.executable, "-m", "launch.finetune", *words], check=True, stdout=subprocess.DEVNULL)
-        lines = (pathlib.Path(workdir) / "run" / "metrics.jsonl").read_text().splitlines()
-        last = [line for line in map(json.loads, lines) if line["split"] == "validation"][-1]
-        return {key: value for key, value in last.items() if key not in ("step", "split")}
-
-
-def theirs(name: str, data: pathlib.Path, init_from: str, seed: int) -> dict[str, Any]:
+def theirs(words: Sequence[str], init_from: str, seed: int) -> Scores:
     """The same recipe in PyTorch, as most people write it: padding to the longest of a batch, AdamW, linear decay."""
     import torch
     import transformers
 
-    config, _ = flags.parse(
-        ["bench", *settings(name, data, init_from, seed)], doc="", config_file=None, options={}, required=()
-    )
+    config, _ = flags.parse(["bench", *words], "", {}, config_file=None)
     job = classification_job.read(config)
     torch.manual_seed(seed)
     tokenizer = transformers.AutoTokenizer.from_pretrained(init_from)

@@ -45,11 +45,12 @@ def test_help_lists_every_target(tmp_path):
     assert [name for name in targets if name.startswith("test") and f"\nmake {name} " not in contributing] == []
 
 
-def test_glue_needs_the_folder_of_the_data(tmp_path):
+@pytest.mark.parametrize("target", ["glue", "glue-table", "glue-scratch"])
+def test_glue_needs_the_folder_of_the_data(tmp_path, target):
     """One line; nothing outside the checkout is a default."""
-    done = make(tmp_path, "glue")
+    done = make(tmp_path, target)
     assert done.returncode == 2
-    assert re.match(r"error: GLUE .*make glue GLUE=FOLDER\n", done.stdout)
+    assert re.match(rf"error: GLUE .*make {target} GLUE=FOLDER.*\n", done.stdout)
     assert "../" not in (CHECKOUT / "Makefile").read_text()
 
 
