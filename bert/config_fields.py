@@ -9,6 +9,7 @@ build(OptimizerSettings, config.optimizer, total_steps=1000)     # and back
 """
 
 import dataclasses
+import functools
 import inspect
 import re
 import types
@@ -42,11 +43,7 @@ def add(
     if section and section not in config:
         config[section] = ConfigDict()
     part, annotations = config[section] if section else config, typing.get_type_hints(kind)
-    texts, places = dict[str, str](), dict[str, str]()
-    for base in filter(dataclasses.is_dataclass, reversed(kind.__mro__)):
-        own_texts = comments(inspect.getsource(base), r"(\w+): ")
-        texts |= own_texts
-        places |= dict.fromkeys(own_texts, f"{base.__module__.replace('.', '/')}.py, {base.__name__}")
+    described = _described(kind)
     for field in dataclasses.fields(kind):
         if (names and field.name not in names) or field.name in without or field.default is dataclasses.MISSING:
             continue
@@ -56,7 +53,18 @@ def add(
                 annotation = next(option for option in typing.get_args(annotation) if option is not types.NoneType)
             value = config_dict.placeholder(annotation)
         part[field.name] = value
-        declared.setdefault(places[field.name], {})[f"{section}.{field.name}".lstrip(".")] = texts[field.name]
+        place, text = described[field.name]
+        declared.setdefault(place, {})[f"{section}.{field.name}".lstrip(".")] = text
+
+
+@functools.cache
+def _described(kind: type) -> dict[str, tuple[str, str]]:
+    """Field -> (where it is declared, its comment)."""
+    described = dict[str, tuple[str, str]]()
+    for base in filter(dataclasses.is_dataclass, reversed(kind.__mro__)):
+        place = f"{base.__module__.replace('.', '/')}.py, {base.__name__}"
+        described |= {name: (place, text) for name, text in comments(inspect.getsource(base), r"(\w+): ").items()}
+    return described
 
 
 def remove(config: ConfigDict, section: str) -> None:
