@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jax import Array
-from jax.sharding import Mesh
+from jax.sharding import Mesh, Sharding
 
 from bert.model import losses
 from bert.training import optim, sharding
@@ -117,8 +117,15 @@ def make_train_step(setup: Setup, target: TrainState) -> tuple[Step, Read]:
 
     The loss of each term is its sum over the whole global batch divided by its count over the whole global batch,
     whatever the number of devices and micro-batches. A step whose loss or gradient is not finite changes nothing but
-    the counters. ``target`` (from ``abstract_state``) says where the state lies.
+    the counters. ``target`` (from ``abstract_state``) says where the state lies. Made once for a ``setup``, however
+    often its run is started.
     """
+    shards, tree = jax.tree.flatten(jax.tree.map(lambda x: x.sharding, target))
+    return _train_step(setup, tree, *shards)
+
+
+@functools.lru_cache(maxsize=1)
+def _train_step(setup: Setup, tree: Any, *shards: Sharding) -> tuple[Step, Read]:
     transformation, rate = optim.transformation(setup.optimizer, setup.model.depth_of), setup.optimizer.rate()
 
     def micro_loss(params: Params, batch: Batch, counts: Batch, key: Array) -> tuple[Array, dict[str, Array]]:
@@ -162,9 +169,9 @@ def make_train_step(setup: Setup, target: TrainState) -> tuple[Step, Read]:
         names[:] = values
         return state, jnp.stack([jnp.asarray(value, jnp.float32) for value in values.values()])
 
-    shards = jax.tree.map(lambda x: x.sharding, target)
     rows, everywhere = sharding.batch_sharding(setup.mesh), sharding.replicated(setup.mesh)
-    inputs, outputs = (everywhere, shards, rows), (shards, everywhere)
+    of_state = jax.tree.unflatten(tree, shards)
+    inputs, outputs = (everywhere, of_state, rows), (of_state, everywhere)
     compiled = jax.jit(step, donate_argnums=1, in_shardings=inputs, out_shardings=outputs)
     return functools.partial(compiled, _seed_words(setup)), read
 
@@ -177,7 +184,8 @@ def _accumulate(
     The memory is that of one part and one gradient buffer. Row r goes to part r % parts, so that each device keeps
     its own rows.
     """
-    gradient = jax.value_and_grad(micro_loss, has_aux=True)
+    # Traced once, though it is read for its shapes and in the loop.
+    gradient = jax.jit(jax.value_and_grad(micro_loss, has_aux=True), inline=True)
     if parts == 1:
         (_, sums), grads = gradient(params, batch, counts, key)
         return grads, sums

@@ -269,7 +269,7 @@ def test_another_seed_is_the_same_program(monkeypatch):
     real, programs = jax.jit, []
 
     def noted(function, **given):
-        if function.__module__ != step_module.__name__:
+        if function.__module__ != step_module.__name__ or "out_shardings" not in given:  # not part of a program
             return real(function, **given)
 
         def call(*args):

@@ -1,5 +1,6 @@
 """A tiny model and made-up batches for the tests of training."""
 
+import functools
 import pathlib
 from typing import Any
 
@@ -67,10 +68,24 @@ def run_steps(made: Setup, batches: list[dict[str, np.ndarray]], params=None) ->
     return jax.device_get(state), told
 
 
+@functools.cache
+def one_block() -> Setup:
+    """A set-up of one block, without dropout: the same for all, so that its programs are traced once."""
+    return setup(num_layers=1)
+
+
+@functools.lru_cache(maxsize=2)
+def scored(made: Setup) -> evaluate.Step:
+    """The compiled evaluation of a set-up, the same for all its runs."""
+    return evaluate.make_evaluation_step(made.model, made.task, made.mesh)
+
+
 def run(workdir: pathlib.Path, made: Setup | None = None, *, held_out: int = 0, **settings) -> Run:
     """A run on made-up batches, with ``held_out`` validation batches; by default of one block, without dropout."""
-    made = made or setup(num_layers=1)
+    made = made or one_block()
     timing = {"total_steps": 20, "log_every": 5, "evaluate_every": 10, "save_every": 4} | settings
     held = lambda: (batch(1000 + i) for i in range(held_out))  # noqa: E731
-    scores = evaluate.on_batches(made.model, made.task, made.mesh, held) if held_out else None
+    scores = (
+        (lambda params: evaluate.evaluate(scored(made), params, held(), made.task, made.mesh)) if held_out else None
+    )
     return Run(made, LoopSettings(**timing), workdir, batch, scores, flops_per_token=1e6)
