@@ -18,10 +18,11 @@ from bert import architectures
 from bert.data.batches import Batches
 from bert.data.settings import BatchSettings
 from bert.errors import InputError
-from bert.model.blocks import Dense, pick
+from bert.model.blocks import Dense
 from bert.model.dropout import dropout
 from bert.model.embeddings import Embedding
 from bert.model.pattern import within_examples
+from bert.model.reading import TOKENS, of_tokens
 from bert.store.reader import Store
 from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
@@ -78,13 +79,13 @@ class BagOfWords(nn.Module):
         self.token = Embedding(self.config, self.config.vocab_size)
         self.dense = Dense(self.config, self.config.hidden_size)
 
-    def __call__(self, batch, *, train: bool = False, positions_BP=None):
+    def __call__(self, batch, *, train: bool = False, reads=TOKENS):
         x_BTD = self.token(batch["token_ids"])
         same_BTS = within_examples(batch).allowed()[:, 0].astype(x_BTD.dtype)
         mean_BTD = same_BTS @ x_BTD / jnp.maximum(same_BTS.sum(-1, keepdims=True), 1)
         key = self.make_rng("dropout") if train else None
         hidden_BTD = nn.tanh(self.dense(dropout(x_BTD + mean_BTD, self.config.hidden_dropout, key)))
-        return hidden_BTD if positions_BP is None else pick(hidden_BTD, positions_BP)
+        return of_tokens(hidden_BTD, batch, reads)
 
     def token_table(self):
         return self.token.embedding

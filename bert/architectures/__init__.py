@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import flax.linen as nn
     from jax import Array
 
+    from bert.model.reading import Reads, States
     from bert.types import Batch
 
 Config = TypeVar("Config")
@@ -104,24 +105,22 @@ class ModelConfig(Protocol):
 class Encoder(Protocol):
     """A Linen module with the attribute ``config``: a batch (bert/data/batches.py) -> hidden states.
 
-    Where the state at the first token does not stand for a whole example, it has ``summary(batch, train=)`` -> [B, E,
-    D], which heads of examples read. With the objective "blank" it has ``blank``, as `__call__`, whose states have not
-    read the word at their place. To be looked into, it has ``states(batch)`` and ``attention(batch, layer)``, as
-    `stack.StackedEncoder`.
+    To be looked into, it has ``states(batch)`` and ``attention(batch, layer)``, as `stack.StackedEncoder`.
     """
 
     packing: str  # "exact": a row may hold several examples; "refused": they would change each other
     # How it may be pretrained, of `objectives.OBJECTIVES`; empty: not at all; where it is not there: by masked words.
     objectives: tuple[str, ...]
-    # The token at which an example is read: "first" or "last", the only one that has seen all others where attention is
-    # causal. Where it is not there: "first".
+    # Where an example is read. "first", "last": the state of this token; where attention is causal, the last alone has
+    # seen all others. "ends": the left side at the last token, the right side at the first. "top": the last level.
+    # Where it is not there: "first".
     read_at: str
     # "bert": a pooler, and words scored through a layer of their own; "bare": neither; "none": no head at all, for it
     # is a `decoders.Decoder`, too. Where it is not there: "bert".
     heads: str
 
-    def __call__(self, batch: "Batch", *, train: bool = False, positions_BP: "Array | None" = None) -> "Array":
-        """Hidden states [B, P, D] in ``config.dtype`` at these positions of each row, int32; None: at all."""
+    def __call__(self, batch: "Batch", *, train: bool = False, reads: "Reads") -> "States":
+        """The hidden states that are read (bert/model/reading.py); by default those of all tokens."""
         ...
 
     def token_table(self) -> "Array | None":
@@ -193,7 +192,7 @@ def is_causal(config: ModelConfig) -> bool:
 
 
 def read_at(config: ModelConfig) -> str:
-    """The token at which an example is read: "first" or "last"."""
+    """Where an example is read: "first", "last", "ends" or "top"; see `Encoder`."""
     return str(getattr(build(config), "read_at", "first"))
 
 

@@ -14,10 +14,11 @@ from jax import Array
 
 from bert.architectures.convolution import DilatedConfig, StridedConfig
 from bert.model import convolutions, matmul
-from bert.model.blocks import ACTIVATION_FUNCTIONS, pick
+from bert.model.blocks import ACTIVATION_FUNCTIONS
 from bert.model.convolutions import GatedBlock
 from bert.model.dropout import by_number
 from bert.model.embeddings import Embedding
+from bert.model.reading import TOKENS, Reads, States, at
 from bert.model.stack import rows_over_data
 from bert.model.two_sides import TwoSidedEncoder
 from bert.model.weights import Weights
@@ -35,6 +36,7 @@ class StridedEncoder(nn.Module):
     config: StridedConfig
     packing: ClassVar[str] = "refused"
     objectives: ClassVar[tuple[str, ...]] = ("mlm",)
+    read_at: ClassVar[str] = "top"
 
     def setup(self) -> None:
         config = self.config
@@ -44,22 +46,25 @@ class StridedEncoder(nn.Module):
         self.back = [Weights((K, D, D), gain=_OF_RELU) for _ in range(config.num_layers)]
         self.skip = Weights((embedded, D))
 
-    def __call__(self, batch: Batch, *, train: bool = False, positions_BP: Array | None = None) -> Array:
-        """Hidden states [B, P, D] at ``positions_BP``, int32; None: at all positions."""
+    def __call__(self, batch: Batch, *, train: bool = False, reads: Reads = TOKENS) -> States:
+        """What is read (bert/model/reading.py); of the example in a row, the vector that the last level makes."""
         levels, masks = self._levels(batch, train)
+        states = {"examples": levels[-1][:, :1]} if "examples" in reads else {}
+        # The way back is part of the encoder, though only the states of tokens come from it.
+        if (of_tokens := [name for name in reads if name != "examples"]) or self.is_initializing():
+            hidden_BTD = self._way_back(levels, masks)
+            states |= {name: at(hidden_BTD, reads[name]) for name in of_tokens}
+        return states
+
+    def _way_back(self, levels: list[Array], masks: list[Array]) -> Array:
+        """Hidden states of the tokens, [B, T, D], from the levels and their masks."""
         skips = [matmul.dense(levels[0], *self.skip(), self.config.dtype, self.config.dtype), *levels[1:]]
         x_BTD = skips[-1]
         for level in reversed(range(self.config.num_layers)):
             kernel_KDD, bias_D = self.back[level]()
             x_BTD = convolutions.transposed(x_BTD, kernel_KDD, bias_D, skips[level].shape[1], self.config.dtype)
             x_BTD = jnp.where(masks[level], self._active(x_BTD) + skips[level], 0.0)
-        return x_BTD if positions_BP is None else pick(x_BTD, positions_BP)
-
-    def summary(self, batch: Batch, *, train: bool = False) -> Array:
-        """[B, 1, D]: the vector that the last level makes of each row."""
-        if self.is_initializing():  # the way back is part of the encoder, though this does not read it
-            self(batch)
-        return self._levels(batch, train)[0][-1][:, :1]
+        return x_BTD
 
     def levels(self, batch: Batch) -> list[Array]:
         """The embeddings [B, T, I], then each level [B, S, D], 0 where there is padding."""
@@ -97,7 +102,6 @@ class DilatedEncoder(TwoSidedEncoder):
     """
 
     config: DilatedConfig
-    objectives: ClassVar[tuple[str, ...]] = ("blank",)
 
     def setup(self) -> None:
         config = self.config

@@ -21,6 +21,7 @@ from bert.model.decoder_blocks import DecoderStack
 from bert.model.decoders import DecoderState, Memory, words_before
 from bert.model.dropout import dropout
 from bert.model.embeddings import Embedding
+from bert.model.reading import TOKENS, Reads, States
 from bert.model.stack import StackedEncoder, rows_over_data
 from bert.types import Batch
 
@@ -72,17 +73,16 @@ class EncoderDecoder(nn.Module):
         self.source = (PreNormSourceEncoder if pre_norm else SourceEncoder)(self.config)
         self.decoder = DecoderStack(self.config, pre_norm)
 
-    def __call__(self, batch: Batch, *, train: bool = False, positions_BP: Array | None = None) -> Array:
-        """States of the source [B, P, D] at these positions of each row, int32; None: at all."""
-        hidden_BPD = self.source(batch, train=train, positions_BP=positions_BP)
+    def __call__(self, batch: Batch, *, train: bool = False, reads: Reads = TOKENS) -> States:
+        """The states of the source that are read (bert/model/reading.py)."""
         if self.is_initializing():  # so that the decoder has its parameters, too
             ids_BS = jnp.ones_like(batch["example_ids"])
             target = {"target_ids": ids_BS, "target_position_ids": ids_BS, "target_example_ids": ids_BS}
-            self.teacher_forced(Memory(hidden_BPD, ids_BS[:, : hidden_BPD.shape[1]]), target)
-        return hidden_BPD
+            self.teacher_forced(self.memory(batch), target)
+        return self.source(batch, train=train, reads=reads)
 
     def memory(self, batch: Batch, *, train: bool = False) -> Memory:
-        return Memory(self.source(batch, train=train), batch["example_ids"])
+        return Memory(self.source(batch, train=train)["tokens"], batch["example_ids"])
 
     def teacher_forced(self, memory: Memory, batch: Batch, *, train: bool = False) -> Array:
         root = self.make_rng("dropout") if train else None

@@ -29,7 +29,7 @@ class RecurrentEncoder(TwoSidedEncoder):
     config: RecurrentConfig
 
     @property
-    def objectives(self) -> tuple[str, ...]:
+    def objectives(self) -> tuple[str, ...]:  # type: ignore[override]
         return ("blank",) if self.config.stacks == "separate" else ("mlm",)
 
     def setup(self) -> None:

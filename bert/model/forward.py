@@ -19,21 +19,23 @@ from bert import architectures
 from bert.architectures import ModelConfig
 from bert.errors import InputError
 from bert.model import heads, matmul
-from bert.model.blocks import pick
+from bert.model.reading import States, of_tokens
 from bert.types import Batch, Params
 
-# Outputs of heads: the parts that they need, and their leading axes, for cutting off padding.
+# Outputs of heads: the parts that they need, and the states that these read (reading.py).
 _HEADS: dict[str, tuple[tuple[str, ...], str]] = {
-    "pooled_output": (("pooler",), "B"),
-    "nsp_logits": (("pooler", "next_sentence"), "B"),
-    "sequence_logits": (("sequence_classifier",), "B"),
-    "token_logits": (("token_classifier",), "BT"),
-    "start_logits": (("span",), "BT"),
-    "end_logits": (("span",), "BT"),
-    "mlm_logits": (("mlm",), "BT"),
+    "pooled_output": (("pooler",), "examples"),
+    "nsp_logits": (("pooler", "next_sentence"), "examples"),
+    "sequence_logits": (("sequence_classifier",), "examples"),
+    "token_logits": (("token_classifier",), "tokens"),
+    "start_logits": (("span",), "tokens"),
+    "end_logits": (("span",), "tokens"),
+    "mlm_logits": (("mlm",), "words"),
 }
-_AXES = {"sequence_output": "BT", "hidden_states": "LBT", "attentions": "LBNTS"}
-_AXES |= {name: axes for name, (_, axes) in _HEADS.items()}
+_READ = {"sequence_output": "tokens", "example_output": "examples"} | {name: read for name, (_, read) in _HEADS.items()}
+# Leading axes, for cutting off padding.
+_AXES = {name: "B" if read == "examples" else "BT" for name, read in _READ.items()}
+_AXES |= {"hidden_states": "LBT", "attentions": "LBNTS"}
 
 
 def _apply(module: nn.Module, params: Params, *inputs: Any, **options: Any) -> Any:
@@ -48,8 +50,8 @@ def outputs(params: Params, batch: Batch, *, config: ModelConfig, wanted: tuple[
         bert/model/heads.py.
       batch: one example a row, or several where ``cls_positions`` [B, E] says where they begin (what is given per
         example is then [B, E, ...]); logits of masked words are at ``masked_positions`` where given, else everywhere.
-      wanted: of ``sequence_output`` [B, T, D], ``cls`` [B, D] (at `heads.read_positions`), ``hidden_states``
-        [L + 1, B, T, D] with ``attentions`` [L, B, N, T, S], and those of `head_outputs`.
+      wanted: of ``sequence_output`` [B, T, D], ``example_output`` [B, D], ``hidden_states`` [L + 1, B, T, D] with
+        ``attentions`` [L, B, N, T, S], and those of `head_outputs`.
     """
     return compiled_outputs(config.dtype)(params, batch, config=config, wanted=wanted)
 
@@ -67,39 +69,22 @@ def traced_outputs(params: Params, batch: Batch, *, config: ModelConfig, wanted:
     architectures.check_packing(config, first_BE is not None and first_BE.shape[1] > 1)
     if absent := [name for name in architectures.inputs_of(config) if name not in batch]:
         raise InputError(f"a {config.model_type!r} encoder reads {absent[0]}, not token ids alone; use predict")
+    reads = {_READ[name]: masked_BP if _READ[name] == "words" else None for name in wanted if name in _READ}
     with jax.default_matmul_precision("highest"):
         encoder = functools.partial(_apply, architectures.build(config), params["encoder"], batch)
-        places_BE = heads.read_positions(config, batch)
         results: dict[str, Any] = {}
-        if "hidden_states" not in wanted and not _reads_all(wanted, masked_BP):
-            # Nothing else is read of the last block.
-            places_BR = places_BE if masked_BP is None else jnp.concatenate([places_BE, masked_BP], axis=1)
-            hidden_BTD = encoder(positions_BP=places_BR)
-            first_BED, masked_BPD = jnp.split(hidden_BTD, [places_BE.shape[1]], axis=1)
+        if "hidden_states" in wanted:
+            check_looking_inside(config)
+            states_LBTD, results["attentions"] = encoder(method="states")
+            results["hidden_states"] = states_LBTD
+            states = of_tokens(states_LBTD[-1], batch, reads, architectures.read_at(config))
         else:
-            if "hidden_states" in wanted:
-                check_looking_inside(config)
-                states_LBTD, results["attentions"] = encoder(method="states")
-                results["hidden_states"], hidden_BTD = states_LBTD, states_LBTD[-1]
-            else:
-                hidden_BTD = encoder()
-            results["sequence_output"] = hidden_BTD
-            first_BED = pick(hidden_BTD, places_BE)
-            masked_BPD = hidden_BTD if masked_BP is None else pick(hidden_BTD, masked_BP)
-        results["cls"] = example_BD = first_BED[:, 0] if first_BE is None else first_BED
-        if hasattr(architectures.build(config), "summary"):
-            summary_BED = encoder(method="summary")
-            example_BD = summary_BED[:, 0] if first_BE is None else summary_BED
-        if heads.reads_blanks(config):
-            masked_BPD = encoder(positions_BP=masked_BP, method="blank")
-        results |= _head_outputs(params, config, wanted, hidden_BTD, example_BD, masked_BPD)
+            states = encoder(reads=reads)
+        if "examples" in states and first_BE is None:
+            states["examples"] = states["examples"][:, 0]
+        results |= {"sequence_output": states.get("tokens"), "example_output": states.get("examples")}
+        results |= _head_outputs(params, config, wanted, states)
         return {name: results[name].astype(jnp.float32) for name in wanted}
-
-
-def _reads_all(wanted: Collection[str], masked_BP: Array | None) -> bool:
-    """Whether any of these outputs is made of the hidden states at all positions."""
-    words = {"mlm_logits"} if masked_BP is None else set()
-    return bool({"sequence_output", "token_logits", "start_logits", "end_logits", *words} & set(wanted))
 
 
 def check_looking_inside(config: ModelConfig, *, steps: bool = False) -> None:
@@ -121,14 +106,7 @@ def head_outputs(parts: Collection[str]) -> tuple[str, ...]:
     return tuple(name for name, (needed, _) in _HEADS.items() if set(needed) <= set(parts))
 
 
-def _head_outputs(
-    params: Params,
-    config: ModelConfig,
-    wanted: Collection[str],
-    hidden_BTD: Array,
-    example_BD: Array,
-    masked_BPD: Array,
-) -> dict[str, Array]:
+def _head_outputs(params: Params, config: ModelConfig, wanted: Collection[str], states: States) -> dict[str, Array]:
     head: Params = params.get("head", {})
 
     def run(name: str, *inputs: Array) -> Any:
@@ -139,16 +117,16 @@ def _head_outputs(
         return heads.lent_table(_apply(architectures.build(config), params["encoder"], method="token_table"))
 
     def pooled() -> Array:
-        return heads.pooled(functools.partial(run, "pooler"), example_BD)
+        return heads.pooled(functools.partial(run, "pooler"), states["examples"])
 
     compute: dict[str, Callable[[], Array]] = {
         "pooled_output": pooled,
         "nsp_logits": lambda: run("next_sentence", pooled()),
-        "sequence_logits": lambda: run("sequence_classifier", pooled() if "pooler" in head else example_BD),
-        "token_logits": lambda: run("token_classifier", hidden_BTD),
-        "start_logits": lambda: heads.start_and_end(run("span", hidden_BTD))["start_logits"],
-        "end_logits": lambda: heads.start_and_end(run("span", hidden_BTD))["end_logits"],
-        "mlm_logits": lambda: run("mlm", masked_BPD, token_table()),
+        "sequence_logits": lambda: run("sequence_classifier", pooled() if "pooler" in head else states["examples"]),
+        "token_logits": lambda: run("token_classifier", states["tokens"]),
+        "start_logits": lambda: heads.start_and_end(run("span", states["tokens"]))["start_logits"],
+        "end_logits": lambda: heads.start_and_end(run("span", states["tokens"]))["end_logits"],
+        "mlm_logits": lambda: run("mlm", states["words"], token_table()),
     }
     return {name: compute[name]() for name in head_outputs(head) if name in wanted}
 

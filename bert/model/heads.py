@@ -1,9 +1,8 @@
 """Task heads, and the model that joins an encoder with one. Losses are in losses.py.
 
-A head is a Linen module called as ``head(hidden_BPD, batch, token_table_VD, train=...)`` that returns a dict of
-float32 arrays. The hidden states are those at ``head.positions(batch)``, int32 [B, P], or at all positions if that is
-None. The token table is the encoder's, and is passed in the call. A head consists of named parts; training, inference
-and files find its parameters by these names.
+A head is a Linen module called as ``head(states, batch, token_table_VD, train=...)`` that returns a dict of float32
+arrays. ``head.reads(batch)`` says which hidden states it reads (reading.py). The token table is the encoder's, and is
+passed in the call. A head consists of named parts; training, inference and files find its parameters by these names.
 Axes: as in blocks.py; P predicted position, E example in a row, C class, V vocabulary.
 
 Source: Devlin et al. 2018, sections 3.1 and 4; google-research/bert ``run_pretraining.py`` (get_masked_lm_output,
@@ -23,7 +22,7 @@ from bert.errors import InputError
 from bert.model import matmul, vocabulary
 from bert.model.blocks import ACTIVATION_FUNCTIONS, Dense, LayerNorm, gelu
 from bert.model.dropout import dropout
-from bert.model.pattern import first_and_last
+from bert.model.reading import TOKENS, Reads, States
 from bert.model.weights import Weights
 from bert.types import Batch
 
@@ -109,7 +108,7 @@ def lent_table(token_table_VD: Array | None) -> Array:
 
 
 def reads_blanks(config: ModelConfig) -> bool:
-    """Whether words are scored by the states of an encoder's ``blank``, which have not read the word itself."""
+    """Whether words are scored by states that have not read the word itself."""
     return "blank" in architectures.objectives_of(config)
 
 
@@ -126,21 +125,12 @@ def part(name: str, config: ModelConfig, classes: int = 2) -> nn.Module:
     return Dense(config, features[name], float32_result=True, with_bias=not without_bias)
 
 
-def read_positions(config: ModelConfig, batch: Batch) -> Array:
-    """int32 [B, E]: the token at which each example is read, its first or its last; one example a row where the batch
-    has no ``cls_positions``."""
-    ids_BT, first_BE = batch["example_ids"], batch.get("cls_positions")
-    if architectures.read_at(config) == "first":
-        return jnp.zeros_like(ids_BT[:, :1]) if first_BE is None else first_BE
-    return first_and_last(batch)[1]
-
-
 class PretrainingHead(nn.Module):
     """Masked words and, if asked for, the relation of segments A and B.
 
     Outputs: ``mlm_logits`` float32 [B, P, V] at ``batch["masked_positions"]`` and, where the batch has ``masked_ids``,
     ``mlm_cross_entropy`` and ``mlm_correct`` [B, P] (1 where no other word scores higher). ``with_next_sentence`` also
-    ``pooled_output`` [B, E, D] and ``nsp_logits`` [B, E, 2] (class 0: B follows A) at ``batch["cls_positions"]``.
+    ``pooled_output`` [B, E, D] and ``nsp_logits`` [B, E, 2] (class 0: B follows A).
     """
 
     config: ModelConfig
@@ -151,21 +141,18 @@ class PretrainingHead(nn.Module):
         if self.with_next_sentence:
             self.pooler, self.next_sentence = part("pooler", self.config), part("next_sentence", self.config)
 
-    def positions(self, batch: Batch) -> Array:
-        """The masked words, then where examples begin."""
-        names = ("masked_positions", "cls_positions") if self.with_next_sentence else ("masked_positions",)
-        return jnp.concatenate([batch[name] for name in names], axis=1)
+    def reads(self, batch: Batch) -> Reads:
+        words: Reads = {"words": batch["masked_positions"]}
+        return {**words, "examples": None} if self.with_next_sentence else words
 
-    def __call__(self, hidden_BRD: Array, batch: Batch, token_table_VD: Table, *, train: bool = False) -> Outputs:
-        P = batch["masked_positions"].shape[1]
-        picked_BPD, first_BED = hidden_BRD[:, :P], hidden_BRD[:, P:]
-        table_VD = lent_table(token_table_VD)
+    def __call__(self, states: States, batch: Batch, token_table_VD: Table, *, train: bool = False) -> Outputs:
+        picked_BPD, table_VD = states["words"], lent_table(token_table_VD)
         outputs = {"mlm_logits": self.mlm(picked_BPD, table_VD)}
         if "masked_ids" in batch:
             loss_BP, correct_BP = self.mlm.cross_entropy_and_correct(picked_BPD, table_VD, batch["masked_ids"])
             outputs |= {"mlm_cross_entropy": loss_BP, "mlm_correct": correct_BP}
         if self.with_next_sentence:
-            pooled_BED = pooled(self.pooler, first_BED)
+            pooled_BED = pooled(self.pooler, states["examples"])
             outputs |= {"pooled_output": pooled_BED, "nsp_logits": self.next_sentence(pooled_BED)}
         return outputs
 
@@ -174,7 +161,7 @@ class SequenceHead(nn.Module):
     """Scores of each example: one a class (of one or of several labels), or one number (regression, C = 1).
 
     Outputs: ``pooled_output`` float32 [B, E, D], where the architecture has a pooler, and ``sequence_logits``
-    [B, E, C] at `read_positions`.
+    [B, E, C].
     ``rate``: dropout before the scores; None: as between the blocks.
     """
 
@@ -188,11 +175,11 @@ class SequenceHead(nn.Module):
             self.pooler = part("pooler", self.config)
         self.sequence_classifier = part("sequence_classifier", self.config, self.classes)
 
-    def positions(self, batch: Batch) -> Any:
-        return read_positions(self.config, batch)
+    def reads(self, batch: Batch) -> Reads:
+        return {"examples": None}
 
-    def __call__(self, hidden_BED: Array, batch: Batch, token_table_VD: Table, *, train: bool = False) -> Outputs:
-        read_BED = pooled(self.pooler, hidden_BED) if self.has_pooler else hidden_BED
+    def __call__(self, states: States, batch: Batch, token_table_VD: Table, *, train: bool = False) -> Outputs:
+        read_BED = pooled(self.pooler, states["examples"]) if self.has_pooler else states["examples"]
         outputs = {"sequence_logits": self.sequence_classifier(_dropped(self, read_BED, train))}
         return outputs | ({"pooled_output": read_BED} if self.has_pooler else {})
 
@@ -207,11 +194,11 @@ class TokenHead(nn.Module):
     def setup(self) -> None:
         self.token_classifier = part("token_classifier", self.config, self.classes)
 
-    def positions(self, batch: Batch) -> None:
-        return None
+    def reads(self, batch: Batch) -> Reads:
+        return TOKENS
 
-    def __call__(self, hidden_BTD: Array, batch: Batch, token_table_VD: Table, *, train: bool = False) -> Outputs:
-        return {"token_logits": self.token_classifier(_dropped(self, hidden_BTD, train))}
+    def __call__(self, states: States, batch: Batch, token_table_VD: Table, *, train: bool = False) -> Outputs:
+        return {"token_logits": self.token_classifier(_dropped(self, states["tokens"], train))}
 
 
 class SpanHead(nn.Module):
@@ -222,11 +209,11 @@ class SpanHead(nn.Module):
     def setup(self) -> None:
         self.span = part("span", self.config)
 
-    def positions(self, batch: Batch) -> None:
-        return None
+    def reads(self, batch: Batch) -> Reads:
+        return TOKENS
 
-    def __call__(self, hidden_BTD: Array, batch: Batch, token_table_VD: Table, *, train: bool = False) -> Outputs:
-        return start_and_end(self.span(hidden_BTD))
+    def __call__(self, states: States, batch: Batch, token_table_VD: Table, *, train: bool = False) -> Outputs:
+        return start_and_end(self.span(states["tokens"]))
 
 
 def _dropped(head: SequenceHead | TokenHead, x: Array, train: bool) -> Array:
@@ -260,23 +247,9 @@ class Model(nn.Module):
     def __call__(self, batch: Batch, *, train: bool = False) -> Outputs:
         if "cls_positions" in batch:
             architectures.check_packing(self.config, batch["cls_positions"].shape[1] > 1)
-        outputs: Outputs = self.head(self._states(batch, train), batch, self.encoder.token_table(), train=train)
+        states = self.encoder(batch, train=train, reads=self.head.reads(batch))
+        outputs: Outputs = self.head(states, batch, self.encoder.token_table(), train=train)
         return outputs
-
-    def _states(self, batch: Batch, train: bool) -> Array:
-        """What the head reads: hidden states, unless the encoder has others for words or for whole examples."""
-        encoder, head = self.encoder, self.head
-        has_summary = hasattr(encoder, "summary")
-        if isinstance(head, SequenceHead) and has_summary:
-            states_BED: Array = encoder.summary(batch, train=train)
-            return states_BED
-        of_words = isinstance(head, PretrainingHead)
-        read = encoder.blank if of_words and reads_blanks(self.config) else encoder
-        if isinstance(head, PretrainingHead) and head.with_next_sentence and has_summary:
-            words_BPD = read(batch, train=train, positions_BP=batch["masked_positions"])
-            return jnp.concatenate([words_BPD, encoder.summary(batch, train=train)], axis=1)
-        states_BPD: Array = read(batch, train=train, positions_BP=head.positions(batch))
-        return states_BPD
 
     def depth_of(self, path: Sequence[str]) -> int | Sequence[int] | None:
         """Depth of a parameter as `architectures.Encoder.depth_of` has it; None for the head's."""

@@ -63,16 +63,15 @@ def _vectors(
     layers: tuple[str, ...],
 ) -> Array:
     # Of one token an example the last block computes that token alone.
-    at_first = "pooled_output" if pooling == (POOLER,) else "cls" if pooling == ("cls",) and skipped is None else ""
-    if architectures.read_at(config) != "first" and at_first == "cls":
-        at_first = ""
-    name = at_first or "sequence_output"
+    name = "pooled_output" if pooling == (POOLER,) else "sequence_output"
+    if pooling == ("cls",) and skipped is None and architectures.read_at(config) == "first":
+        name = "example_output"
     x = forward.traced_outputs(params, batch, config=config, wanted=(name,))[name]
     with jax.default_matmul_precision("highest"):
         x_BEK = (
-            x.reshape(len(x), -1, x.shape[-1])
-            if at_first
-            else pooled(x, batch, pooling, 0 if skipped is None else skipped)
+            pooled(x, batch, pooling, 0 if skipped is None else skipped)
+            if name == "sequence_output"
+            else x.reshape(len(x), -1, x.shape[-1])
         )
         dense = iter(params["dense"])
         for layer in layers:

@@ -12,11 +12,13 @@ from typing import Any, ClassVar
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from bert.model import matmul
 from bert.model.blocks import BlockConfig, Cache, LayerNorm
 from bert.model.pattern import Pattern, within_examples
+from bert.model.reading import TOKENS, Reads, States, of_tokens, places
 from bert.types import Batch, Params
 
 
@@ -62,12 +64,17 @@ class StackedEncoder(nn.Module):
     def read_at(self) -> str:
         return "last" if self.config.causal else "first"
 
-    def __call__(self, batch: Batch, *, train: bool = False, positions_BP: Array | None = None) -> Array:
-        """Hidden states [B, P, D] in ``config.dtype`` at ``positions_BP`` of each row, int32; None: at all positions.
+    def __call__(self, batch: Batch, *, train: bool = False, reads: Reads = TOKENS) -> States:
+        """What is read (bert/model/reading.py).
 
-        Where only some are read, the last block makes queries, output and feed-forward of these alone.
+        Where only some positions are, the last block makes queries, output and feed-forward of these alone.
         """
-        return self._normed(self._run(batch, train, positions_BP=positions_BP)[0])
+        positions = [x for x in places(batch, reads, self.read_at).values() if x is not None]
+        if len(positions) < len(reads):
+            return of_tokens(self._normed(self._run(batch, train)[0]), batch, reads, self.read_at)
+        hidden_BPD = self._normed(self._run(batch, train, positions_BP=jnp.concatenate(positions, axis=1))[0])
+        ends = np.cumsum([x.shape[1] for x in positions])[:-1].tolist()
+        return dict(zip(reads, jnp.split(hidden_BPD, ends, axis=1), strict=True))
 
     def _normed(self, x_BTD: Array) -> Array:
         """The last block's output, normalised where the model does so."""

@@ -12,6 +12,7 @@ from jax import Array
 
 from bert.model.blocks import pick
 from bert.model.pattern import first_and_last
+from bert.model.reading import TOKENS, Reads, States, at
 from bert.types import Batch
 
 
@@ -44,28 +45,26 @@ class TwoSidedEncoder(nn.Module):
     """
 
     packing: ClassVar[str] = "exact"
+    objectives: ClassVar[tuple[str, ...]] = ("blank",)
+    read_at: ClassVar[str] = "ends"
 
     @abc.abstractmethod
     def sides(self, batch: Batch, train: bool) -> tuple[Array, Array]:
         """Outputs of the last layer [B, T, J], from the left and from the right."""
 
-    def __call__(self, batch: Batch, *, train: bool = False, positions_BP: Array | None = None) -> Array:
-        """Hidden states [B, P, D] at ``positions_BP``, int32; None: at all positions."""
-        return _at(jnp.concatenate(self.sides(batch, train), axis=-1), positions_BP)
+    def __call__(self, batch: Batch, *, train: bool = False, reads: Reads = TOKENS) -> States:
+        """What is read (bert/model/reading.py); for the objective "blank", words are read of their neighbours."""
+        left_BTJ, right_BTJ = self.sides(batch, train)
 
-    def blank(self, batch: Batch, *, train: bool = False, positions_BP: Array | None = None) -> Array:
-        """As `__call__`, the states of the neighbours: what has read words of the example but not the one there."""
-        return _at(neighbours(*self.sides(batch, train), batch), positions_BP)
+        def states(name: str) -> Array:
+            if name == "examples":
+                return outer(left_BTJ, right_BTJ, batch)
+            if name == "words" and "blank" in self.objectives:
+                return at(neighbours(left_BTJ, right_BTJ, batch), reads[name])
+            return at(jnp.concatenate([left_BTJ, right_BTJ], axis=-1), reads[name])
 
-    def summary(self, batch: Batch, *, train: bool = False) -> Array:
-        """[B, E, D]: for each example, the left state of its last token and the right state of its first."""
-        return outer(*self.sides(batch, train), batch)
+        return {name: states(name) for name in reads}
 
     def token_table(self) -> Any:
         """Token embeddings float32 [V, I]."""
         return self.token.embedding
-
-
-def _at(hidden_BTD: Array, positions_BP: Array | None) -> Array:
-    """The states at these positions; None: at all."""
-    return hidden_BTD if positions_BP is None else pick(hidden_BTD, positions_BP)

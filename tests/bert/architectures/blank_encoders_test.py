@@ -66,7 +66,7 @@ def test_a_word_has_no_influence_on_its_own_prediction_and_all_others_within_rea
 
     def states(table):
         params = {**encoder_params, "token": {"embedding": table}}
-        return encoder.apply({"params": params}, batch, method="blank")[0]
+        return encoder.apply({"params": params}, batch, reads={"words": None})["words"][0]
 
     jacobian_TDVI = jax.jit(jax.jacobian(states))(encoder_params["token"]["embedding"])
     influence_TS = np.abs(jacobian_TDVI).sum((1, 3))[:, :T]
@@ -98,6 +98,21 @@ def exchanged(config, params):
     first = "hidden" if "hidden" in head else "mix"
     head[first] = {**head[first], "kernel": jnp.roll(head[first]["kernel"], config.hidden_size // 2, axis=0)}
     return {"encoder": {other(name): value for name, value in params["encoder"].items()}, "head": {"mlm": head}}
+
+
+@pytest.mark.parametrize("config", CONFIGS[:2], ids=lambda config: f"{config.model_type}-{config.num_layers}")
+def test_words_tokens_and_examples_are_read_of_one_run(config):
+    """A loop over time for each layer and side, whatever is read of the last; and each is as if read alone."""
+    encoder, batch = architectures.build(config), batch_of(np.arange(4), np.arange(3))
+    params = {"params": model_and_params(config)[1]["encoder"]}
+    reads = {"words": np.array([[2, 5, 2]]), "tokens": None, "examples": None}
+    run = jax.jit(lambda params, names: encoder.apply(params, batch, reads={name: reads[name] for name in names}),
+                  static_argnums=1)  # fmt: skip
+    names = tuple(reads)
+    assert run.lower(params, names).as_text().count("stablehlo.while") == 2 * config.num_layers
+    together = run(params, names)
+    for name in names:
+        np.testing.assert_allclose(together[name], run(params, (name,))[name], atol=1e-6, err_msg=name)
 
 
 @every

@@ -1,6 +1,5 @@
 """Strided and dilated networks: reference numbers, what a state has read, padding, and rows with several examples."""
 
-import functools
 import json
 import pathlib
 
@@ -103,7 +102,7 @@ def test_a_side_of_the_dilated_network_has_read_the_tokens_of_the_formula(kernel
     batch = batch_of(range(V), width=V)
 
     def states(table):
-        return encoder.apply({"params": {**params, "token": {"embedding": table}}}, batch)[0]
+        return encoder.apply({"params": {**params, "token": {"embedding": table}}}, batch)["tokens"][0]
 
     jacobian_TDVI = np.abs(jax.jit(jax.jacobian(states))(params["token"]["embedding"]))
     distance_TS = np.arange(V)[:, None] - np.arange(V)
@@ -120,19 +119,19 @@ def test_padding_and_the_other_rows_change_nothing():
     params = jax.tree.map(lambda x: x - 0.5 if x.ndim == 1 else x, params)
     long, short = np.arange(11), np.array([7, 2, 9])
 
-    @functools.partial(jax.jit, static_argnames="method")
-    def compiled(params, batch, method):
-        return encoder.apply({"params": params}, batch, method=method)
+    @jax.jit
+    def compiled(params, batch):
+        return encoder.apply({"params": params}, batch, reads={"tokens": None, "examples": None})
 
-    def run(*rows, width, method):
-        return np.asarray(compiled(params, batch_of(*rows, width=width), method=method))
+    def run(*rows, width, read):
+        return np.asarray(compiled(params, batch_of(*rows, width=width))[read])
 
-    for method in ("__call__", "summary"):
-        wanted = [run(words, width=len(words), method=method)[0] for words in (long, short)]
+    for read in ("tokens", "examples"):
+        wanted = [run(words, width=len(words), read=read)[0] for words in (long, short)]
         for width in (16, 32):
             for row, words in enumerate((long, short)):
-                found = run(long, short, width=width, method=method)[row]
-                length = len(words) if method == "__call__" else 1
+                found = run(long, short, width=width, read=read)[row]
+                length = len(words) if read == "tokens" else 1
                 np.testing.assert_allclose(found[:length], wanted[row][:length], atol=1e-5)
     assert np.abs(wanted[1]).max() > 0.1
 
@@ -141,10 +140,11 @@ def test_every_token_reaches_every_state_of_the_way_back_and_the_one_vector():
     config = StridedConfig(V, embedding_size=4, hidden_size=4, num_layers=4, max_length=16, activation="tanh")
     encoder, params = drawn(config)
     batch = batch_of(range(13), width=13)
-    for method in ("__call__", "summary"):
+    for read in ("tokens", "examples"):
 
-        def states(table, method=method):
-            return encoder.apply({"params": {**params, "token": {"embedding": table}}}, batch, method=method)[0]
+        def states(table, read=read):
+            of_table = {**params, "token": {"embedding": table}}
+            return encoder.apply({"params": of_table}, batch, reads={read: None})[read][0]
 
         influence = np.abs(jax.jit(jax.jacobian(states))(params["token"]["embedding"])).sum((1, 3))[:, :13]
         assert (influence > 0).all()

@@ -40,7 +40,7 @@ def test_a_picture_s_states_do_not_depend_on_its_neighbours_or_on_padding():
         return encoded_examples.assemble(encoded, [np.array(row) for row in members], length, len(members), slots)
 
     params = jax.jit(encoder.init)(jax.random.key(0), batch([[0]], 5, 1))
-    run = jax.jit(encoder.apply)
+    run = jax.jit(lambda params, batch: encoder.apply(params, batch)["tokens"])
     alone, packed, padded = (
         np.asarray(run(params, batch(*how)))
         for how in (([[0], [1], [2]], 5, 1), ([[0, 1], [2]], 10, 2), ([[1], [2]], 9, 1))

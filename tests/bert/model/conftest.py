@@ -55,7 +55,7 @@ def _compiled(what: str, config: BertConfig) -> Callable:
     def outputs(params, batch, key):
         given = {"train": key is not None, "rngs": _rngs(key)}
         values = model.apply({"params": params}, batch, **given)
-        return values | {"hidden": BertEncoder(config).apply({"params": params["encoder"]}, batch, **given)}
+        return values | {"hidden": BertEncoder(config).apply({"params": params["encoder"]}, batch, **given)["tokens"]}
 
     def loss(params, batch, key):
         values = model.apply({"params": params}, batch, train=key is not None, rngs=_rngs(key))

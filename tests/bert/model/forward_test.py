@@ -45,7 +45,7 @@ def test_parameters_by_layer_give_what_the_stack_gives(model):
 def test_outputs_read_at_some_positions_equal_those_read_off_all(model, more):
     """Alone, so that the last block is cut to what they read, and beside the hidden states of all positions."""
     batch = BATCH | {name: np.array(places, np.int32) for name, places in more.items()}
-    wanted = ("cls", "pooled_output", "nsp_logits", *(("mlm_logits",) if "masked_positions" in more else ()))
+    wanted = ("example_output", "pooled_output", "nsp_logits", *(("mlm_logits",) if "masked_positions" in more else ()))
     run = lambda names: forward.outputs(model.params, batch, config=model.config, wanted=names)  # noqa: E731
     alone, beside = run(wanted), run((*wanted, "sequence_output"))
     for name in wanted:

@@ -39,7 +39,7 @@ def heads(length: int = 10, width: int = 8, dtype=jnp.bfloat16) -> list[jax.Arra
 def hidden_sum(encoder: BertEncoder):
     return lambda params, batch, key: encoder.apply(
         {"params": params}, batch, train=key is not None, rngs={} if key is None else {"dropout": key}
-    ).sum(dtype=jnp.float32)
+    )["tokens"].sum(dtype=jnp.float32)
 
 
 def test_program_for_a_gpu(tiny, make_batch, examples, on_gpu):

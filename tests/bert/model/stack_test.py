@@ -43,8 +43,7 @@ def test_reading_some_positions_equals_reading_all(tiny, make_batch, examples, a
     weights_BPD = np.random.default_rng(3).standard_normal((*positions_BP.shape, 16), np.float32)
 
     def weighed(params, some: bool):
-        given = {"positions_BP": positions_BP} if some else {}
-        hidden = encoder.apply({"params": params}, batch, **given)
+        hidden = encoder.apply({"params": params}, batch, reads={"tokens": positions_BP if some else None})["tokens"]
         picked_BPD = hidden if some else pick(hidden, positions_BP)
         real_BP1 = np.take_along_axis(batch["example_ids"], positions_BP, axis=1)[..., None] > 0
         return (jnp.where(real_BP1, picked_BPD, 0.0) * weights_BPD).sum(), picked_BPD
@@ -57,7 +56,8 @@ def test_the_last_block_computes_what_is_read_alone(tiny, make_batch):
     """The products of the feed-forward part, unrolled: all 4 x 32 positions in the first block, 4 x 5 in the last."""
     encoder = BertEncoder(dataclasses.replace(tiny.config, layer_loop="unroll"))
     positions_BP = np.zeros((4, 5), np.int32)
-    run = jax.jit(lambda params: encoder.apply({"params": params}, make_batch([[]] * 4, 32), positions_BP=positions_BP))
+    reads, batch = {"words": positions_BP}, make_batch([[]] * 4, 32)
+    run = jax.jit(lambda params: encoder.apply({"params": params}, batch, reads=reads)["words"])
     program = run.lower(tiny.params["encoder"]).compile().as_text()
     wide = re.findall(r"= f32\[(\d+),32\]\S* dot\(", program)
     assert sorted(wide, key=int) == ["20", "128"]
@@ -80,7 +80,7 @@ def test_recomputing_keeps_less(tiny, make_batch):
     def bytes_needed(remat: bool) -> int:
         encoder = BertEncoder(dataclasses.replace(config, remat=remat))
         params = jax.eval_shape(encoder.init, jax.random.key(0), batch)
-        step = jax.jit(jax.grad(lambda params: encoder.apply(params, batch).sum()))
+        step = jax.jit(jax.grad(lambda params: encoder.apply(params, batch)["tokens"].sum()))
         return step.lower(params).compile().memory_analysis().temp_size_in_bytes
 
     assert bytes_needed(remat=True) < 0.5 * bytes_needed(remat=False)

@@ -135,7 +135,7 @@ class Bag(nn.Module):
     config: BagConfig
 
     @nn.compact
-    def __call__(self, batch, *, train=False, positions_BP=None):
+    def __call__(self, batch, *, train=False):
         x_BTD = nn.Embed(self.config.vocab_size, self.config.hidden_size, name="token")(batch["token_ids"])
         return nn.Dense(self.config.hidden_size, name="dense")(x_BTD) * self.param("scale", nn.initializers.ones, ())
 
