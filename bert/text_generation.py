@@ -1,4 +1,4 @@
-"""`TextGeneration`: what a loaded causal model does with texts; a part of `inference.LoadedModel`."""
+"""`TextGeneration`: a loaded causal model continues texts, an encoder-decoder translates them; of `LoadedModel`."""
 
 import abc
 import dataclasses
@@ -8,8 +8,10 @@ import numpy as np
 
 from bert import architectures
 from bert.errors import InputError, check_choice, check_range
+from bert.prediction import translation
 from bert.prediction.fill_mask import FilledMasks
 from bert.prediction.generation import GenerationSettings, continued_texts
+from bert.prediction.scores import Scorer
 from bert.sentences.text_vectors import TextVectors
 
 
@@ -52,6 +54,26 @@ class TextGeneration(TextVectors):
             batch_size=batch_size,
         )
         return continued[0] if isinstance(texts, str) else continued
+
+    @abc.abstractmethod
+    def scorer(self, *, batch_size: int = 32) -> Scorer:
+        """The model as functions of bert/prediction take it."""
+
+    def translate(self, texts: Any, *, batch_size: int = 32, **settings: Any) -> Any:
+        """The translation of a text by an encoder-decoder; of a list of texts the list.
+
+        ``settings``: of `TranslationOptions`: beams, length_penalty; others are the model's. With ``best`` above 1, the
+        candidates of each text, `Translation`s with their scores, the best first. No text depends on another.
+        """
+        scorer = self.scorer(batch_size=batch_size)
+        options = translation.options_of(scorer.extra, scorer.config)
+        for name in settings:
+            check_choice("a setting of translate", name, ("beams", "length_penalty", "best"))
+        # One beam has one candidate, whatever the model's settings are.
+        options = dataclasses.replace(options, **{"best": 1} | settings)
+        found = translation.translations(scorer, [texts] if isinstance(texts, str) else list(texts), options)
+        results = found if options.best > 1 else [candidates[0].text for candidates in found]
+        return results[0] if isinstance(texts, str) else results
 
     def _need_causal(self) -> None:
         if not architectures.is_causal(self.config):

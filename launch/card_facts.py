@@ -62,10 +62,15 @@ def read(config: ConfigDict, examples: ExamplesJob) -> dict[str, Any]:
         if part is None:
             continue
         report, unit = part.report, examples.unit
-        facts[f"{name} file"] = pathlib.Path(path or config.data).name
+        facts[f"{name} file"] = _names(path or config.data)
         facts |= {f"{name}: {unit} read": report.read, f"{name}: {unit} kept": report.kept}
         facts |= {f"{name}: dropped, {why}": count for why, (count, _) in report.dropped.items()}
     return facts
+
+
+def _names(path: str) -> str:
+    """The name of a file, or of two with a comma, such as a text and its translation, without their folders."""
+    return ",".join(pathlib.Path(part).name for part in path.split(","))
 
 
 def scores(

@@ -15,8 +15,8 @@ OPTIONS = {
     "model": "model directory or run directory",
     "input": "file of the form that the model was trained on; of a GLUE task its folder",
     "output": "file to write: the input's rows in the input's order, and the predictions",
-    "format": "csv, tsv, jsonl, glue (a submission file), json (official files), conll, or what an annotation tool "
-    "imports: doccano, label_studio, prodigy, brat (a folder); by the ending where not given",
+    "format": "csv, tsv, jsonl, txt (of translations), glue (a submission file), json (official files), conll, or "
+    "what an annotation tool imports: doccano, label_studio, prodigy, brat (a folder); by the ending where not given",
     "split": "of a GLUE folder: test (where not given), validation, test_mismatched, ...",
     "details": "yes: also the probabilities of each token, or the other candidates (jsonl)",
     "rank": "entropy, margin or disagreement: the rows of which the model is least sure come first, with this value",
@@ -24,7 +24,7 @@ OPTIONS = {
     "batch_size": "rows computed at a time (32 where not given)",
     **file_options.OPTIONS,
 }
-_BY_ENDING = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".json": "json", ".conll": "conll", ".bio": "conll"}
+_BY_ENDING = {f".{name}": name for name in ("csv", "tsv", "jsonl", "json", "txt", "conll")} | {".bio": "conll"}
 
 
 def run(argv: list[str]) -> None:

@@ -74,7 +74,10 @@ def for_finetuning(config: ConfigDict, examples: ExamplesJob, workdir: pathlib.P
     if examples.encoder_sizes and not config.init_from:
         return Start(_described(config, 1, **examples.encoder_sizes), None, None, labels)
     if not config.init_from:
-        raise InputError("config.init_from is missing; name a model directory, a run, or a Google checkpoint")
+        if (new := examples.new_model(config)) is None:
+            raise InputError("config.init_from is missing; name a model directory, a run, or a Google checkpoint")
+        check_length(config.max_length, new[0], "config.model")
+        return Start(*new, None, labels)
     loaded = sources.read(config.init_from, fresh=fresh, labels=labels, seed=seed)
     if bool(examples.encoder_sizes) != bool(architectures.inputs_of(loaded.config)):
         kind, reads = loaded.config.model_type, "texts" if examples.encoder_sizes else "no texts"

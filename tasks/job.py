@@ -115,6 +115,10 @@ class ExamplesJob(abc.ABC):
 
         return evaluate
 
+    def new_model(self, config: ConfigDict) -> tuple[ModelConfig, Tokenizer] | None:
+        """Of a run that starts without weights: its model and its tokenizer; None where a task needs weights."""
+        return None
+
     def extra(self, scores: Metrics) -> dict[str, Any]:
         """Keys of config.json that prediction needs; ``scores``: of the evaluation that chose the model, if any."""
         del scores

@@ -41,6 +41,7 @@ _USES = {
     "bio_mrc": Use("token-classification", "marks the answers to a question in a passage with B, I and O"),
     "tagging": Use("token-classification", "tags words"),
     "pictures": Use("image-classification", "classifies pictures"),
+    "translation": Use("translation", "translates sentences"),
     "fill_mask": Use("fill-mask", "fills masked words"),
     "generate": Use("text-generation", "continues texts"),
     "": Use("feature-extraction", "turns tokens into vectors"),

@@ -1,5 +1,7 @@
 """Text generation with a cache: keys and values of all tokens so far, one compiled loop over new tokens.
 
+`generate` continues prompts by a causal model, `translate` searches what an encoder-decoder makes of a source.
+
 Axes: as in blocks.py; S place in the cache, U new token.
 
 Source: Fan et al. 2018 (top-k); Holtzman et al. 2020 (top-p).
@@ -14,7 +16,9 @@ from jax import Array
 
 from bert import architectures
 from bert.architectures import ModelConfig
-from bert.model import heads, matmul
+from bert.model import beam_search, heads, matmul, vocabulary
+from bert.model.beam_search import Found
+from bert.model.decoders import DecoderState
 from bert.types import Batch, Params
 
 
@@ -106,3 +110,54 @@ def drawn(key: Array, logits_V: Array, sampling: Batch) -> Array:
     before_V = jnp.cumsum(shares_V) - shares_V
     scores_V = jnp.where((rank_V == 0) | (before_V < sampling["top_p"]), scores_V, -jnp.inf)
     return order_V[jax.random.categorical(key, scores_V)].astype(jnp.int32)
+
+
+def translate(
+    params: Params,
+    batch: Batch,
+    limit_B: Any,
+    alpha: Any,
+    stop: Any,
+    *,
+    config: ModelConfig,
+    beams: int,
+    places: int,
+    words: int,
+) -> Found:
+    """The best targets of each source, by `beam_search.search`; one source a row. Compiled.
+
+    Args:
+      params: ``{"encoder": ...}`` of an encoder-decoder.
+      limit_B, alpha, stop, beams, places: of the search.
+      words: entries of the vocabulary; later rows of the token table are never chosen.
+    """
+    run = _compiled_translation(config.dtype)
+    return run(params, batch, limit_B, alpha, stop, config=config, beams=beams, places=places, words=words)
+
+
+@functools.cache
+def _compiled_translation(dtype: str) -> Any:
+    options = matmul.inference_options(dtype)
+    return jax.jit(_translate, static_argnames=("config", "beams", "places", "words"), compiler_options=options)
+
+
+def _translate(
+    params: Params, batch: Batch, limit_B: Array, alpha: Array, stop: Array,
+    *, config: Any, beams: int, places: int, words: int,
+) -> Found:  # fmt: skip
+    decoder = architectures.build(config)
+
+    def call(method: str, *inputs: Any) -> Any:
+        return decoder.apply({"params": params["encoder"]}, *inputs, method=method)
+
+    def score(state: DecoderState, ids_R: Array, position: Array) -> tuple[Array, DecoderState]:
+        hidden_RD, state = call("step", state, ids_R, position)
+        no_bias_V = jnp.zeros((config.vocab_size,), jnp.float32)
+        logits_RV = vocabulary.logits(hidden_RD, call("token_table"), no_bias_V, config.dtype)
+        logits_RV = jnp.where(jnp.arange(config.vocab_size) < words, logits_RV, -jnp.inf)
+        return jax.nn.log_softmax(logits_RV), state
+
+    with jax.default_matmul_precision("highest"):
+        state = call("begin", call("memory", batch), len(limit_B) * beams, places)
+        ends = {"start": jnp.int32(config.start_id), "stop": stop}
+        return beam_search.search(score, state, limit_B, alpha, beams=beams, places=places, **ends)

@@ -15,6 +15,7 @@ TASKS: dict[str, str] = {
     "squad": "span",
     "tagging": "token_classifier",
     "pictures": "",
+    "translation": "",
 }
 
 

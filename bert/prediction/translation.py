@@ -1,0 +1,171 @@
+"""Translates texts with an encoder-decoder, and computes what given translations cost.
+
+Training is tasks/translation/job.py; the search is bert/model/beam_search.py.
+Axes: N text, B row, U target position, K hypothesis.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from bert import architectures
+from bert.architectures import ModelConfig
+from bert.data import padding, sequence_pairs
+from bert.data.encoded_examples import ExampleSettings, prediction_batches
+from bert.data.sequence_pairs import EncodedPairs
+from bert.errors import InputError, check_range
+from bert.model import decoding, matmul, stack
+from bert.model.teacher_forcing import TeacherForced
+from bert.prediction import scores, task_options
+from bert.prediction.scores import Scorer
+from bert.progress import progress as show_progress
+from bert.tokenizer.tokenizer import Tokenizer
+from bert.types import Batch, Params
+
+KEY = "translation"  # of config.json
+_LONGER = 50  # tokens that a translation may have more than its source; Vaswani et al. 2017, section 6.1
+
+
+@dataclasses.dataclass(frozen=True)
+class TranslationOptions:
+    """How sources are translated."""
+
+    max_length: int = 64  # tokens of a side, with the one that ends it; training leaves out longer pairs
+    beams: int = 5  # hypotheses of the search; 1: the most probable token each time
+    length_penalty: float = 0.6  # alpha of ((5 + tokens) / 6) ^ alpha; 0: the most probable text, which is a short one
+    best: int = 1  # candidates of each text, at most so many as there are beams
+
+    def __post_init__(self) -> None:
+        check_range("beams", self.beams, at_least=1, at_most=100, whole=True)
+        check_range("length_penalty", self.length_penalty, at_least=0, below=10)
+        check_range("best", self.best, at_least=1, at_most=self.beams, whole=True, hint=", the beams")
+
+    def to_json(self) -> dict[str, Any]:
+        """Keys of config.json that say the same."""
+        return {KEY: dataclasses.asdict(self)}
+
+
+class Translation(NamedTuple):
+    """A candidate: its text, and its log-probability in nats over the length penalty."""
+
+    text: str
+    score: float
+
+
+def options_of(extra: Mapping[str, Any], config: ModelConfig) -> TranslationOptions:
+    """The settings in a model directory; ``extra`` is config.json without what describes the model."""
+    return task_options.read(TranslationOptions, extra, KEY, config.max_length)
+
+
+def check_translates(config: ModelConfig, source: str) -> None:
+    """Raises InputError for a model without a decoder."""
+    if architectures.heads_of(config) != "none":
+        what = f"a {config.model_type!r} model has no decoder that reads a source"
+        raise InputError(f"{source}: {what}; train one by bert finetune --config=translation")
+
+
+def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measure: str = "") -> list[dict[str, Any]]:
+    """For each text ``{"translation": text, "score": float}``, and ``candidates`` where there are several.
+
+    ``rows``: texts. ``details`` adds nothing: the settings say how many candidates there are.
+    """
+    del details
+    if measure:
+        raise InputError(f"{scorer.source}: translates, and has no {measure} of an answer; leave it out")
+    scores.check_rows(rows)
+    options = options_of(scorer.extra, scorer.config)
+    return [answer(candidates) for candidates in translations(scorer, rows, options)]
+
+
+def answer(candidates: Sequence[Translation]) -> dict[str, Any]:
+    """A prediction, as of `predict`."""
+    first = {"translation": candidates[0].text, "score": candidates[0].score}
+    return first | ({"candidates": [c._asdict() for c in candidates]} if len(candidates) > 1 else {})
+
+
+def translations(
+    scorer: Scorer, texts: Sequence[str], options: TranslationOptions, places: Sequence[str] = ()
+) -> list[list[Translation]]:
+    """The candidates of each text, the best first. They depend on no other text.
+
+    Raises InputError for a text that is longer than the model's positions; ``places``: what messages call the texts.
+    """
+    check_translates(scorer.config, scorer.source)
+    sources, limit = encode(scorer.tokenizer, texts), scorer.config.max_length
+    check_lengths(sources, limit, places or [f"text {i}" for i in range(len(texts))])
+    config, words = scorer.config, min(scorer.tokenizer.vocab_size, scorer.config.vocab_size)
+    params = stack.by_layer(scorer.params, config)
+    alpha, stop = np.float32(options.length_penalty), np.int32(scorer.tokenizer.sep_id)
+    by_text: dict[int, list[Translation]] = {}
+    with show_progress(len(texts), "text", shown=scorer.progress) as done:
+        for members, length, size in padding.plan([len(ids) for ids in sources], limit, scorer.batch_size):
+            rows = -(-size // scorer.row_unit) * scorer.row_unit
+            batch = padding.one_example_a_row([sources[i] for i in members], length, rows)
+            places_U = min(length + _LONGER, limit)
+            limit_B = np.ones(rows, np.int32)  # rows without a text end at once
+            limit_B[: len(members)] = [min(len(sources[i]) + _LONGER, places_U) for i in members]
+            arguments = scorer.devices.place(batch | {"limit": limit_B})
+            limits = arguments.pop("limit")
+            sizes = {"beams": options.beams, "places": places_U, "words": words}
+            found = decoding.translate(params, arguments, limits, alpha, stop, config=config, **sizes)
+            ids_BKU, length_BK, score_BK = (scorer.devices.fetch(value) for value in found)
+            for row, i in enumerate(members):
+                hypotheses = zip(ids_BKU[row], length_BK[row], score_BK[row], strict=True)
+                real = [(ids[:count], score) for ids, count, score in hypotheses if count][: options.best]
+                by_text[i] = [Translation(decode(scorer.tokenizer, ids), float(score)) for ids, score in real]
+            done(len(members))
+    return [by_text[i] for i in range(len(texts))]
+
+
+def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    """The tokens of each source, with its special ones."""
+    return [tokenizer.template.join(ids)[0] for ids in tokenizer.encode_ids(list(texts))]
+
+
+def encode_pairs(tokenizer: Tokenizer, sources: Sequence[str], targets: Sequence[str]) -> EncodedPairs:
+    """Sources as `encode` has them, and targets with the token that ends a text behind them."""
+    ended = [[*ids, tokenizer.sep_id] for ids in tokenizer.encode_ids(list(targets))]
+    return sequence_pairs.join(encode(tokenizer, sources), ended)
+
+
+def decode(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    return tokenizer.decode(ids, skip_special=True).strip()
+
+
+def check_lengths(sequences: Sequence[Sequence[int]], limit: int, places: Sequence[str]) -> None:
+    """Raises InputError for the first that is longer than the model's positions."""
+    for ids, place in zip(sequences, places, strict=True):
+        if len(ids) > limit:
+            raise InputError(f"{place}: {len(ids)} tokens, but the model has {limit} positions; split the text")
+
+
+def costs(scorer: Scorer, pairs: EncodedPairs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each pair the nats of its target, float64 [N], its words and those that no other outscores, int [N] each."""
+    check_translates(scorer.config, scorer.source)
+    nats_N, correct_N = np.zeros(len(pairs)), np.zeros(len(pairs), np.int64)
+    settings = ExampleSettings(scorer.batch_size, scorer.config.max_length, scorer.packed, row_unit=scorer.row_unit)
+    run, params = _compiled_costs(scorer.config), stack.by_layer(scorer.params, scorer.config)
+    for batch, index_BE in prediction_batches(pairs, settings):
+        outputs = run(params, scorer.devices.place(batch))
+        nats_BU, correct_BU = (scorer.devices.fetch(outputs[name]) for name in ("nats", "correct"))
+        row_B1 = np.arange(len(index_BE))[:, None]
+        number_BU = index_BE[row_B1, batch["target_example_ids"] - 1]
+        real_BU = batch["target_weights"] > 0
+        np.add.at(nats_N, number_BU[real_BU], nats_BU[real_BU])
+        np.add.at(correct_N, number_BU[real_BU], correct_BU[real_BU].astype(np.int64))
+    return nats_N, np.asarray(pairs.target.length_N, np.int64), correct_N
+
+
+@functools.lru_cache(maxsize=4)
+def _compiled_costs(config: ModelConfig) -> Any:
+    model = TeacherForced(config)
+
+    def run(params: Params, batch: Batch) -> Any:
+        with jax.default_matmul_precision("highest"):
+            return model.apply({"params": {"encoder": params["encoder"]}}, batch)
+
+    return jax.jit(run, compiler_options=matmul.inference_options(config.dtype))

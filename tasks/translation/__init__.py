@@ -1,0 +1,1 @@
+"""Translation of sentences, from pairs of a source and a target."""

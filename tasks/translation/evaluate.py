@@ -1,0 +1,126 @@
+"""Evaluates translation models on pairs of sentences, and writes translations of files."""
+
+import csv
+import dataclasses
+import io
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bert.errors import InputError, check_choice, printable
+from bert.inference import LoadedModel
+from bert.prediction import translation
+from bert.prediction.translation import TranslationOptions
+from tasks import evaluation
+from tasks.evaluation import WRITTEN_WORST, Evaluation
+from tasks.files import outputs
+from tasks.metrics import translation_metrics
+from tasks.translation import pairs
+from tasks.translation.pairs import FILE_SETTINGS, Pairs
+
+_SEARCH = {"beams": int, "length_penalty": float, "best": int}  # fields of `TranslationOptions` that commands change
+
+
+class TranslationEvaluator(evaluation.Evaluator):
+    """See `tasks.evaluation.Evaluator`.
+
+    Formats. txt: a translation a line. csv and tsv: source, translation and score. jsonl: ``{"source", "translation",
+    "score"}``. With several candidates (``best``) csv and tsv have a row each, jsonl a list of them.
+    """
+
+    formats = ("txt", "csv", "tsv", "jsonl")
+    file_defaults: ClassVar = FILE_SETTINGS | dict.fromkeys(_SEARCH, "")
+    unit = "pairs"
+
+    def __init__(self, model: LoadedModel, changes: Mapping[str, str | None], batch_size: int = 32) -> None:
+        super().__init__(model, changes, batch_size)
+        self.options = translation.options_of(model.extra, model.config)
+        for name, kind in _SEARCH.items():
+            if value := self.settings[name]:
+                self.options = dataclasses.replace(self.options, **{name: _number(name, value, kind)})
+
+    def read(self, data: str, *, split: str, labelled: str) -> Pairs:
+        del split
+        return pairs.read_pairs(data, self.settings, labelled=labelled == "needed")
+
+    def check_metrics(self, names: Sequence[str], examples: Pairs) -> None:
+        for name in names:
+            check_choice("--metrics", name, translation_metrics.NAMES)
+        translation_metrics.check_installed(names, "--metrics")
+
+    def evaluate(self, examples: Pairs, metrics: Sequence[str] = ()) -> Evaluation:
+        """Without sacrebleu, BLEU and chrF are undefined, with that as the reason."""
+        scorer, rows, limit = self.scorer, examples.rows, self.scorer.config.max_length
+        references = [row.target or "" for row in rows]
+        encoded = translation.encode_pairs(scorer.tokenizer, [row.source for row in rows], references)
+        fit = pairs.fitting(examples, encoded.length_N, limit)
+        if fit.left_out:
+            raise InputError(f"{fit.first}: has more tokens than the model has positions, {limit}; split the sentence")
+        nats_N, words_N, correct_N = translation.costs(scorer, encoded)
+        found = self._translated(examples, dataclasses.replace(self.options, best=1))
+        texts = [candidates[0].text for candidates in found]
+        scores = translation_metrics.of_costs(nats_N, words_N, correct_N)
+        scores |= translation_metrics.scores(texts, references)
+        losses_N = nats_N / words_N
+
+        def row_of(i: int) -> dict[str, Any]:
+            row = rows[i]
+            known = {"place": row.place, "loss": float(losses_N[i]), "text": [row.source]}
+            return known | {"truth": row.target, "predicted": {"translation": texts[i]}}
+
+        result = Evaluation(examples.report)
+        result.add_scores(scores, self.unit, metrics=metrics or translation_metrics.NAMES)
+        result.keep_rows(losses_N.tolist(), row_of)
+        result.add_worst("worst (nats a word):", [row_of(int(i)) for i in np.argsort(-losses_N)[:WRITTEN_WORST]], _line)
+        return result
+
+    def _translated(self, examples: Pairs, options: TranslationOptions) -> list[list[translation.Translation]]:
+        sources, places = [row.source for row in examples.rows], [row.place for row in examples.rows]
+        return translation.translations(self.scorer, sources, options, places)
+
+    def predictions(self, examples: Pairs, *, details: bool, measure: str) -> list[dict[str, Any]]:
+        del details
+        if measure:
+            raise InputError(f"--rank={measure}: a translation has no such measure; leave it out")
+        return [translation.answer(candidates) for candidates in self._translated(examples, self.options)]
+
+    def check_writable(self, examples: Pairs, format: str, rank: str) -> None:
+        super().check_writable(examples, format, rank)
+        if format == "txt" and self.options.best > 1:
+            raise InputError(f"--best={self.options.best} needs a place for all: --format=jsonl, csv or tsv")
+
+    def contents(
+        self, path: pathlib.Path, examples: Pairs, predictions: list[dict[str, Any]], format: str, details: bool
+    ) -> dict[pathlib.Path, str]:
+        del details
+        if format == "txt":
+            return {path: "".join(" ".join(row["translation"].split()) + "\n" for row in predictions)}
+        sourced = [{"source": row.source} | answer for row, answer in zip(examples.rows, predictions, strict=True)]
+        if format == "jsonl":
+            return {path: outputs.json_lines(sourced)}
+        table = io.StringIO()
+        writer = csv.writer(table, delimiter="," if format == "csv" else "\t", lineterminator="\n")
+        writer.writerow(["source", "translation", "score"])
+        for row in sourced:
+            for candidate in row.get("candidates") or [{"text": row["translation"], "score": row["score"]}]:
+                writer.writerow([row["source"], candidate["text"], candidate["score"]])
+        return {path: table.getvalue()}
+
+
+def _number(name: str, value: str, kind: type) -> Any:
+    try:
+        return kind(value)
+    except ValueError:
+        raise InputError(f"--{name}={value} must be a {'whole ' if kind is int else ''}number") from None
+
+
+def _line(row: dict[str, Any]) -> str:
+    """A row of the report."""
+    start, shown = printable(f"{row['loss']:8.3f}  {row['place']}  "), evaluation.cut(row["text"][0], 50)
+    texts = [evaluation.cut(str(text), 60) for text in (row["truth"], row["predicted"]["translation"])]
+    return f"{start}{shown}  reference {texts[0]}, translated {texts[1]}"
+
+
+EVALUATOR = TranslationEvaluator

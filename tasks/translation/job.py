@@ -1,0 +1,113 @@
+"""Pairs of a sentence and its translation, for an encoder-decoder whose weights and vocabulary begin with these texts.
+
+Files: pairs.py. Loss: tasks/target_words.py. Scores: tasks/metrics/translation_metrics.py. Prediction:
+bert/prediction/translation.py.
+"""
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+from absl import logging
+from ml_collections import ConfigDict
+
+from bert import architectures, config_fields
+from bert.architectures import ModelConfig
+from bert.data.encoded_examples import ExampleSettings, TrainingBatches, take
+from bert.data.sequence_pairs import EncodedPairs
+from bert.errors import InputError
+from bert.prediction import translation
+from bert.prediction.scores import Scorer
+from bert.prediction.translation import TranslationOptions
+from bert.tokenizer import bpe_training
+from bert.tokenizer.added_words import words_of
+from bert.tokenizer.tokenizer import Tokenizer
+from bert.training.best import Choice
+from bert.training.evaluate import Metrics
+from tasks.job import ExamplesJob, choice_of, metric_names, read_parts, settings_of
+from tasks.metrics import translation_metrics
+from tasks.target_words import TargetWords
+from tasks.translation import pairs
+from tasks.translation.pairs import FILE_SETTINGS, Pairs
+
+CONFIG = "configs/translation.py"
+
+
+@dataclasses.dataclass(frozen=True)
+class Job(ExamplesJob):
+    """Pairs of texts; see `tasks.job.ExamplesJob`."""
+
+    train: Pairs
+    validation: Pairs | None
+    options: TranslationOptions
+    files: Mapping[str, Any]
+    names: tuple[str, ...]  # of the metrics that are logged
+    loss: TargetWords
+    choice: Choice | None = None
+    unit = "pairs"
+    compared = "pairs"
+
+    def new_model(self, config: ConfigDict) -> tuple[ModelConfig, Tokenizer]:
+        """Sizes as the settings have them, and a vocabulary of the training part's texts, of both sides."""
+        texts = itertools.chain.from_iterable((row.source, row.target or "") for row in self.train.rows)
+        tokenizer = bpe_training.train(texts, config.vocab_size).add_words(words_of(config.add_tokens))
+        fields = {name: value for name, value in config.model.items() if name != "model_type"}
+        kind = architectures.config_class("config.model.model_type", config.model.model_type)
+        sizes = {"vocab_size": tokenizer.vocab_size, "start_id": tokenizer.cls_id}
+        return config_fields.build(kind, fields, **sizes), tokenizer
+
+    def task(self, config: ModelConfig) -> TargetWords:
+        translation.check_translates(config, "config.init_from")
+        return self.loss
+
+    def batches(self, tokenizer: Tokenizer, settings: ExampleSettings) -> TrainingBatches:
+        encoded = self.encode(self.train, tokenizer)
+        fit = pairs.fitting(self.train, encoded.length_N, settings.max_length)
+        if fit.left_out:
+            logging.warning(
+                "%d of %d pairs are longer than max_length, %d tokens, and are left out (first %s); raise it to train "
+                "on them",
+                *(fit.left_out, len(encoded), settings.max_length, fit.first),
+            )
+            encoded = EncodedPairs(take(encoded.source, fit.kept), take(encoded.target, fit.kept))
+        return TrainingBatches(encoded, settings)
+
+    def encode(self, part: Pairs, tokenizer: Tokenizer) -> EncodedPairs:
+        sides = ([row.source for row in part.rows], [row.target or "" for row in part.rows])
+        return translation.encode_pairs(tokenizer, *sides)
+
+    def score(self, scorer: Scorer, part: Pairs, encoded: EncodedPairs) -> Metrics:
+        fit = pairs.fitting(part, encoded.length_N, scorer.config.max_length)
+        if fit.left_out:
+            limit = scorer.config.max_length
+            raise InputError(f"{fit.first}: has more tokens than the model has positions, {limit}; split the sentence")
+        values = translation_metrics.of_costs(*translation.costs(scorer, encoded))
+        if translation_metrics.of_texts(self.names):
+            greedy = dataclasses.replace(self.options, beams=1, best=1)
+            found = translation.translations(scorer, [row.source for row in part.rows], greedy)
+            texts = [candidates[0].text for candidates in found]
+            values |= translation_metrics.scores(texts, [row.target or "" for row in part.rows])
+        names = dict.fromkeys((*self.names, translation_metrics.LOSS))
+        return {name: values[name].value for name in names}
+
+    def keys_of(self, part: Pairs) -> Iterable[Hashable]:
+        return map(pairs.key_of, part.rows)
+
+    def contents(self, part: Pairs) -> Iterable[Any]:
+        return ((row.source, row.target) for row in part.rows)
+
+
+def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
+    """The job that the settings of configs/translation.py describe; ``equal_apart``: see `tasks.job.as_begun`."""
+    options = settings_of(TranslationOptions, config)
+    files = {name: config[name] for name in FILE_SETTINGS}
+    names = metric_names(config.metrics, translation_metrics.USUAL, translation_metrics.NAMES)
+    chosen = [config.metric] if config.metric in translation_metrics.NAMES else []
+    translation_metrics.check_installed([*names, *chosen], "config.metrics")
+    reader = functools.partial(pairs.read_pairs, settings=files)
+    train, validation = read_parts(config, "pairs", reader, pairs.split, equal_apart=equal_apart)
+    names = tuple(dict.fromkeys([*names, *chosen]))
+    choice = choice_of(config, names, translation_metrics.LOWER_IS_BETTER, validation, translation_metrics.LOSS)
+    return Job(train, validation, options, files, names, TargetWords(config.label_smoothing), choice)

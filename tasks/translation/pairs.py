@@ -1,0 +1,155 @@
+"""Reads pairs of a sentence and its translation: two text files, or two columns of a table."""
+
+import dataclasses
+import pathlib
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bert.corpus.corpus_files import endings_of
+from bert.errors import InputError, check_range
+from tasks.files import equal_texts, splits, tables
+from tasks.files.records import Table, TableSettings, cell_of, check_column, comma_names
+from tasks.files.reports import ReadReport, ReadRows, Tally
+from tasks.files.text_lines import read_lines
+
+# Settings that a model directory carries, so that bert evaluate reads a file of the same form by its name alone.
+FILE_SETTINGS = {"text": "", "columns": "", "delimiter": "", "quoting": "auto", "encoding": "utf-8", "ragged": "refuse"}
+_TABLES = {*tables.READERS, ".gz"} - {".txt"}
+
+
+class Pair(NamedTuple):
+    """A sentence and its translation; None where only sentences were read."""
+
+    source: str
+    target: str | None
+    place: str
+
+
+Pairs = ReadRows[Pair]
+
+
+def read_pairs(data: str, settings: Mapping[str, Any], *, labelled: bool = True) -> Pairs:
+    """The pairs of "SOURCE,TARGET", two text files of as many lines, or of a table with two columns.
+
+    ``labelled``: False reads sources only, of a text file with a sentence a line, or of a table.
+
+    Raises InputError, with its place, for a sentence without a translation, files of different length, or no pair.
+    """
+    source, comma, target = data.partition(",")
+    if comma and not pathlib.Path(data).exists():
+        return _of_files(source, target, settings["encoding"], labelled)
+    if not labelled and _is_text(data):
+        return _of_lines(data, settings["encoding"])
+    if _is_text(data):
+        raise InputError(f"{data}: one text file; name two with a comma, SOURCE,TARGET, or a table with two columns")
+    return _of_table(data, settings, labelled)
+
+
+def _is_text(data: str) -> bool:
+    path = tables.check_path(data)
+    return path.is_file() and endings_of(path)[0] not in _TABLES
+
+
+def _lines(path: str, encoding: str) -> list[str]:
+    tables.check_path(path)
+    return [line.strip() for line in read_lines(path, encoding)]
+
+
+def _of_files(source: str, target: str, encoding: str, labelled: bool) -> Pairs:
+    if not labelled:
+        return _of_lines(source, encoding)
+    sides = (_lines(source, encoding), _lines(target, encoding))
+    lengths = [len(lines) for lines in sides]
+    if lengths[0] != lengths[1]:
+        rule = (
+            f"{lengths[0]:,} lines, but {target} has {lengths[1]:,}; line i of one must translate line i of the other"
+        )
+        raise InputError(f"{source}: {rule}")
+    rows = [Pair(a, b, f"{source}:{i}") for i, (a, b) in enumerate(zip(*sides, strict=True), 1)]
+    return _checked(rows, f"{source},{target}", target, ())
+
+
+def _of_lines(path: str, encoding: str) -> Pairs:
+    rows = [Pair(line, None, f"{path}:{i}") for i, line in enumerate(_lines(path, encoding), 1)]
+    if not rows:
+        raise InputError(f"{path}: no lines; is it the right file?")
+    return Pairs(rows, ReadReport(path, len(rows), len(rows)))
+
+
+def _of_table(data: str, settings: Mapping[str, Any], labelled: bool) -> Pairs:
+    names = ("delimiter", "quoting", "encoding", "ragged")
+    how = TableSettings(columns=comma_names(settings["columns"]), **{name: settings[name] for name in names})
+    table = tables.read_table(data, how)
+    columns = comma_names(settings["text"]) or table.columns[:2]
+    if len(columns) < (2 if labelled else 1):
+        raise InputError(f"{data}: has the column {columns[0]!r} only; text must name two, that of the sources first")
+    for column in columns[: 1 + labelled]:
+        check_column(table, column, "text")
+    rows = [Pair(*_texts(table, i, columns, labelled), table.places[i]) for i in range(len(table.rows))]
+    if not labelled:
+        return Pairs(rows, ReadReport(data, len(rows), len(rows), notes=table.notes))
+    return _checked(rows, data, columns[1], table.notes)
+
+
+def _texts(table: Table, i: int, columns: tuple[str, ...], labelled: bool) -> tuple[str, str | None]:
+    def text(column: str) -> str:
+        cell = cell_of(table.rows[i], table.places[i], column)
+        if cell.value is not None and not isinstance(cell.value, str):
+            raise cell.error("must be a text")
+        return (cell.value or "").strip()
+
+    return text(columns[0]), text(columns[1]) if labelled else None
+
+
+def _checked(rows: list[Pair], source: str, target: str, notes: tuple[str, ...]) -> Pairs:
+    """The pairs with a text on each side; those with none on both are dropped, and one side alone is refused."""
+    kept, empty = [], Tally()
+    for row in rows:
+        if row.source and row.target:
+            kept.append(row)
+        elif row.source or row.target:
+            missing, there = (f"in {target}", "here") if row.source else ("here", f"in {target}")
+            raise InputError(f"{row.place}: a sentence {there}, but none {missing}; write it, or take out both")
+        else:
+            empty.add("no text on both sides", row.place)
+    if not kept:
+        raise InputError(f"{source}: no pair of sentences; is it the right file?")
+    return Pairs(kept, ReadReport(source, len(rows), len(kept), empty.counts, notes))
+
+
+def key_of(row: Pair) -> Hashable:
+    """The same for equal pairs (equal_texts.py)."""
+    return equal_texts.key_of([row.source]), equal_texts.key_of([row.target or ""])
+
+
+def split(pairs: Pairs, share: float, seed: int, *, equal_apart: bool = False) -> tuple[Pairs, Pairs]:
+    """(train, validation): a share of the pairs, those with equal sources in one part unless ``equal_apart``."""
+    check_range("validation_share", share, above=0, below=1)
+    count = len(pairs.rows)
+    keys = range(count) if equal_apart else [equal_texts.key_of([row.source]) for row in pairs.rows]
+    take_C = splits.rows_by_class(np.array([count]), share)
+    group_N = equal_texts.first_of_equal(keys)
+    held_N = splits.draw(np.zeros(count, np.int64), group_N, take_C, np.random.default_rng(seed))
+    if not held_N.any():
+        raise InputError(f"{pairs.report.source}: {count} pairs are too few to hold out {share:g}; name a validation")
+    return pairs.divided(held_N, share, seed)
+
+
+@dataclasses.dataclass(frozen=True)
+class Fitting:
+    """Which pairs have room: indices of those kept, and the place of the first of the others."""
+
+    kept: list[int]
+    left_out: int
+    first: str
+
+
+def fitting(pairs: Pairs, length_N: np.ndarray, limit: int) -> Fitting:
+    """The pairs of which each side has at most ``limit`` tokens. Raises InputError where none has."""
+    long_N = np.asarray(length_N) > limit
+    first = pairs.rows[int(long_N.argmax())].place if long_N.any() else ""
+    if long_N.all():
+        raise InputError(f"{first}: {length_N[0]} tokens, and no pair has at most max_length, {limit}; raise it")
+    return Fitting(np.flatnonzero(~long_N).tolist(), int(long_N.sum()), first)

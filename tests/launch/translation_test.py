@@ -1,0 +1,128 @@
+"""A translation model from the commands: trained, resumed, evaluated, and what it writes."""
+
+import json
+import math
+import shutil
+
+import numpy as np
+import pytest
+
+import bert
+from bert.errors import InputError
+from launch import evaluate, finetune, predict
+
+pytestmark = pytest.mark.usefixtures("one_device")
+WORDS = {"two": "zwei", "old": "alte", "men": "Männer", "dogs": "Hunde", "see": "sehen", "young": "junge"}
+SIZES = {"num_layers": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 16, "max_position_embeddings": 64}
+_WORDS = (
+    "--config=configs/translation.py", "--config.vocab_size=280", "--config.batch_size=16", "--config.max_length=16",
+    "--config.optimizer.learning_rate=0.01", "--config.validation_share=0.2", "--config.beams=2",
+    "--config.keep_checkpoints=9",
+    *(f"--config.model.{name}={value}" for name, value in SIZES.items()),
+)  # fmt: skip
+
+
+def command(data: str, workdir, epochs: int) -> list[str]:
+    return ["finetune", *_WORDS, f"--config.data={data}", f"--config.epochs={epochs}", f"--workdir={workdir}"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> str:
+    folder, rng = tmp_path_factory.mktemp("pairs"), np.random.default_rng(0)
+    rows = [" ".join(rng.choice(list(WORDS), rng.integers(1, 5))) for _ in range(80)]
+    (folder / "a.en").write_text("".join(f"{row}\n" for row in rows))
+    (folder / "a.de").write_text("".join(" ".join(WORDS[word] for word in row.split()) + "\n" for row in rows))
+    return f"{folder / 'a.en'},{folder / 'a.de'}"
+
+
+@pytest.fixture(scope="module")
+def trained(data, tmp_path_factory):
+    workdir = tmp_path_factory.mktemp("run")
+    finetune.run(command(data, workdir, 4))
+    return workdir
+
+
+def weights(workdir) -> bytes:
+    return (workdir / "model" / "model.safetensors").read_bytes()
+
+
+def test_it_learns_and_the_plain_loss_is_below_the_smoothed_one(trained):
+    lines = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
+    held = [line for line in lines if line["split"] == "validation"]
+    assert held[-1]["nll"] < held[0]["nll"] < math.log(280)
+    assert held[-1]["perplexity"] == pytest.approx(math.exp(held[-1]["nll"]))
+    scores = json.loads((trained / "evaluation.json").read_text())["scores"]
+    assert scores["nll"]["value"] == pytest.approx(min(line["nll"] for line in held), rel=1e-4)
+    card = (trained / "model" / "README.md").read_text()
+    assert "| training file | a.en,a.de |" in card
+    assert "pipeline_tag: translation" in card
+
+
+def test_a_run_that_goes_on_at_a_checkpoint_ends_at_the_same_weights(trained, data, tmp_path):
+    """As if it had been killed behind the second epoch, with a vocabulary that is not learnt again."""
+    shutil.copytree(trained, tmp_path / "run")
+    steps = sorted(int(folder.name) for folder in (tmp_path / "run" / "checkpoints").iterdir() if folder.name.isdigit())
+    assert len(steps) == 4
+    for step in steps[2:]:
+        shutil.rmtree(tmp_path / "run" / "checkpoints" / str(step))
+    shutil.rmtree(tmp_path / "run" / "model")
+    finetune.run(command(data, tmp_path / "run", 4))
+    assert weights(tmp_path / "run") == weights(trained)
+
+
+def test_translations_depend_on_no_other_text(trained):
+    model = bert.load(trained)
+    texts = ["two old men see dogs", "dogs", "", "young men see two old dogs see young men"]
+    found = model.translate(texts, beams=2, best=2)
+    for text, candidates in zip(texts, found, strict=True):
+        (alone,) = model.translate([text], beams=2, best=2)
+        assert [c.text for c in alone] == [c.text for c in candidates]
+        np.testing.assert_allclose([c.score for c in alone], [c.score for c in candidates], rtol=1e-4)
+        assert candidates[0].score >= candidates[1].score
+    assert model.translate(texts[0], beams=2) == found[0][0].text
+    assert model.predict(texts[:1]) == [{"translation": found[0][0].text, "score": pytest.approx(found[0][0].score)}]
+
+
+def test_files_of_translations(trained, tmp_path, capsys):
+    """A line a text, in the order of the file; the candidates with their scores in a table."""
+    (tmp_path / "new.en").write_text("dogs see men\n\ntwo dogs\n")
+    words = [f"--model={trained}", f"--input={tmp_path / 'new.en'}"]
+    predict.run(["predict", *words, f"--output={tmp_path / 'new.txt'}"])
+    lines = (tmp_path / "new.txt").read_text().split("\n")
+    assert lines[:-1] == bert.load(trained).translate(["dogs see men", "", "two dogs"])
+    predict.run(["predict", *words, f"--output={tmp_path / 'new.csv'}", "--best=2"])
+    rows = (tmp_path / "new.csv").read_text().splitlines()
+    assert rows[0] == "source,translation,score"
+    assert len(rows) == 7
+    with pytest.raises(InputError, match=r"--best=2 needs a place.*jsonl"):
+        predict.run(["predict", *words, f"--output={tmp_path / 'new.txt'}", "--best=2"])
+    with pytest.raises(InputError, match=r"best is 3; .*the beams"):
+        predict.run(["predict", *words, f"--output={tmp_path / 'new.csv'}", "--best=3"])
+    (tmp_path / "long.en").write_text("dogs\n" + "men " * 70 + "\n")
+    with pytest.raises(InputError, match=r"long.en:2: \d+ tokens, but the model has 64 positions"):
+        predict.run(
+            ["predict", f"--model={trained}", f"--input={tmp_path / 'long.en'}", f"--output={tmp_path / 'long.txt'}"]
+        )
+    assert not (tmp_path / "long.txt").exists()
+
+
+def test_scores_of_a_file_have_sacrebleu_s_signature(trained, data, tmp_path, capsys):
+    pytest.importorskip("sacrebleu", reason="needs sacrebleu, for BLEU and chrF")
+    evaluate.run(["evaluate", f"--model={trained}", f"--data={data}", f"--out={tmp_path / 'scores.json'}"])
+    text, values = capsys.readouterr().out, json.loads((tmp_path / "scores.json").read_text())
+    assert "tok:13a" in text
+    assert 0 <= values["scores"]["bleu"]["value"] <= 100
+    assert values["scores"]["n"]["value"] == 80
+
+
+def test_other_models_and_settings_are_refused(trained, data, tmp_path, monkeypatch):
+    bert_model = "tests/golden/tiny_bert"
+    with pytest.raises(InputError, match=r"config.init_from: a 'bert' model has no decoder"):
+        finetune.run([*command(data, tmp_path / "a", 1), f"--config.init_from={bert_model}"])
+    with pytest.raises(InputError, match=r"a 'bert' model has no decoder.*finetune --config=translation"):
+        bert.load(bert_model).translate("dogs")
+    with pytest.raises(InputError, match=r"has no mlm head"):
+        bert.load(trained).fill_mask("dogs [MASK]")
+    monkeypatch.setattr("tasks.metrics.translation_metrics.is_installed", lambda: False)
+    with pytest.raises(InputError, match=r"config.metrics names bleu, which needs .*pip install sacrebleu"):
+        finetune.run([*command(data, tmp_path / "b", 1), "--config.metrics=bleu,nll"])

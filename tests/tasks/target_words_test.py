@@ -1,0 +1,90 @@
+"""Targets written from sources: copied and reversed sequences are learnt without a mistake, and what the losses say."""
+
+import functools
+import math
+
+import jax
+import numpy as np
+import pytest
+
+from bert.architectures.encoder_decoder import EncoderDecoderConfig
+from bert.data.encoded_examples import ExampleSettings, TrainingBatches
+from bert.data.sequence_pairs import join
+from bert.model import decoding
+from bert.training import sharding
+from bert.training.optim import OptimizerSettings
+from bert.training.step import Setup, abstract_state, init_state, make_train_step
+from tasks.target_words import TargetWords, of_words
+
+START, END, FIRST = 1, 2, 3  # the special tokens, and the first of the others
+ORDERS = {"copy": lambda ids: ids, "reverse": lambda ids: ids[::-1]}
+
+
+def sequences(words: int, longest: int, count: int, seed: int) -> list[list[int]]:
+    rng = np.random.default_rng(seed)
+    return [rng.integers(FIRST, FIRST + words, rng.integers(1, longest + 1)).tolist() for _ in range(count)]
+
+
+def pairs_of(sources: list[list[int]], order):
+    return join([[*ids, END] for ids in sources], [[*order(ids), END] for ids in sources])
+
+
+def learnt(config: EncoderDecoderConfig, pairs, steps: int, rate: float):
+    """Parameters after so many steps of 64 pairs."""
+    batches = TrainingBatches(pairs, ExampleSettings(64, 16, packed=True))
+    optimizer = OptimizerSettings(
+        steps, rate, schedule="linear", warmup_steps=steps // 10, weight_decay=0.0, b2=0.98, eps=1e-9
+    )
+    task, mesh = TargetWords(0.0), sharding.make_mesh("dp", 1, devices=jax.devices()[:1])
+    setup = Setup(task.model(config), task, optimizer, mesh)
+    with jax.set_mesh(mesh):
+        target = abstract_state(setup, batches(0))
+        state = init_state(setup, target, batches(0))
+        step, _ = make_train_step(setup, target)
+        for number in range(steps):
+            state, _ = step(state, sharding.place(batches(number), mesh))
+    return jax.device_get(state.params)
+
+
+def share_right(params, config: EncoderDecoderConfig, sources: list[list[int]], order) -> float:
+    """The share of new sequences that greedy search writes without a mistake."""
+    length = max(map(len, sources)) + 1
+    batch = pairs_of(sources, order).source.assembled(
+        [np.array([i]) for i in range(len(sources))], length, len(sources), 1
+    )
+    limits = np.full(len(sources), length + 2)
+    static = {"config": config, "beams": 1, "places": length + 2, "words": config.vocab_size}
+    found = decoding.translate(params, batch, limits, np.float32(0), np.int32(END), **static)
+    written = [
+        ids[0, : count[0]].tolist() for ids, count in zip(np.asarray(found.ids_BKU), found.length_BK, strict=True)
+    ]
+    return float(np.mean([ids == [*order(source), END] for ids, source in zip(written, sources, strict=True)]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+def test_sequences_of_20_words_are_written_without_a_mistake(order):
+    """Lengths 1 to 10, 500 new sequences."""
+    config = EncoderDecoderConfig(23, 64, 2, 4, 128, hidden_dropout=0.0, initializer_range=0.125)
+    params = learnt(config, pairs_of(sequences(20, 10, 6400, 0), order), 1500, 2e-3)
+    assert share_right(params, config, sequences(20, 10, 500, 1), order) == 1.0
+
+
+@functools.cache
+def short() -> tuple[EncoderDecoderConfig, list[list[int]], list[list[int]]]:
+    config = EncoderDecoderConfig(FIRST + 4, 32, 1, 2, 32, hidden_dropout=0.0, initializer_range=0.18)
+    return config, sequences(4, 4, 1280, 0), sequences(4, 4, 200, 1)
+
+
+def test_short_sequences_are_reversed_without_a_mistake():
+    config, known, new = short()
+    params = learnt(config, pairs_of(known, ORDERS["reverse"]), 200, 1e-2)
+    assert share_right(params, config, new, ORDERS["reverse"]) == 1.0
+    assert share_right(params, config, new, ORDERS["copy"]) < 0.5
+
+
+def test_the_loss_of_the_words_is_reported_beside_the_smoothed_one():
+    totals = {"loss": 30.0, "nats": 20.0, "correct": 5.0, "loss_count": 10.0}
+    metrics = TargetWords(0.1).metrics(totals)
+    assert metrics == {"loss": 3.0, "nll": 2.0, "perplexity": math.exp(2.0), "accuracy": 0.5}
+    assert of_words(0.0, 0.0, 0.0) == {"nll": None, "perplexity": None, "accuracy": None}

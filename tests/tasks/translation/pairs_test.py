@@ -1,0 +1,75 @@
+"""Files of sentences and their translations: what is read, kept, dropped and refused, and what a split keeps apart."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tasks.translation.pairs import FILE_SETTINGS, fitting, key_of, read_pairs, split
+from tests.tasks.one_line import message_of, says
+
+EN, DE = "A man.\nTwo dogs\n\nA man.\n", "Ein Mann.\nZwei Hunde \n\nEin Mann.\n"
+
+
+def texts(pairs) -> list[tuple]:
+    return [(row.source, row.target) for row in pairs.rows]
+
+
+def test_two_files_and_tables_are_the_same_pairs(write):
+    both = f"{write('a.en', EN)},{write('a.de', DE)}"
+    pairs = read_pairs(both, FILE_SETTINGS)
+    assert texts(pairs) == [("A man.", "Ein Mann."), ("Two dogs", "Zwei Hunde"), ("A man.", "Ein Mann.")]
+    assert pairs.report.dropped == {"no text on both sides": (1, f"{both.split(',')[0]}:3")}
+    table = write("a.tsv", "en\tde\n" + "".join(f"{a}\t{b}\n" for a, b in texts(pairs)))
+    assert texts(read_pairs(table, FILE_SETTINGS)) == texts(pairs)
+    rows = [{"id": i, "de": b, "en": a} for i, (a, b) in enumerate(texts(pairs))]
+    lines = write("a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert texts(read_pairs(lines, FILE_SETTINGS | {"text": "en,de"})) == texts(pairs)
+
+
+def test_sources_alone_are_read_line_by_line(write):
+    """An empty line is a text, for its translation has its place."""
+    assert texts(read_pairs(write("new.en", EN), FILE_SETTINGS, labelled=False))[1:3] == [
+        ("Two dogs", None),
+        ("", None),
+    ]
+    table = write("new.csv", "en\nA man.\n")
+    assert texts(read_pairs(table, FILE_SETTINGS, labelled=False)) == [("A man.", None)]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        (EN, "Ein Mann.\n", "a.en: 4 lines ... a.de has 1; line i"),
+        (EN, DE.replace("Zwei Hunde ", " "), "a.en:2: a sentence here, but none in ... a.de; write it"),
+        (EN.replace("A man.", "", 1), DE, "a.en:1: a sentence in ... a.de, but none here"),
+        ("\n", "\n", "a.de: no pair of sentences"),
+    ],
+)
+def test_files_that_do_not_belong_together_are_refused(write, source, target, message):
+    assert says(message_of(read_pairs, f"{write('a.en', source)},{write('a.de', target)}", FILE_SETTINGS), message)
+
+
+def test_a_file_without_translations_is_refused(write):
+    assert says(message_of(read_pairs, write("a.en", EN), FILE_SETTINGS), "a.en: one text file ... SOURCE,TARGET")
+    assert says(message_of(read_pairs, write("a.csv", "en\nA man.\n"), FILE_SETTINGS), "column 'en' only ... text must")
+    missing = f"{write('b.en', EN)},nowhere.de"
+    assert says(message_of(read_pairs, missing, FILE_SETTINGS), "nowhere.de: no such file")
+    numbers = write("n.jsonl", '{"en": "A man.", "de": 3}\n')
+    assert says(message_of(read_pairs, numbers, FILE_SETTINGS), "n.jsonl:1: de: 3 must be a text")
+
+
+def test_equal_sources_are_in_one_part(write):
+    lines = "".join(f"sentence {i % 20}\n" for i in range(60))
+    pairs = read_pairs(f"{write('a.en', lines)},{write('a.de', lines.replace('sentence', 'Satz'))}", FILE_SETTINGS)
+    train, held = split(pairs, 0.2, 0)
+    assert (len(train.rows), len(held.rows)) == (48, 12)
+    assert not set(map(key_of, train.rows)) & set(map(key_of, held.rows))
+    assert split(pairs, 0.2, 0)[1].rows == held.rows != split(pairs, 0.2, 1)[1].rows
+
+
+def test_pairs_without_room_are_counted(write):
+    pairs = read_pairs(f"{write('a.en', EN)},{write('a.de', DE)}", FILE_SETTINGS)
+    fit = fitting(pairs, np.array([3, 9, 4]), 8)
+    assert (fit.kept, fit.left_out, fit.first) == ([0, 2], 1, pairs.rows[1].place)
+    assert says(message_of(fitting, pairs, np.array([9, 9, 9]), 8), "a.en:1: 9 tokens ... max_length, 8")
