@@ -174,7 +174,8 @@ class MultiHeadAttention(nn.Module):
 
     def of_keys(self, x_BTD: Array, keys_and_values: Cache, pattern: Pattern) -> Array:
         """[B, T, D]: what positions T take from keys and values that were made before."""
-        return self.output(attention(self._heads(self.query, x_BTD), *keys_and_values, pattern).reshape(x_BTD.shape))
+        mixed_BTNH = attention(self._heads(self.query, x_BTD), *keys_and_values, pattern, scale=self.scale)
+        return self.output(mixed_BTNH.reshape(x_BTD.shape))
 
     def scores_and_weights(self, x_BTD: Array, x_BSD: Array, pattern: Pattern) -> tuple[Array, Array]:
         """Scores before the softmax and weights after it, float32 [B, N, T, S] each, without dropout."""
