@@ -10,7 +10,7 @@ starts from random weights.
 from ml_collections import ConfigDict, config_dict
 
 from bert import config_fields
-from bert.architectures.pictures import PicturesConfig
+from bert.architectures.patches import PicturesConfig
 from bert.architectures.transformer import SIZED
 from configs import recipe
 
@@ -39,8 +39,10 @@ def get_config() -> ConfigDict:
     fields = ("patch_size", "positions", "initializer_range", *SIZED)
     config_fields.add(config, PicturesConfig, *fields, section="model", unset=SIZED)
 
-    config.epochs = 60.0
+    # Sizes and rates for a few thousand small pictures, from random weights.
+    config.model.update(hidden_size=64, num_heads=4, intermediate_size=128, initializer_range=0.1)
+    config.epochs = 25.0
     config.batch_size = 64
     config.packed = False  # all pictures are as long as a row
-    config.optimizer.learning_rate = 1e-3
+    config.optimizer.learning_rate = 3e-3
     return config

@@ -45,7 +45,7 @@ REGISTRY: dict[str, tuple[Any, Any]] = {
         "bert.architectures.encoder_decoder_stacks:EncoderDecoder",
     ),
     "gpt2": ("bert.architectures.gpt:GPT2Config", "bert.architectures.gpt_encoder:GPT2Encoder"),
-    "patches": ("bert.architectures.pictures:PicturesConfig", "bert.architectures.pictures_encoder:PicturesEncoder"),
+    "patches": ("bert.architectures.patches:PicturesConfig", "bert.architectures.patches_encoder:PicturesEncoder"),
 }
 
 # Fields of configurations that change how an encoder is computed or trained, but not what its weights are.

@@ -19,7 +19,7 @@ from bert.model.positions import sinusoidal
 class GridPositions(nn.Module):
     """Numbers of cells, int [B, T], -> what is added to their vectors, [B, T, D], or a zero.
 
-    ``kind``: of `architectures.pictures.GRID_POSITIONS`.
+    ``kind``: of `architectures.patches.GRID_POSITIONS`.
     """
 
     config: ModelConfig

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bert.architectures import ModelConfig
-from bert.data import pictures
+from bert.data import encoded_pictures
 from bert.data.encoded_examples import EncodedExamples
 from bert.errors import InputError
 from bert.prediction import classification, scores, uncertainty
@@ -84,7 +84,7 @@ def as_pictures(values: Any, shape: tuple[int, int, int] | None = None, name: st
 def encode(pictures_NXYC: np.ndarray, options: PicturesOptions, **of_example: np.ndarray) -> EncodedExamples:
     """The pictures as the encoder reads them."""
     scaled = (pictures_NXYC - np.float32(options.mean)) / np.float32(options.deviation)
-    return pictures.encode(scaled, options.patch_size, **of_example)
+    return encoded_pictures.encode(scaled, options.patch_size, **of_example)
 
 
 def probabilities(scorer: Scorer, pictures_NXYC: np.ndarray, options: PicturesOptions) -> np.ndarray:

@@ -10,7 +10,7 @@ from bert.prediction import classification, pictures, uncertainty
 from tasks import evaluation
 from tasks.classification.evaluate import ClassificationEvaluator
 from tasks.files.examples import TextExamples
-from tasks.pictures import sources
+from tasks.pictures import picture_files
 from tasks.pictures.job import pictures_of
 
 
@@ -30,7 +30,7 @@ class PicturesEvaluator(ClassificationEvaluator):
     def read(self, data: str, *, split: str, labelled: str) -> TextExamples:
         del split
         images, classes = self.settings["images"], self.settings["classes"]
-        part = sources.read(data, images, classes, labels=self.model.labels, labelled=labelled)
+        part = picture_files.read(data, images, classes, labels=self.model.labels, labelled=labelled)
         pictures.as_pictures(pictures_of(part), self.options.shape, f"{data}: {images}")
         return part
 

@@ -1,6 +1,6 @@
 """Classes of pictures: files, folds, head and loss of classification, and a linear model of the pixels beside it.
 
-Files: sources.py. Prediction: bert/prediction/pictures.py.
+Files: picture_files.py. Prediction: bert/prediction/pictures.py.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from ml_collections import ConfigDict
 
-from bert.architectures.pictures import PicturesConfig
+from bert.architectures.patches import PicturesConfig
 from bert.data.encoded_examples import EncodedExamples
 from bert.errors import InputError, check_range
 from bert.extras import check_installed
@@ -28,7 +28,7 @@ from tasks.files.records import comma_names
 from tasks.job import chosen_metric, dropout_rate, read_parts
 from tasks.metrics import classification_metrics
 from tasks.metrics.classification_metrics import LOSS
-from tasks.pictures import sources
+from tasks.pictures import picture_files
 
 CONFIG = "configs/digits.py"
 FILE_SETTINGS = ("images", "classes")
@@ -96,7 +96,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
         raise InputError(f"config.fold is {config.fold}, and config.validation names a file; give one of them")
 
     def read_file(path: str) -> TextExamples:
-        return sources.read(path, config.images, config.classes)
+        return picture_files.read(path, config.images, config.classes)
 
     def split(part: TextExamples, share: float, seed: int) -> tuple[TextExamples, TextExamples]:
         if config.fold is None:
@@ -108,7 +108,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     train, validation = read_parts(config, "pictures", read_file, split)
     if validation is not None and config.validation:
         labels = train.labels
-        validation = sources.read(config.validation, config.images, config.classes, labels=labels)
+        validation = picture_files.read(config.validation, config.images, config.classes, labels=labels)
     pixels_NXYC, size = pictures_of(train), config.model.patch_size
     rows, columns, channels = pixels_NXYC.shape[1:]
     tokens = PicturesConfig(height=rows, width=columns, channels=channels, patch_size=size).max_length

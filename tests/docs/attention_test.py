@@ -26,7 +26,7 @@ def printed(page) -> list[tuple[str, str]]:
 
 def test_code_prints_what_the_page_shows(printed):
     """Block after block, to the last digit."""
-    assert sum(bool(shown) for _, shown in printed) == 8
+    assert sum(bool(shown) for _, shown in printed) == 10
     for got, shown in printed:
         assert got == shown
 

@@ -91,6 +91,20 @@ def test_pretrain_and_look_inside(folder):
 
 
 @pytest.mark.slow
+def test_heads_as_matrices(folder):
+    """Weights through the merged matrices are the model's; fewer columns are worse."""
+    said = run("heads_as_matrices.py", folder, source=str(TINY), text="the cat sat on the mat .", layer=1, head=2)
+    assert "2 layers of 4 heads, 32 x 32 numbers each" in said
+    (difference, without) = re.findall(r"weight: (\S+); without u: (\S+)", said)[0]
+    assert float(difference) < 1e-5 < float(without)
+    errors = [float(error) for error in re.findall(r"columns: largest difference of a weight (\S+)", said)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 1e-5 < errors[0]
+    shares = [float(share) for share in re.findall(r" *(0\.\d\d) \([+-]", said)]
+    assert len(shares) == 8
+
+
+@pytest.mark.slow
 def test_own_csv_to_model(folder):
     """With the table that it makes itself; the exports give the probabilities of the model."""
     said = run("own_csv_to_model.py", folder, start=str(TINY), folder="own", epochs=1, max_length=32)

@@ -14,7 +14,8 @@ from tests.launch.review_table import TINY
 pytestmark = pytest.mark.usefixtures("one_device")
 SMALL = (
     "--config=configs/digits.py", "--config.epochs=6", "--config.batch_size=16", "--config.allocator=system",
-    "--config.model.num_layers=1", "--config.model.hidden_size=16", "--config.model.num_heads=2",
+    "--config.model.num_layers=1", "--config.model.hidden_size=16", "--config.model.intermediate_size=64",
+    "--config.model.num_heads=2",
     "--config.model.initializer_range=0.2", "--config.optimizer.learning_rate=1e-2", "--config.evaluations_per_epoch=1",
     "--config.model.hidden_dropout=0.0", "--config.model.attention_dropout=0.0", "--config.log_every=50",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Recurrent and convolutional encoders on eight devices: each mode trains as one device does, and splits parameters."""
+"""Encoders beside BERT on eight devices: each mode trains as one device does, and splits parameters."""
 
 import functools
 
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bert.architectures.convolution import DilatedConfig, StridedConfig
+from bert.architectures.merged import MergedBertConfig
 from bert.architectures.recurrent import RecurrentConfig
 from bert.training import optim, sharding
 from bert.training.pretraining import Pretraining
@@ -18,13 +19,17 @@ CONFIGS = {
     "birnn": RecurrentConfig(tiny.VOCAB, **SMALL),
     "dilated": DilatedConfig(tiny.VOCAB, **SMALL, num_layers=1),
     "strided": StridedConfig(tiny.VOCAB, **SMALL, num_layers=4),
+    "bert-merged": MergedBertConfig(
+        tiny.VOCAB, hidden_size=32, num_layers=1, num_heads=4, intermediate_size=64, max_position_embeddings=64
+    ),
 }
+BY_MASKS = ("strided", "bert-merged")
 
 
 def trained(kind, devices, mode, model_devices=1):
     """The state after two steps with dropout, and the losses."""
     config = CONFIGS[kind]
-    task = Pretraining(pairs=False, objective="mlm" if kind == "strided" else "blank")
+    task = Pretraining(pairs=False, objective="mlm" if kind in BY_MASKS else "blank")
     mesh = sharding.make_mesh(mode, model_devices, jax.devices()[:devices])
     optimizer = optim.OptimizerSettings(100, 1e-2, schedule="constant")
     state, told = tiny.run_steps(Setup(task.model(config), task, optimizer, mesh, mode), [tiny.batch(0), tiny.batch(1)])
@@ -45,7 +50,7 @@ def on_one(kind):
         ("birnn", "fsdp", 1),
         *(
             pytest.param(kind, mode, 1 if mode == "fsdp" else 4, marks=pytest.mark.slow)
-            for kind in ("dilated", "strided")
+            for kind in ("dilated", *BY_MASKS)
             for mode in ("fsdp", "tp", "fsdp_tp")
         ),
     ],

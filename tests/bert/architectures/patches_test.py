@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from bert import architectures
-from bert.architectures.pictures import PicturesConfig
-from bert.data import encoded_examples, pictures
+from bert.architectures.patches import PicturesConfig
+from bert.data import encoded_examples, encoded_pictures
 from bert.errors import InputError
 
 SMALL = {"hidden_size": 8, "num_layers": 1, "num_heads": 2, "intermediate_size": 16, "initializer_range": 0.3}
@@ -34,7 +34,7 @@ def test_a_picture_s_states_do_not_depend_on_its_neighbours_or_on_padding():
     """Alone in a row, behind another picture in it, and with padding; the pixels of another picture do matter."""
     config = PicturesConfig(height=4, width=4, **SMALL)
     encoder = architectures.build(config)
-    encoded = pictures.encode(np.random.default_rng(0).standard_normal((3, 4, 4, 1)), config.patch_size)
+    encoded = encoded_pictures.encode(np.random.default_rng(0).standard_normal((3, 4, 4, 1)), config.patch_size)
 
     def batch(members, length, slots):
         return encoded_examples.assemble(encoded, [np.array(row) for row in members], length, len(members), slots)

@@ -1,5 +1,5 @@
 """PicturesConfig: a Transformer that reads pictures cut into patches, ``patches``. The module is in
-pictures_encoder.py.
+patches_encoder.py.
 
 Source: Dosovitskiy et al. 2021, "An image is worth 16x16 words" (ViT).
 """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
-from tasks.pictures import sources
+from tasks.pictures import picture_files
 from tasks.pictures.job import fold_of
 
 PICTURES = np.arange(2 * 4 * 4, dtype=np.uint8).reshape(2, 4, 4)
@@ -22,14 +22,16 @@ def saved(tmp_path):
 
 
 def test_classes_are_numbers_or_names_in_order(saved):
-    part = sources.read(saved(images=PICTURES, labels=[10, 9]), "images", "labels")
+    part = picture_files.read(saved(images=PICTURES, labels=[10, 9]), "images", "labels")
     assert part.labels == ("9", "10")
     np.testing.assert_array_equal(part.targets, [[0, 1], [1, 0]])
     np.testing.assert_array_equal(part.pictures, PICTURES[..., None])
     assert part.take([1]).pictures.shape == (1, 4, 4, 1)
-    named = sources.read(saved(x=PICTURES[..., None], y=["b", "a"]), "x", "y", labels=("b", "c", "a"))
+    named = picture_files.read(saved(x=PICTURES[..., None], y=["b", "a"]), "x", "y", labels=("b", "c", "a"))
     np.testing.assert_array_equal(named.targets, [[1, 0, 0], [0, 0, 1]])
-    assert sources.read(saved(images=PICTURES), "images", "labels", labels=("a", "b"), labelled="no").targets is None
+    assert (
+        picture_files.read(saved(images=PICTURES), "images", "labels", labels=("a", "b"), labelled="no").targets is None
+    )
 
 
 @pytest.mark.parametrize(("arrays", "said"), [
@@ -44,25 +46,25 @@ def test_classes_are_numbers_or_names_in_order(saved):
 ])  # fmt: skip
 def test_a_file_of_another_form_is_refused(saved, arrays, said):
     with pytest.raises(InputError, match=said):
-        sources.read(saved(**arrays), "images", "labels")
+        picture_files.read(saved(**arrays), "images", "labels")
 
 
 def test_files_that_are_none_and_unknown_classes_are_refused(saved, tmp_path):
     with pytest.raises(InputError, match=r"b.npz: no such file; name an .npz file.*'digits'"):
-        sources.read(str(tmp_path / "b.npz"), "images", "labels")
+        picture_files.read(str(tmp_path / "b.npz"), "images", "labels")
     (tmp_path / "c.npz").write_bytes(b"not a zip")
     with pytest.raises(InputError, match=r"c.npz: cannot be read \("):
-        sources.read(str(tmp_path / "c.npz"), "images", "labels")
+        picture_files.read(str(tmp_path / "c.npz"), "images", "labels")
     np.save(tmp_path / "d.npy", PICTURES)
     with pytest.raises(InputError, match=r"d.npy: is one array, not an .npz file"):
-        sources.read(str(tmp_path / "d.npy"), "images", "labels")
+        picture_files.read(str(tmp_path / "d.npy"), "images", "labels")
     with pytest.raises(InputError, match=r"a.npz: labels: picture 1 is '7'; the model knows 0, 1"):
-        sources.read(saved(images=PICTURES, labels=[0, 7]), "images", "labels", labels=("0", "1"))
+        picture_files.read(saved(images=PICTURES, labels=[0, 7]), "images", "labels", labels=("0", "1"))
 
 
 def test_each_picture_is_in_one_of_the_folds_which_have_their_share_of_each_class(saved):
     classes = np.repeat([0, 1, 2], [50, 31, 20])
-    part = sources.read(saved(images=np.zeros((101, 2, 2)), labels=classes), "images", "labels")
+    part = picture_files.read(saved(images=np.zeros((101, 2, 2)), labels=classes), "images", "labels")
     fold_N = fold_of(part, 5)
     for count, rows in zip((50, 31, 20), (fold_N[classes == c] for c in range(3)), strict=True):
         assert np.abs(np.bincount(rows, minlength=5) - count / 5).max() < 1

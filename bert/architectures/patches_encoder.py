@@ -9,7 +9,7 @@ import flax.linen as nn
 import jax.numpy as jnp
 from jax import Array
 
-from bert.architectures.pictures import PicturesConfig
+from bert.architectures.patches import PicturesConfig
 from bert.model.blocks import PreNormBlock
 from bert.model.dropout import dropout
 from bert.model.embeddings import Embedding
