@@ -75,6 +75,11 @@ class PretrainingJob(TrainingJob):
         if config.warmup_share is not None:
             check_warmup_share(config)
             steps["warmup_steps"] = round(config.warmup_share * config.total_steps)
+        elif config.optimizer.warmup_steps > config.total_steps > 0:
+            most = (
+                f"it must be at most {config.total_steps}, which is config.total_steps; or set config.warmup_share=0.1"
+            )
+            raise InputError(f"config.optimizer.warmup_steps is {config.optimizer.warmup_steps}; {most}")
         optimizer = config_fields.build(optim.OptimizerSettings, config.optimizer, **steps)
         timing = config_fields.build(train.LoopSettings, config)
         if settings.whole_words and masking.share_of_split_words(self.store) == 0:

@@ -150,6 +150,7 @@ def test_other_objectives_train(prepared, tmp_path, capsys, objective):
         (("--config.examples.mask_share=0.9", "--config.examples.random_share=0.3"), "0.9.*0.3"),
         (("--config.optimizer.name=adam",), "optimizer.name is 'adam'"),
         (("--config.warmup_share=0.1",), "config.warmup_share and config.optimizer.warmup_steps are both given"),
+        (("--config.optimizer.warmup_steps=99999",), "warmup_steps is 99999; .*config.warmup_share"),
         (("--config.totl_steps=3",), "config.totl_steps; .*config.total_steps"),
         (("--config.data=",), "config.data is missing"),
         (("--config.allocator=jemalloc",), "config.allocator is 'jemalloc'"),
