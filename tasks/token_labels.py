@@ -61,8 +61,8 @@ class TokenLabels(Task):
 
         return {
             "loss": per(totals["loss_count"]),
-            "nats_per_token": per(totals["labelled_tokens"]),
-            "nats_per_example": per(totals["labelled_examples"]),
+            "cross_entropy": per(totals["labelled_tokens"]),
+            "cross_entropy_per_example": per(totals["labelled_examples"]),
         }
 
     def _measures(self, batch: Mapping[str, Any]) -> dict[str, Array]:

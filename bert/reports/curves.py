@@ -40,7 +40,10 @@ def shown(metric: str, value: float | None) -> str:
 
 
 def curves_of(runs: Sequence[Run]) -> dict[str, list[Curve]]:
-    """Chart -> its curves, the loss first, rates last; equal metrics under two names are shown once."""
+    """Chart -> its curves, the loss first, rates last.
+
+    Equal metrics under two names are shown once. What has no two points is no curve; the loss is shown all the same.
+    """
     charts: dict[str, list[Curve]] = {"loss": []}
     for run in runs:
         for split, series in run.splits.items():
@@ -50,12 +53,15 @@ def curves_of(runs: Sequence[Run]) -> dict[str, list[Curve]]:
                     continue
                 if all(value is None for _, value in points):
                     continue
+                if metric != "loss" and series.get("loss") == points:
+                    continue
                 if any(name != metric and name.startswith(f"{metric}:") and series[name] == points for name in series):
                     continue  # f1 and f1:LABEL
                 chart = "loss" if split == "validation" and metric == loss else metric
                 charts.setdefault(chart, []).append(Curve(run.name, split, metric, points))
-    last = [name for name in TITLES if name in charts]
-    return {name: charts[name] for name in [*(n for n in charts if n not in last), *last] if charts[name]}
+    names = [name for name, curves in charts.items() if name == "loss" or any(len(c.points) > 1 for c in curves)]
+    last = [name for name in TITLES if name in names]
+    return {name: charts[name] for name in [*(n for n in names if n not in last), *last] if charts[name]}
 
 
 def skipped_steps(run: Run) -> list[int]:

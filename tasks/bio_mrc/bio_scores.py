@@ -27,7 +27,7 @@ USUAL = (
     "cross_entropy", "kl", "exact_match", "f1", "exact_f1", "overlap_f1", "annotator_mean", "annotator_human", "n",
 )  # fmt: skip
 LOSS = "cross_entropy"  # that is trained, per token
-LOWER_IS_BETTER = ("cross_entropy", "nats_per_example", "kl", "brier", "calibration_error")
+LOWER_IS_BETTER = ("cross_entropy", "cross_entropy_per_example", "kl", "brier", "calibration_error")
 NAMES = (
     *LOWER_IS_BETTER, "exact_match", "f1", "exact_precision", "exact_recall", "exact_f1", "overlap_precision",
     "overlap_recall", "overlap_f1", *agreement.OF_ANNOTATORS, "n", "n_tokens",
@@ -54,8 +54,8 @@ def score(
 ) -> tuple[dict[str, Score], dict[str, Sequence[Ratio]]]:
     """Every metric of `NAMES`; and the ratios of sums over questions that some are (ratio_intervals.py).
 
-    cross_entropy, kl, brier, calibration_error: a token, against the shares of the votes; nats_per_example: the mean
-      over passages of L = -sum_i sum_j t_ij log p_ij.
+    cross_entropy, kl, brier, calibration_error: a token, against the shares of the votes.
+    cross_entropy_per_example: the mean over passages of L = -sum_i sum_j t_ij log p_ij.
     exact_match, f1: SQuAD's, of the predicted spans' texts (joined by blanks) with an annotator's, the best of them.
     exact_*, overlap_*: MultiSpanQA's, against the spans of the majority: the texts of an annotator who marked just
       these pieces, or where there is none of the pieces.
@@ -72,7 +72,9 @@ def score(
     scores, voted_K = agreement.against_votes(counts_KC, p_KC, OUTSIDE)
     mean, annotated = scores["cross_entropy"], sum(bool(tags) for tags in marked.tags_N)
     tokens = float(voted_K.sum())
-    scores["nats_per_example"] = Score(None if mean.value is None else mean.value * tokens / annotated, mean.reason)
+    scores["cross_entropy_per_example"] = Score(
+        None if mean.value is None else mean.value * tokens / annotated, mean.reason
+    )
     predicted_N = bio_mrc.spans(p_KC, starts, options)
     texts_N = _texts(rows, pieces_N, predicted_N)
     known = [n for n, row in enumerate(rows) if row.golds]

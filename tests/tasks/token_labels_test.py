@@ -51,8 +51,8 @@ def test_the_worked_example(example):
     """
     one = batch_of([(example["logits"], example["gold"], example["loss_mask"])])
     found = metrics(TokenLabels(3), one)
-    assert found["nats_per_example"] == pytest.approx(2.6730740818, abs=2e-6)
-    assert found["loss"] == found["nats_per_token"] == pytest.approx(0.6682685205, abs=1e-6)
+    assert found["cross_entropy_per_example"] == pytest.approx(2.6730740818, abs=2e-6)
+    assert found["loss"] == found["cross_entropy"] == pytest.approx(0.6682685205, abs=1e-6)
     assert found["loss"] - np.mean(example["entropy_of_gold_nats"]) == pytest.approx(0.2344869062, abs=1e-6)
     assert metrics(TokenLabels(3, "example"), one)["loss"] == pytest.approx(2.6730740818, abs=2e-6)
 
@@ -71,8 +71,8 @@ def test_both_means_of_two_examples(example, apart):
     for per, want in (("token", 0.7373354172), ("example", sum(sums) / 2)):
         found = metrics(TokenLabels(3, per), *batches)
         assert found["loss"] == pytest.approx(want, abs=1e-6)
-        assert found["nats_per_token"] == pytest.approx(0.7373354172, abs=1e-6)
-        assert found["nats_per_example"] == pytest.approx(1.8433385429, abs=1e-6)
+        assert found["cross_entropy"] == pytest.approx(0.7373354172, abs=1e-6)
+        assert found["cross_entropy_per_example"] == pytest.approx(1.8433385429, abs=1e-6)
 
 
 def test_what_does_not_count_has_no_gradient(example):
@@ -100,13 +100,13 @@ def test_one_hot_targets_are_the_negative_log_likelihood():
     logits, labels = rng.normal(size=(20, 3)).astype(np.float32), rng.integers(0, 3, 20)
     found = metrics(TokenLabels(3), batch_of([(logits, np.eye(3)[labels], np.ones(20))]))
     want = -np.asarray(jax.nn.log_softmax(logits))[np.arange(20), labels].sum()
-    assert found["nats_per_example"] == pytest.approx(want, rel=1e-6)
+    assert found["cross_entropy_per_example"] == pytest.approx(want, rel=1e-6)
 
 
 def test_nothing_to_count_is_no_number():
     none = batch_of([([[1, 2, 3]], [[0, 0, 0]], [0])])
     none[1]["example_share"][:] = 0
-    assert metrics(TokenLabels(3), none) == {"loss": None, "nats_per_token": None, "nats_per_example": None}
+    assert metrics(TokenLabels(3), none) == {"loss": None, "cross_entropy": None, "cross_entropy_per_example": None}
 
 
 def test_another_mean_is_refused():
@@ -172,6 +172,8 @@ def test_an_epoch_counts_each_token_once(cut, labelled, packed):
     nats = -(target_KC * log_KC).sum()
     for per in ("token", "example"):
         found = metrics(TokenLabels(3, per), *told)
-        assert found["nats_per_token"] == pytest.approx(nats / weight_K.sum(), rel=1e-5)
-        assert found["nats_per_example"] == pytest.approx(nats / 10, rel=1e-5), "one has no pieces, one no vote"
-        assert found["loss"] == found[f"nats_per_{per}"]
+        assert found["cross_entropy"] == pytest.approx(nats / weight_K.sum(), rel=1e-5)
+        assert found["cross_entropy_per_example"] == pytest.approx(nats / 10, rel=1e-5), (
+            "one has no pieces, one no vote"
+        )
+        assert found["loss"] == found[{"token": "cross_entropy", "example": "cross_entropy_per_example"}[per]]

@@ -20,6 +20,15 @@ def test_the_validation_loss_stands_beside_the_training_loss(tmp_path):
     assert list(charts)[-3:] == ["learning_rate", "gradient_norm", "tokens_per_second"]
 
 
+def test_a_single_point_and_a_second_name_of_the_loss_make_no_chart(tmp_path):
+    run = runs.read(made_run(tmp_path / "a", "classification"), "a")
+    run.splits["train"]["cross_entropy"] = run.splits["train"]["loss"]
+    run.splits["validation"] = {name: points[:1] for name, points in run.splits["validation"].items()}
+    charts = curves.curves_of([run])
+    assert {"loss", "gradient_norm"} <= set(charts)
+    assert not {"cross_entropy", "accuracy", "f1:yes"} & set(charts)
+
+
 def test_all_charts_have_the_same_steps(tmp_path):
     found = [runs.read(made_run(tmp_path / name, steps=steps), name) for name, steps in (("a", 40), ("b", 90))]
     axes = [chart.spec["encoding"]["x"]["scale"]["domain"] for chart in curves.charts(found)[0]]

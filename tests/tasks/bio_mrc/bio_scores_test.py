@@ -136,7 +136,7 @@ def test_distances_to_the_votes_by_hand():
     entropy = -(2 / 3 * np.log(2 / 3) + 1 / 3 * np.log(1 / 3))
     squares = (1 / 6) ** 2 + 0.3**2 + (0.2 - 1 / 3) ** 2 + 0.1**2 + 0.2**2 + 0.3**2
     assert found["cross_entropy"] == pytest.approx(nats / 2, abs=1e-6)
-    assert found["nats_per_example"] == pytest.approx(nats, abs=1e-6), "of the one passage that is annotated"
+    assert found["cross_entropy_per_example"] == pytest.approx(nats, abs=1e-6), "of the one passage that is annotated"
     assert found["kl"] == pytest.approx((nats - entropy) / 2, abs=1e-6)
     assert found["brier"] == pytest.approx(squares / 2, abs=1e-6)
     assert found["calibration_error"] == pytest.approx((abs(2 / 3 - 0.5) + abs(1 - 0.7)) / 2, abs=1e-6)

@@ -70,7 +70,7 @@ def test_scores_and_the_passages_read_worst(run, model, path):
     sure, other = -math.log(0.9), -math.log(0.05)
     losses = {id: (tokens[id] - wrong[id]) * sure + wrong[id] * other for id in tokens}
     assert values["n_tokens"] == sum(tokens.values())
-    assert values["nats_per_example"] == pytest.approx(sum(losses.values()) / 3, rel=1e-5)
+    assert values["cross_entropy_per_example"] == pytest.approx(sum(losses.values()) / 3, rel=1e-5)
     assert values["cross_entropy"] == pytest.approx(sum(losses.values()) / sum(tokens.values()), rel=1e-5)
     assert [row["id"] for row in found.values["worst"]] == ["long", "half", "right"]
     assert f"{path}:2 (id half)" in found.text

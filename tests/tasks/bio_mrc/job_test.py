@@ -207,9 +207,9 @@ def test_the_trained_loss_is_the_loss_that_is_reported(read, model):
     losses_N = bio_scores.row_losses(p_KC, target_KC, starts)
     assert totals["loss"] == pytest.approx(losses_N.sum(), rel=1e-5)
     found, _ = bio_scores.score(p_KC, starts, rows, pieces_N, marked, {}, options)
-    assert told["nats_per_token"] == pytest.approx(found["cross_entropy"].value, rel=1e-5)
-    assert told["nats_per_example"] == pytest.approx(found["nats_per_example"].value, rel=1e-5)
-    assert found["nats_per_example"].value == pytest.approx(losses_N.mean(), rel=1e-6)
+    assert told["cross_entropy"] == pytest.approx(found["cross_entropy"].value, rel=1e-5)
+    assert told["cross_entropy_per_example"] == pytest.approx(found["cross_entropy_per_example"].value, rel=1e-5)
+    assert found["cross_entropy_per_example"].value == pytest.approx(losses_N.mean(), rel=1e-6)
 
 
 def test_scores_do_not_depend_on_batches_and_devices(read, model):
