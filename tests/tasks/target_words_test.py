@@ -1,6 +1,5 @@
-"""Targets written from sources: copied and reversed sequences are learnt without a mistake, and what the losses say."""
+"""Targets written from sources: reversed sequences are learnt without a mistake, and what the losses say."""
 
-import functools
 import math
 
 import jax
@@ -62,23 +61,11 @@ def share_right(params, config: EncoderDecoderConfig, sources: list[list[int]], 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
-def test_sequences_of_20_words_are_written_without_a_mistake(order):
-    """Lengths 1 to 10, 500 new sequences."""
-    config = EncoderDecoderConfig(23, 64, 2, 4, 128, hidden_dropout=0.0, initializer_range=0.125)
-    params = learnt(config, pairs_of(sequences(20, 10, 6400, 0), order), 1500, 2e-3)
-    assert share_right(params, config, sequences(20, 10, 500, 1), order) == 1.0
-
-
-@functools.cache
-def short() -> tuple[EncoderDecoderConfig, list[list[int]], list[list[int]]]:
-    config = EncoderDecoderConfig(FIRST + 4, 32, 1, 2, 32, hidden_dropout=0.0, initializer_range=0.18)
-    return config, sequences(4, 4, 1280, 0), sequences(4, 4, 200, 1)
-
-
 def test_short_sequences_are_reversed_without_a_mistake():
-    config, known, new = short()
-    params = learnt(config, pairs_of(known, ORDERS["reverse"]), 200, 1e-2)
+    """Four words, lengths 1 to 4: 200 new sequences, which a copy would not get right."""
+    config = EncoderDecoderConfig(FIRST + 4, 32, 1, 2, 32, hidden_dropout=0.0, initializer_range=0.18)
+    params = learnt(config, pairs_of(sequences(4, 4, 1280, 0), ORDERS["reverse"]), 400, 5e-3)
+    new = sequences(4, 4, 200, 1)
     assert share_right(params, config, new, ORDERS["reverse"]) == 1.0
     assert share_right(params, config, new, ORDERS["copy"]) < 0.5
 
