@@ -228,7 +228,9 @@ def by_layer(params: Params, config: Any) -> Params:
     For many forward passes with the same parameters: each would copy every layer out of the stack, which takes longer
     than the layer itself where a batch is small. Training keeps the stack. Other encoders stay as they are.
     """
-    return params if _scanned(config) else {**params, "encoder": _with_layers(params["encoder"], config.num_layers)}
+    if not hasattr(config, "layer_loop") or _scanned(config):
+        return params
+    return {**params, "encoder": _with_layers(params["encoder"], config.num_layers)}
 
 
 def _with_layers(params: Params, count: int) -> Params:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bert
+from bert.architectures.recurrent import RecurrentConfig
 from bert.model import forward, matmul, stack
 
 TINY = pathlib.Path(__file__).resolve().parents[2] / "golden" / "tiny_bert"
@@ -64,6 +65,11 @@ def test_a_pass_with_parameters_by_layer_cuts_nothing_out_of_a_stack(model):
 def test_a_scan_keeps_its_stack(model):
     config = dataclasses.replace(model.config, layer_loop="scan")
     assert stack.by_layer(model.params, config)["encoder"] is model.params["encoder"]
+
+
+def test_an_encoder_without_equal_blocks_keeps_its_parameters():
+    params = {"encoder": {"forward_0": {"state": np.zeros((2, 6))}}, "head": {}}
+    assert stack.by_layer(params, RecurrentConfig(9)) is params
 
 
 def test_options_of_the_compiler():
