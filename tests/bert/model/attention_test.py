@@ -56,6 +56,15 @@ def test_attention_of_one_word_by_hand(hand, case, key_ids, weights, output):
     np.testing.assert_allclose(got_H, exact["output"], atol=2e-7)
 
 
+@pytest.mark.parametrize("width", [4, 16, 64, 256])
+def test_scaling_takes_the_width_out_of_the_variance_of_scores(width):
+    """Of vectors whose parts have variance 1: the products have variance H, the scores 1, within 3 %."""
+    q_B11H, k_B11H = np.random.default_rng(width).standard_normal((2, 50_000, 1, 1, width), np.float32)
+    scores_B = np.asarray(attention_scores(q_B11H, k_B11H)).ravel()
+    assert (q_B11H * k_B11H).sum(-1).var() == pytest.approx(width, rel=0.03)
+    assert scores_B.var() == pytest.approx(1, rel=0.03)
+
+
 def test_heads_do_not_mix():
     """Each head's output comes from its own slice of queries, keys and values."""
     q, k, v = np.random.default_rng(0).standard_normal((3, 2, 5, 3, 4), np.float32)

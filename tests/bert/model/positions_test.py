@@ -52,6 +52,18 @@ def test_rotary_attention_depends_on_distances_alone():
     assert np.abs(weights(10_000.0, 0) - weights(None, 0)).max() > 0.05
 
 
+def test_two_words_in_either_order_have_the_same_states_where_all_stand_at_one_position(tiny, make_batch):
+    """ "machine translating" and "translating machine": what tells them apart is the position."""
+    machine, translating = 7, 8
+    there, back = (make_batch([[[2, *pair, 3]]], 16) for pair in ((machine, translating), (translating, machine)))
+    flat = {name: np.zeros((1, 16), np.int32) for name in ("position_ids", "type_ids")}
+    exchanged = [0, 2, 1, 3]
+    hidden = [tiny.hidden(batch | flat)[0, :4] for batch in (there, back)]
+    np.testing.assert_allclose(hidden[0], hidden[1][exchanged], rtol=0, atol=1e-5)
+    placed = [tiny.hidden(batch | {"type_ids": flat["type_ids"]})[0, :4] for batch in (there, back)]
+    assert np.abs(placed[0] - placed[1][exchanged]).max() > 0.1
+
+
 def test_an_offset_moves_the_first_position():
     """RoBERTa's table has two rows before that of the first token."""
     ids_BT = jnp.arange(8)[None]
