@@ -71,8 +71,8 @@ class TextGeneration(TextVectors):
             check_choice("a setting of translate", name, ("beams", "length_penalty", "best"))
         # One beam has one candidate, whatever the model's settings are.
         options = dataclasses.replace(options, **{"best": 1} | settings)
-        found = translation.translations(scorer, [texts] if isinstance(texts, str) else list(texts), options)
-        results = found if options.best > 1 else [candidates[0].text for candidates in found]
+        candidates_N = translation.translations(scorer, [texts] if isinstance(texts, str) else list(texts), options)
+        results = candidates_N if options.best > 1 else [candidates[0].text for candidates in candidates_N]
         return results[0] if isinstance(texts, str) else results
 
     def _need_causal(self) -> None:

@@ -17,8 +17,8 @@ from jax import Array
 from bert.model.decoders import DecoderState
 
 
-class Found(NamedTuple):
-    """Finished hypotheses, the best first; those beyond what a row has found have score -inf and length 0."""
+class Finished(NamedTuple):
+    """Finished hypotheses, the best first; where a row has fewer, the last have score -inf and length 0."""
 
     ids_BKU: Array  # int32, 0 behind the last word
     length_BK: Array  # int32, the token that ends a text counted
@@ -32,7 +32,7 @@ class _Search(NamedTuple):
     live_ids_BKU: Array
     live_score_BK: Array  # log-probability; -inf: there is none
     word_BK: Array  # the last word of each live one
-    found: Found
+    finished: Finished
     running_B: Array
     state: DecoderState
 
@@ -52,7 +52,7 @@ def search(
     places: int,
     start: Array,
     stop: Array,
-) -> Found:
+) -> Finished:
     """The best ``beams`` texts of each row.
 
     Of the 2 K best extensions of a row's live hypotheses those that end are kept where they are among its K best
@@ -84,33 +84,37 @@ def search(
         parent_BK, word_BK = (jnp.take_along_axis(x, chosen_BK, 1) for x in (parent_BW, word_BW))
         live_ids_BKU = jnp.take_along_axis(ids_BWU, chosen_BK[..., None], 1)
         of_parent_R = (jnp.arange(B)[:, None] * K + parent_BK).reshape(-1)
-        found = _with(search.found, ids_BWU, jnp.where(ends_BW, score_BW, -jnp.inf) / penalty_U[u], u + 1)
-        reachable_B = (found.score_BK[:, -1] == -jnp.inf) | (found.score_BK[:, 0] < live_BK[:, 0] / least_penalty_B)
+        finished = _with(search.finished, ids_BWU, jnp.where(ends_BW, score_BW, -jnp.inf) / penalty_U[u], u + 1)
+        reachable_B = (finished.score_BK[:, -1] == -jnp.inf) | (
+            finished.score_BK[:, 0] < live_BK[:, 0] / least_penalty_B
+        )
         at_limit_B = u + 1 >= limit_B
         cut_BK = jnp.where((reachable_B & at_limit_B)[:, None], live_BK, -jnp.inf)
-        found = _with(found, live_ids_BKU, cut_BK / penalty_U[u], u + 1)
+        finished = _with(finished, live_ids_BKU, cut_BK / penalty_U[u], u + 1)
         running_B = search.running_B & reachable_B & ~at_limit_B
         # A row that is done stays as it is, whatever its neighbours do.
-        found = jax.tree.map(functools.partial(_chosen, search.running_B), found, search.found)
+        finished = jax.tree.map(functools.partial(_chosen, search.running_B), finished, search.finished)
         moving = jax.tree.map(lambda x: x[of_parent_R], state.moving)
-        return _Search(u + 1, live_ids_BKU, live_BK, word_BK, found, running_B, state._replace(moving=moving))
+        return _Search(u + 1, live_ids_BKU, live_BK, word_BK, finished, running_B, state._replace(moving=moving))
 
     none_BKU = jnp.zeros((B, K, U), jnp.int32)
     nothing_BK = jnp.full((B, K), -jnp.inf)
-    found = Found(none_BKU, jnp.zeros((B, K), jnp.int32), nothing_BK)
+    finished = Finished(none_BKU, jnp.zeros((B, K), jnp.int32), nothing_BK)
     first_BK = jnp.broadcast_to(start, (B, K)).astype(jnp.int32)
     # One hypothesis, the empty text: K of them would fill the beam with copies.
-    begun = _Search(jnp.int32(0), none_BKU, nothing_BK.at[:, 0].set(0.0), first_BK, found, jnp.ones((B,), bool), state)
-    return jax.lax.while_loop(lambda search: search.running_B.any(), extended, begun).found
+    begun = _Search(
+        jnp.int32(0), none_BKU, nothing_BK.at[:, 0].set(0.0), first_BK, finished, jnp.ones((B,), bool), state
+    )
+    return jax.lax.while_loop(lambda search: search.running_B.any(), extended, begun).finished
 
 
-def _with(found: Found, ids_BWU: Array, score_BW: Array, length: Array) -> Found:
-    """The best of what a row has found and of more texts, all of one length; of equal ones the first."""
-    more = Found(ids_BWU, jnp.where(score_BW > -jnp.inf, length, 0), score_BW)
-    ids, lengths, scores = (jnp.concatenate(pair, axis=1) for pair in zip(found, more, strict=True))
-    score_BK, order_BK = jax.lax.top_k(scores, found.score_BK.shape[1])
+def _with(finished: Finished, ids_BWU: Array, score_BW: Array, length: Array) -> Finished:
+    """The best of a row's finished texts and of more, all of one length; of equal ones the first."""
+    more = Finished(ids_BWU, jnp.where(score_BW > -jnp.inf, length, 0), score_BW)
+    ids, lengths, scores = (jnp.concatenate(pair, axis=1) for pair in zip(finished, more, strict=True))
+    score_BK, order_BK = jax.lax.top_k(scores, finished.score_BK.shape[1])
     ids_BKU = jnp.take_along_axis(ids, order_BK[..., None], 1)
-    return Found(ids_BKU, jnp.take_along_axis(lengths, order_BK, 1), score_BK)
+    return Finished(ids_BKU, jnp.take_along_axis(lengths, order_BK, 1), score_BK)
 
 
 def _chosen(first_B: Array, ours: Array, others: Array) -> Array:

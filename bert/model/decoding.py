@@ -17,7 +17,7 @@ from jax import Array
 from bert import architectures
 from bert.architectures import ModelConfig
 from bert.model import beam_search, heads, matmul, vocabulary
-from bert.model.beam_search import Found
+from bert.model.beam_search import Finished
 from bert.model.decoders import DecoderState
 from bert.types import Batch, Params
 
@@ -123,7 +123,7 @@ def translate(
     beams: int,
     places: int,
     words: int,
-) -> Found:
+) -> Finished:
     """The best targets of each source, by `beam_search.search`; one source a row. Compiled.
 
     Args:
@@ -144,7 +144,7 @@ def _compiled_translation(dtype: str) -> Any:
 def _translate(
     params: Params, batch: Batch, limit_B: Array, alpha: Array, stop: Array,
     *, config: Any, beams: int, places: int, words: int,
-) -> Found:  # fmt: skip
+) -> Finished:  # fmt: skip
     decoder = architectures.build(config)
 
     def call(method: str, *inputs: Any) -> Any:

@@ -111,8 +111,8 @@ def translations(
             arguments = scorer.devices.place(batch | {"limit": limit_B})
             limits = arguments.pop("limit")
             sizes = {"beams": options.beams, "places": places_U, "words": words}
-            found = decoding.translate(params, arguments, limits, alpha, stop, config=config, **sizes)
-            ids_BKU, length_BK, score_BK = (scorer.devices.fetch(value) for value in found)
+            finished = decoding.translate(params, arguments, limits, alpha, stop, config=config, **sizes)
+            ids_BKU, length_BK, score_BK = (scorer.devices.fetch(value) for value in finished)
             for row, i in enumerate(members):
                 hypotheses = zip(ids_BKU[row], length_BK[row], score_BK[row], strict=True)
                 real = [(ids[:count], score) for ids, count, score in hypotheses if count][: options.best]

@@ -59,8 +59,8 @@ class TranslationEvaluator(evaluation.Evaluator):
         if fit.left_out:
             raise InputError(f"{fit.first}: has more tokens than the model has positions, {limit}; split the sentence")
         nats_N, words_N, correct_N = translation.costs(scorer, encoded)
-        found = self._translated(examples, dataclasses.replace(self.options, best=1))
-        texts = [candidates[0].text for candidates in found]
+        candidates_N = self._translated(examples, dataclasses.replace(self.options, best=1))
+        texts = [candidates[0].text for candidates in candidates_N]
         scores = translation_metrics.of_costs(nats_N, words_N, correct_N)
         scores |= translation_metrics.scores(texts, references)
         losses_N = nats_N / words_N

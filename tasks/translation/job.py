@@ -86,8 +86,8 @@ class Job(ExamplesJob):
         values = translation_metrics.of_costs(*translation.costs(scorer, encoded))
         if translation_metrics.of_texts(self.names):
             greedy = dataclasses.replace(self.options, beams=1, best=1)
-            found = translation.translations(scorer, [row.source for row in part.rows], greedy)
-            texts = [candidates[0].text for candidates in found]
+            candidates_N = translation.translations(scorer, [row.source for row in part.rows], greedy)
+            texts = [candidates[0].text for candidates in candidates_N]
             values |= translation_metrics.scores(texts, [row.target or "" for row in part.rows])
         names = dict.fromkeys((*self.names, translation_metrics.LOSS))
         return {name: values[name].value for name in names}
