@@ -58,6 +58,7 @@ def test_it_learns_and_the_plain_loss_is_below_the_smoothed_one(trained):
     assert "pipeline_tag: translation" in card
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_at_a_checkpoint_ends_at_the_same_weights(trained, data, tmp_path):
     """As if it had been killed behind the second epoch, with a vocabulary that is not learnt again."""
     shutil.copytree(trained, tmp_path / "run")
@@ -106,6 +107,7 @@ def test_files_of_translations(trained, tmp_path, capsys):
     assert not (tmp_path / "long.txt").exists()
 
 
+@pytest.mark.slow
 def test_scores_of_a_file_have_sacrebleu_s_signature(trained, data, tmp_path, capsys):
     pytest.importorskip("sacrebleu", reason="needs sacrebleu, for BLEU and chrF")
     evaluate.run(["evaluate", f"--model={trained}", f"--data={data}", f"--out={tmp_path / 'scores.json'}"])
