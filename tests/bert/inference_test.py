@@ -259,6 +259,7 @@ def test_no_network_is_touched(monkeypatch, tmp_path):
 def test_what_is_public():
     """Exactly the names of the interface, each with a docstring."""
     names = {"BertConfig", "Encoder", "InputError", "LoadedModel", "from_params", "heads", "load", "losses", "save"}
+    names |= {"merge_query_key", "split_query_key"}
     assert set(bert.__all__) == names
     for name in bert.__all__:
         assert getattr(bert, name).__doc__, name
