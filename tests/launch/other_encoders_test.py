@@ -13,9 +13,7 @@ from bert.errors import InputError
 from launch import finetune, pretrain, score
 from tests.launch.review_table import BAD, GOOD, OTHER, reviews, write
 
-pytestmark = pytest.mark.slow  # trains every encoder by the commands
-
-pytestmark = pytest.mark.usefixtures("one_device")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_device")]
 SMALL = ("--config.model.embedding_size=8", "--config.model.hidden_size=16", "--config.model.max_length=64")
 SIZES = {
     "birnn": (*SMALL, "--config.model.num_layers=2"),
@@ -26,10 +24,7 @@ STEPS = (
     "--config.total_steps=6", "--config.batch_size=8", "--config.max_length=32", "--config.optimizer.warmup_steps=2",
     "--config.log_every=3", "--config.evaluate_every=6", "--config.save_every=2", "--config.allocator=system",
 )  # fmt: skip
-# What they share is tested on one of them in every run.
-every = pytest.mark.parametrize(
-    "kind", ["birnn", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("dilated", "strided"))]
-)
+every = pytest.mark.parametrize("kind", SIZES)
 
 
 def train(kind, prepared, workdir, *more):
