@@ -17,7 +17,7 @@ USUAL = ("nll", "perplexity", "accuracy")
 _OF_TEXTS = ("bleu", "chrf")
 NAMES = (*USUAL, *_OF_TEXTS, "n")
 LOWER_IS_BETTER = ("nll", "perplexity")
-_MISSING = "needs the package sacrebleu: pip install sacrebleu"
+_MISSING = "needs the package sacrebleu: pip install sacrebleu (it is in the extra 'translation')"
 
 
 def of_texts(names: Collection[str]) -> bool:
