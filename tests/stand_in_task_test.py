@@ -198,6 +198,7 @@ def write_lines(path, count, seed):
     return texts
 
 
+@pytest.mark.slow
 def test_a_task_in_one_file_trains_predicts_and_is_evaluated(registered, tmp_path):
     write_lines(tmp_path / "train.txt", 600, 0)
     texts = write_lines(tmp_path / "held.txt", 40, 1)

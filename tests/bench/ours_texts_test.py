@@ -7,7 +7,8 @@ import pytest
 from bench.turns import Peer
 
 
-@pytest.mark.parametrize("step", ["finetune", pytest.param("classify", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["finetune", "classify"])
 def test_our_side_runs(step):
     """The smallest size on a few short texts."""
     flags = [f"--step={step}", "--size=tiny", "--lengths=sst2", "--count=8", "--batch=4"]

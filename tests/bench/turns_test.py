@@ -57,6 +57,7 @@ def test_a_process_that_has_ended_is_named():
         peer.run(1)
 
 
+@pytest.mark.slow
 def test_our_step_runs():
     """The smallest size on a batch of two rows."""
     flags = ["--size=tiny", "--batch=2", "--length=32", "--dropout=0.0"]

@@ -59,6 +59,7 @@ def test_a_run_ends_with_a_model_scores_and_answers_and_goes_on_when_it_is_longe
         assert (workdir / "model" / name).is_file()
 
 
+@pytest.mark.slow
 def test_a_run_that_stops_within_its_second_epoch_ends_as_one_that_does_not(prepared, tmp_path, monkeypatch):
     """Real prepared text, dropout, two micro-batches, a crash at batch 7 with epochs of about five batches.
 
@@ -88,6 +89,7 @@ def test_a_run_that_stops_within_its_second_epoch_ends_as_one_that_does_not(prep
         np.testing.assert_array_equal(tensor, parts[name], err_msg=name)
 
 
+@pytest.mark.slow
 def test_a_run_starts_from_the_weights_of_another(prepared, tmp_path, capsys):
     """`init_from`: at rate almost 0 the first run's weights come out again; sizes are those of the first."""
     run(*TINY, f"--config.data={prepared}", f"--workdir={tmp_path / 'one'}", "--config.total_steps=2")
@@ -101,6 +103,7 @@ def test_a_run_starts_from_the_weights_of_another(prepared, tmp_path, capsys):
     np.testing.assert_array_equal(one["attention"]["query"]["kernel"], two["attention"]["query"]["kernel"])
 
 
+@pytest.mark.slow
 def test_a_run_starts_from_an_encoder_alone_when_its_head_may_be_new(prepared, tmp_path, capsys):
     """An encoder with the vocabulary of the text and no head: refused with the setting that helps; then it trains."""
     run(*TINY, f"--config.data={prepared}", f"--workdir={tmp_path / 'one'}", "--config.total_steps=2")
@@ -125,6 +128,7 @@ def test_a_run_starts_from_an_encoder_alone_when_its_head_may_be_new(prepared, t
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["none", "sop"])
 def test_other_objectives_train(prepared, tmp_path, capsys, objective):
     """Sentence order has two losses; without pairs there is one, and the model has no next-sentence head."""
@@ -207,6 +211,7 @@ def test_the_command_line_ends_with_code_2_and_one_line(tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_model_of_any_size(prepared, tmp_path):
     """Sizes beside those released; the feed-forward part follows the width unless it is set. The run goes on, too."""
     words = (*TINY, f"--config.data={prepared}", f"--workdir={tmp_path / 'run'}", "--config.total_steps=2",

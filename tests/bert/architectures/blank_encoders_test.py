@@ -135,6 +135,7 @@ def test_examples_in_one_row_are_predicted_as_each_alone_whatever_the_padding(co
     np.testing.assert_allclose(packed[:8], np.concatenate(alone), atol=1e-5)
 
 
+@pytest.mark.slow
 @every
 def test_the_first_loss_is_that_of_guessing(config):
     """ln V within 2 %, at the default deviation of the embeddings and a real size."""

@@ -54,6 +54,7 @@ def reads_all(config, length, layers):
     return influence_T[0] > 0 and influence_T[-1] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("config", "layers"), [(BERT, 1), (GPT, 1), (GPT2, 1), (RNN, 1), (DILATED, 7), (STRIDED, 7)])
 def test_the_layers_until_the_last_state_has_read_the_first_of_128_words(config, layers):
     """One of attention and of a recurrence; log T of strided or dilated convolutions with three taps."""
@@ -61,6 +62,7 @@ def test_the_layers_until_the_last_state_has_read_the_first_of_128_words(config,
     assert layers == 1 or not reads_all(config, 128, layers - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("taps", "length", "layers"), [(3, 128, 64), (5, 32, 8)])
 def test_plain_convolutions_need_a_layer_for_each_k_minus_1_words(taps, length, layers):
     """ceil((T - 1) / (k - 1))."""

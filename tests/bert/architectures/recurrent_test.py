@@ -136,6 +136,7 @@ def batch_of_bits(words_BT):
     return {**batch_of(np.zeros(words_BT.shape, int)), "token_ids": words_BT, "masked_ids": words_BT}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "mix", "low", "high"),
     [

@@ -19,7 +19,11 @@ from bert.model.pattern import within_examples
 @pytest.mark.long
 @pytest.mark.parametrize(
     "way",
-    [{"layer_loop": "unroll"}, {"layer_loop": "unroll", "remat": True}, {"layer_loop": "scan", "remat": True}],
+    [
+        pytest.param({"layer_loop": "unroll"}, marks=pytest.mark.slow),
+        {"layer_loop": "unroll", "remat": True},
+        pytest.param({"layer_loop": "scan", "remat": True}, marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_every_way_of_running_the_blocks_gives_the_same(tiny, make_batch, examples, assert_trees_close, way):
@@ -30,7 +34,7 @@ def test_every_way_of_running_the_blocks_gives_the_same(tiny, make_batch, exampl
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("layers", [pytest.param(1, marks=pytest.mark.slow), 2])
 @pytest.mark.parametrize(
     "way", [{"layer_loop": "unroll"}, {"layer_loop": "scan"}, {"layer_loop": "scan", "remat": True}], ids=str
 )

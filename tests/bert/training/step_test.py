@@ -40,7 +40,10 @@ def reference_batch() -> dict[str, np.ndarray]:
 @pytest.mark.parametrize(
     ("reference", "rule", "files"),
     [
-        ("hf_adamw_no_clip", {"clip_norm": 0.0, "eps": 1e-8}, {3: "adamw_noclip_after_step_2"}),
+        pytest.param(
+            *("hf_adamw_no_clip", {"clip_norm": 0.0, "eps": 1e-8}, {3: "adamw_noclip_after_step_2"}),
+            marks=pytest.mark.slow,
+        ),
         ("hf_adamw_clip_1", {"eps": 1e-8}, {3: "adamw_clip_after_step_2", 6: "adamw_clip_after_step_5"}),
         ("google_adam_weight_decay", {"name": "google_adamw", "schedule": "google"}, {6: "google_adam_after_step_5"}),
     ],
@@ -93,7 +96,7 @@ def assert_same_states(one, other, atol: float) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("parts", [2, pytest.param(4, marks=pytest.mark.slow), 8])
+@pytest.mark.parametrize("parts", [2, *(pytest.param(parts, marks=pytest.mark.slow) for parts in (4, 8))])
 def test_accumulation_equals_one_large_batch(parts):
     """Rows with uneven numbers of labels, in 2, 4 or 8 parts: the same loss and parameters after three updates.
 
@@ -131,11 +134,11 @@ def test_the_loss_of_uneven_micro_batches_is_the_mean_over_labels():
 @pytest.mark.parametrize(
     ("layout", "dropout"),
     [
-        ({"devices": 8}, True),
-        ({"devices": 8, "mode": "fsdp"}, False),
-        ({"devices": 8, "mode": "tp", "model_devices": 2}, False),
+        pytest.param({"devices": 8}, True, marks=pytest.mark.slow),
+        pytest.param({"devices": 8, "mode": "fsdp"}, False, marks=pytest.mark.slow),
+        pytest.param({"devices": 8, "mode": "tp", "model_devices": 2}, False, marks=pytest.mark.slow),
         ({"devices": 8, "mode": "fsdp_tp", "model_devices": 2}, True),
-        ({"devices": 4, "micro_batches": 2}, False),
+        pytest.param({"devices": 4, "micro_batches": 2}, False, marks=pytest.mark.slow),
     ],
     ids=["dp", "fsdp", "tp", "fsdp_tp", "dp with accumulation"],
 )
@@ -150,7 +153,7 @@ def test_eight_devices_equal_one(layout, dropout):
     np.testing.assert_allclose([t["mlm"] for t in told], [t["mlm"] for t in told_alone], rtol=1e-5)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_row_without_labels_adds_nothing_on_any_device():
     """Seven rows with labels and one with none on eight devices: finite, and equal to the one-device run."""
     batches = [tiny.batch(i, labels=[1, 2, 3, 4, 4, 1, 2, 0]) for i in range(3)]
@@ -263,7 +266,7 @@ def test_the_step_compiles_once():
         assert step.func._cache_size() == 1  # type: ignore[attr-defined]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_another_seed_is_the_same_program(monkeypatch):
     """So that several seeds are compiled once: the seed is an argument, of drawing the weights as well."""
     real, programs = jax.jit, []
@@ -290,7 +293,7 @@ def test_another_seed_is_the_same_program(monkeypatch):
     assert drawing != training
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_accumulation_needs_little_more_memory_than_one_part():
     """Eight parts of 4 rows: temporary memory at most that of a batch of 4 rows and 1.1 times the parameters."""
 

@@ -74,7 +74,7 @@ def test_a_run_that_crashed_twice_equals_one_that_never_did(tmp_path):
     assert whole.metrics == parts.metrics
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_checkpoint_of_eight_devices_goes_on_with_two_and_with_one(tmp_path):
     """Saved with fsdp on eight devices at step 8: the last steps on 8, 2 and 1 devices agree to 1e-5."""
     made = tiny.setup(devices=8, mode="fsdp", num_layers=1)
@@ -216,7 +216,7 @@ def test_nothing_is_saved_before_the_data_were_checked(tmp_path):
     assert run_directory.newest_step(tmp_path / "whole") == 4
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_seeds_decide_and_the_same_seed_repeats(tmp_path):
     """The same seed twice gives the same log; another seed another one."""
     logs = []
@@ -290,7 +290,7 @@ def kill_after(process: subprocess.Popen, seconds: float, number: int) -> None:
     process.communicate()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_sigterm_saves_and_the_next_start_goes_on_exactly(tmp_path):
     """SIGTERM at some step, between two saves or not: exit code 143, and the run ends bit-equal to one in one go."""
     process = start(tmp_path / "stopped")
