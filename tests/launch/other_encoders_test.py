@@ -1,4 +1,4 @@
-"""Recurrent and convolutional encoders by the commands: pretrained, killed and resumed, filled, scored, fine-tuned."""
+"""Recurrent and convolutional encoders by the commands: pretrained, killed and resumed, filled, scored."""
 
 import json
 import pathlib
@@ -10,8 +10,7 @@ from safetensors.numpy import load_file
 import bert
 from bert.data.batches import Batches
 from bert.errors import InputError
-from launch import finetune, pretrain, score
-from tests.launch.review_table import BAD, GOOD, OTHER, reviews, write
+from launch import pretrain, score
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_device")]
 SMALL = ("--config.model.embedding_size=8", "--config.model.hidden_size=16", "--config.model.max_length=64")
@@ -35,11 +34,11 @@ def train(kind, prepared, workdir, *more):
 class Made(dict):
     """kind -> the run of it, which is trained when it is first asked for."""
 
-    def __init__(self, prepared, folder, *words):
-        self.prepared, self.folder, self.words = prepared, folder, words
+    def __init__(self, prepared, folder):
+        self.prepared, self.folder = prepared, folder
 
     def __missing__(self, kind) -> pathlib.Path:
-        train(kind, self.prepared, self.folder / kind, *self.words)
+        train(kind, self.prepared, self.folder / kind)
         self[kind] = self.folder / kind
         return self[kind]
 
@@ -122,50 +121,6 @@ def test_the_score_of_the_held_out_text_is_that_of_the_run(prepared, runs, tmp_p
             logits = model.outputs([read])["mlm_logits"][0, place]
             total += float(logits[ids[place]] - np.logaddexp.reduce(logits))
         assert row["pll"] == pytest.approx(total, abs=1e-3)
-
-
-def fine_tune(run, workdir, *words):
-    fixed = ("--config.max_length=24", "--config.batch_size=16", "--config.allocator=system", "--config.log_every=5")
-    rate = "--config.optimizer.learning_rate=2e-2"
-    finetune.run(["finetune", *fixed, rate, f"--config.init_from={run}", f"--workdir={workdir}", *map(str, words)])
-
-
-@pytest.fixture(scope="module")
-def readers(tmp_path_factory) -> Made:
-    """Encoders with the words of the made-up reviews, pretrained on these for two steps."""
-    from bert.store.prepare import PrepareSettings, prepare
-
-    folder = tmp_path_factory.mktemp("readers")
-    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *GOOD, *BAD, *OTHER]))
-    (folder / "a.txt").write_text("\n\n".join(f"{row['review']}\n{row['review']}" for row in reviews(60, 5)))
-    settings = PrepareSettings(corpus=str(folder / "a.txt"), vocab=str(folder / "vocab.txt"), deduplicate=False)
-    prepared = prepare(folder / "prepared", settings).directory
-    return Made(prepared, folder, "--config.total_steps=2", "--config.optimizer.warmup_steps=1")
-
-
-@every
-def test_a_classifier_learns_on_top_of_each(readers, tmp_path, kind):
-    """On packed rows where they are allowed; its directory predicts."""
-    table = write(tmp_path / "train.csv", reviews(160, 0))
-    words = (f"--config.data={table}", "--config.text=review", "--config.label=liked", "--config.epochs=15")
-    packed = f"--config.packed={kind != 'strided'}"
-    fine_tune(readers[kind], tmp_path / "run", "--config=configs/table.py", *words, packed)
-    held = reviews(40, 1)
-    answers = bert.load(tmp_path / "run").predict(held)
-    assert np.mean([answer["label"] == row["liked"] for answer, row in zip(answers, held, strict=True)]) > 0.9
-
-
-@every
-def test_a_tagger_learns_on_top_of_each(readers, tmp_path, kind):
-    tags = {**dict.fromkeys(GOOD, "B-X"), **dict.fromkeys(BAD, "B-Y")}
-    rows = [row["review"].split() for row in reviews(160, 0)]
-    blocks = ["".join(f"{word} {tags.get(word, 'O')}\n" for word in words) for words in rows]
-    (tmp_path / "train.conll").write_text("\n".join(blocks))
-    words = (f"--config.data={tmp_path / 'train.conll'}", "--config.epochs=30", "--config.validation_share=0.2")
-    packed = f"--config.packed={kind != 'strided'}"
-    fine_tune(readers[kind], tmp_path / "run", "--config=configs/tagging.py", *words, "--config.window_step=6", packed)
-    (answer,) = bert.load(tmp_path / "run").predict([["a", "great", "movie", "not", "the", "book"]])
-    assert answer["tags"] == ["O", "B-X", "O", "B-Y", "O", "O"]
 
 
 @pytest.mark.parametrize(
