@@ -34,7 +34,7 @@ def get_config() -> ConfigDict:
     config.baseline = False  # also fit logistic regression of the pixels, to see what the patches add
     recipe.add_to(config)
 
-    config.model.model_type = "patches"
+    config.model.model_type = "patches"  # the architecture
     config.model.size = "tiny"  # as of BERT; each of the next four overrides its value, if set
     fields = ("patch_size", "positions", "initializer_range", *SIZED)
     config_fields.add(config, PicturesConfig, *fields, section="model", unset=SIZED)

@@ -26,11 +26,11 @@ class EncoderDecoderConfig(TransformerConfig):
     model_type: ClassVar[str] = "transformer"
     json_names: ClassVar[Mapping[str, str]] = {name: name for name in _KEYS}  # only this library reads it
     type_vocab_size: ClassVar[int] = 1
-    hidden_size: int = 512
+    hidden_size: int = 512  # width of the hidden states
     num_layers: int = 6  # blocks of the encoder, and of the decoder
-    num_heads: int = 8
-    intermediate_size: int = 2048
-    hidden_act: str = "relu"
+    num_heads: int = 8  # of each attention
+    intermediate_size: int = 2048  # width of the feed-forward part
+    hidden_act: str = "relu"  # of the feed-forward part
     layer_norm_eps: float = 1e-5  # torch.nn.Transformer
     attention_dropout: float = 0.0  # of attention weights; the paper has none
     # Standard deviation of random weights; 0.044 is that of the paper's tables at width 512, 1 / sqrt(width), which
