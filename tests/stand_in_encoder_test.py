@@ -222,6 +222,7 @@ def fine_tune(exported: pathlib.Path, workdir: pathlib.Path, *words: object) -> 
     finetune.run(["finetune", *fixed, rate, f"--config.init_from={exported}", f"--workdir={workdir}", *map(str, words)])
 
 
+@pytest.mark.slow
 def test_a_classifier(exported, tmp_path):
     """By the command, on packed rows; its directory predicts."""
     table, workdir = write(tmp_path / "train.csv", reviews(120, 0)), tmp_path / "run"

@@ -91,6 +91,7 @@ def unlabelled(folder: pathlib.Path, texts) -> pathlib.Path:
     return path
 
 
+@pytest.mark.slow
 def test_an_export_trains_and_unlabelled_tasks_get_predictions(tmp_path, capsys):
     """With the names of three annotators; after three steps, so only texts and ids are what they were."""
     data = export("label_studio", tmp_path, annotated(48, seed=0))

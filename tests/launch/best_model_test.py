@@ -144,6 +144,7 @@ def test_a_run_that_lost_what_it_was_started_with_is_refused(copied, words, lost
         run(*words, f"--workdir={copied}")
 
 
+@pytest.mark.slow
 def test_a_run_without_an_evaluation_so_far_gives_its_newest_checkpoint(words, tmp_path):
     """There, nothing was chosen: the newest weights are the model."""
     run(*words, "--config.validation_share=0", f"--workdir={tmp_path / 'run'}")

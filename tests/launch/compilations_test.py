@@ -42,6 +42,7 @@ def at_batch(number: int, then, batches: type, monkeypatch) -> None:
     monkeypatch.setattr(batches, "__call__", call)
 
 
+@pytest.mark.slow
 def test_pretraining_compiles_its_step_and_its_evaluation_once_a_start(prepared, tmp_path, compiled, monkeypatch):
     """12 steps over three epochs, with logs, evaluations and saves, cut off at batch 11 and started again."""
     words = (*tiny_pretraining.TINY, *WITHOUT_DROPOUT, f"--config.data={prepared}", f"--workdir={tmp_path / 'run'}")

@@ -53,6 +53,7 @@ def stopped(prepared, tmp_path_factory) -> pathlib.Path:
     return workdir
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["tests.bert.training.trackers.recording", "tests.no_such_module"])
 def test_a_tracker_changes_no_bit_whether_it_works_or_not(prepared, whole, tmp_path, monkeypatch, module):
     works = module.endswith("recording")

@@ -38,6 +38,7 @@ def test_several_seeds_are_compared(folder, table, tmp_path, capsys):
     assert bert.load(tmp_path / "runs").labels == ("no", "yes")
 
 
+@pytest.mark.slow
 def test_numbers_several_labels_and_votes(folder, tmp_path, capsys):
     """A number, some of three labels a row, soft labels from three annotators: an epoch each, and the model answers."""
     rng = random.Random(2)
@@ -137,6 +138,7 @@ def test_a_run_that_was_killed_ends_as_if_it_had_not_been(folder, table, tmp_pat
     assert logs[0] == logs[1]
 
 
+@pytest.mark.slow
 def test_a_run_that_was_begun_before_goes_on_with_its_split_and_its_class(folder, tmp_path, monkeypatch, capsys):
     """Rows that stand twice were in both parts then, F1 was of another class; killed, it ends as it would have."""
     rows = [row for i, row in enumerate(reviews(90, 3)) if i % 2 == 0 or i % 3 == 0] * 2  # yes is rarer

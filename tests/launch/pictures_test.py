@@ -79,6 +79,7 @@ def test_files_are_evaluated_and_predicted(trained, capsys):
     assert (folder / "answers.csv").read_text().splitlines()[0] == "picture,predicted,p_down,p_up"
 
 
+@pytest.mark.slow
 def test_a_finished_run_resumes_to_its_end_and_another_starts_from_it(trained, tmp_path, capsys):
     folder, workdir = trained
     data = f"--config.data={folder / 'a.npz'}"

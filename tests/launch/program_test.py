@@ -94,6 +94,7 @@ def test_help_on_a_command(bert):
     assert bert("help", "push").stdout == bert("push", "--help").stdout != bert("help").stdout
 
 
+@pytest.mark.slow
 def test_another_folder_with_folders_of_the_same_names(bert, tmp_path):
     """What is named launch, tasks or configs there is not imported; recipes are those of the checkout."""
     for name in ("launch", "tasks", "configs"):

@@ -82,6 +82,7 @@ def test_pretraining_leaves_scores_filled_masks_and_the_report(prepared, tmp_pat
     assert again.scores == run.scores
 
 
+@pytest.mark.slow
 def test_finetuning_leaves_the_scored_rows_and_scores_that_were_logged(table, folder, tmp_path, monkeypatch, caplog):
     """Of the best evaluation; and a report that cannot be made is a warning."""
     monkeypatch.setattr(page, "page", lambda *_: 1 / 0)

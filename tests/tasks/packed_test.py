@@ -73,6 +73,7 @@ def assert_trains_alike(task: Task, packed: dict[str, np.ndarray], alone: dict[s
         np.testing.assert_allclose(y, x, rtol=0, atol=tolerance, err_msg=jax.tree_util.keystr(path))
 
 
+@pytest.mark.slow
 def test_pretraining_is_the_same_in_packed_rows(store):
     """An epoch of a prepared text in packed rows, and one example a row: the same masks and pairs, the same loss and
     gradient of masked words and next sentence."""
