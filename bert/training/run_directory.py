@@ -237,9 +237,10 @@ def read_tokenizer(workdir: pathlib.Path) -> Tokenizer | None:
 
     Raises InputError where its files are missing, damaged, or those of another tokenizer.
     """
-    if architectures.inputs_of(read_encoder(workdir)):
+    settings = read(workdir)
+    if "encoder" in settings and architectures.inputs_of(read_encoder(workdir)):
         return None
-    expected, tokenizer = read(workdir).get(_TOKENIZER), load_tokenizer(workdir)
+    expected, tokenizer = settings.get(_TOKENIZER), load_tokenizer(workdir)
     if expected not in (None, tokenizer.fingerprint):
         what = "tokenizer.json, vocab.txt and tokenizer_config.json are not the tokenizer that the run was started with"
         raise InputError(f"{workdir}: {what}; one of them is missing or damaged: restore it from a copy")
