@@ -15,6 +15,7 @@ class Other(NamedTuple):
 
 AS_SHIPPED, GATHERED, COMPILED = "torch", "torch, gathered", "torch, gathered, compiled"
 SENTENCES = "Sentence-Transformers"
+LANGUAGE, LANGUAGE_COMPILED = "torch, language model", "torch, language model, compiled"
 FLAX, KERAS, PADDED, ONNX = "transformers' Flax", "Keras Hub", "torch, dynamic padding", "ONNX Runtime, dynamic padding"
 OTHERS = {
     AS_SHIPPED: Other("torch", "torch_peer"),
@@ -25,6 +26,8 @@ OTHERS = {
     PADDED: Other("torch", "torch_texts"),
     ONNX: Other("torch", "onnx_peer"),
     SENTENCES: Other("torch", "sentences_peer"),
+    LANGUAGE: Other("torch", "torch_language"),
+    LANGUAGE_COMPILED: Other("torch", "torch_language", ("--compile",)),
 }
 
 
@@ -68,6 +71,10 @@ def _texts(name: str, step: str, shape: str, goals: Mapping[str, float | None], 
     return Row(name, "ours_texts", flags, goals, keeps_memory=dtype == "bfloat16", **more)
 
 
+def _language(name: str, goal: float, *flags: str, **more: Any) -> Row:
+    return Row(name, "ours_language", flags, {LANGUAGE: goal, LANGUAGE_COMPILED: goal}, **more)
+
+
 # A block of fine-tuning is one epoch, so all blocks use the same examples.
 ROWS = {
     row.name: row
@@ -93,6 +100,12 @@ ROWS = {
         _texts("classify-mini-f32", "classify", "mini 128 32 32", {ONNX: 1.0, PADDED: None}, steps=5),
         _texts("classify-sst2-f32", "classify", "mini sst2 1024 32", {ONNX: 1.0, PADDED: 2.5}),
         Row("embed-mini-f32", "ours_sentences", ("--size=mini", "--count=10000"), {SENTENCES: 1.5}),
+        _language("gru-f32", 1.3, "--model=gru"),
+        _language("lstm-f32", 1.3, "--model=lstm"),
+        _language("gpt2-mini-f32", 1.3, "--model=gpt2"),
+        _language(
+            "generate-gpt2-mini-f32", 2.0, "--model=gpt2", "--step=generate", "--batch=8", "--length=32", "--new=96"
+        ),
         _pretrain("start-mini-f32", "mini 32 128", {AS_SHIPPED: 1.0}, start=5.0),
         _pretrain("start-base-f32", "base 8 128", {AS_SHIPPED: 1.0}, start=8.0),
     )

@@ -9,6 +9,7 @@ from bench.turns import Peer
 PRETRAINING = ("--size=tiny", "--batch=2", "--length=32")
 FINETUNING = ("--step=finetune", "--size=tiny", "--lengths=sst2", "--count=8", "--batch=4")
 CLASSIFYING = ("--step=classify", *FINETUNING[1:])
+CONTINUING = ("--model=gpt2", "--step=generate", "--batch=2", "--length=4", "--new=3")
 EMBEDDING = ("--size=tiny", "--count=20")
 HALF = "--dtype=bfloat16"
 
@@ -27,6 +28,11 @@ HALF = "--dtype=bfloat16"
         (rows.PADDED, CLASSIFYING),
         (rows.ONNX, CLASSIFYING),
         (rows.SENTENCES, EMBEDDING),
+        (rows.LANGUAGE, ("--model=gru", "--batch=2", "--length=8")),
+        (rows.LANGUAGE, ("--model=gpt2", "--batch=2", "--length=8")),
+        (rows.LANGUAGE, CONTINUING),
+        (rows.LANGUAGE_COMPILED, ("--model=lstm", "--batch=2", "--length=8")),
+        (rows.LANGUAGE_COMPILED, CONTINUING),
     ],
 )
 def test_another_runs(name, flags):
