@@ -71,8 +71,8 @@ def _texts(name: str, step: str, shape: str, goals: Mapping[str, float | None], 
     return Row(name, "ours_texts", flags, goals, keeps_memory=dtype == "bfloat16", **more)
 
 
-def _language(name: str, goal: float, *flags: str, **more: Any) -> Row:
-    return Row(name, "ours_language", flags, {LANGUAGE: goal, LANGUAGE_COMPILED: goal}, **more)
+def _language(name: str, goal: float, *flags: str) -> Row:
+    return Row(name, "ours_language", flags, {LANGUAGE: goal, LANGUAGE_COMPILED: goal})
 
 
 # A block of fine-tuning is one epoch, so all blocks use the same examples.
@@ -103,8 +103,12 @@ ROWS = {
         _language("gru-f32", 1.3, "--model=gru"),
         _language("lstm-f32", 1.3, "--model=lstm"),
         _language("gpt2-mini-f32", 1.3, "--model=gpt2"),
-        _language(
-            "generate-gpt2-mini-f32", 2.0, "--model=gpt2", "--step=generate", "--batch=8", "--length=32", "--new=96"
+        # The compiled peer did not end within three minutes.
+        Row(
+            "generate-gpt2-mini-f32",
+            "ours_language",
+            ("--model=gpt2", "--step=generate", "--batch=8", "--length=32", "--new=96"),
+            {LANGUAGE: 2.0},
         ),
         _pretrain("start-mini-f32", "mini 32 128", {AS_SHIPPED: 1.0}, start=5.0),
         _pretrain("start-base-f32", "base 8 128", {AS_SHIPPED: 1.0}, start=8.0),

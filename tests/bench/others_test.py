@@ -32,7 +32,6 @@ HALF = "--dtype=bfloat16"
         (rows.LANGUAGE, ("--model=gpt2", "--batch=2", "--length=8")),
         (rows.LANGUAGE, CONTINUING),
         (rows.LANGUAGE_COMPILED, ("--model=lstm", "--batch=2", "--length=8")),
-        (rows.LANGUAGE_COMPILED, CONTINUING),
     ],
 )
 def test_another_runs(name, flags):
