@@ -110,3 +110,8 @@ def notes(values: Mapping[str, Any], held: Collection[str], source: str, *, fami
         shown = ", ".join(key[:60] for key in unknown[:12]) + (", ..." if len(unknown) > 12 else "")
         lines.append(f"{source}: not known here, so without effect, whatever they mean elsewhere: {shown}")
     return lines
+
+
+def notes_of_own(values: Mapping[str, Any], held: Collection[str], source: str) -> list[str]:
+    """`notes` of a file that only this library reads, whatever classes it names."""
+    return notes({name: value for name, value in values.items() if name != "architectures"}, held, source)

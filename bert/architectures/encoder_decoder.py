@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from bert.architectures import config_keys
 from bert.architectures.transformer import TransformerConfig
 from bert.errors import check_choice, check_range
 
@@ -43,16 +42,6 @@ class EncoderDecoderConfig(TransformerConfig):
         super().__post_init__()
         check_choice("norm", self.norm, ("post", "pre"))
         check_range("start_id", self.start_id, at_least=0, at_most=self.vocab_size - 1, whole=True)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any], *, source: str = "config.json") -> EncoderDecoderConfig:
-        """The model that a ``config.json`` of this library describes."""
-        return cls.from_fields(values, source)
-
-    @classmethod
-    def json_notes(cls, values: Mapping[str, Any], *, source: str = "config.json") -> list[str]:
-        """One line each for keys that nothing here reads."""
-        return config_keys.notes({k: v for k, v in values.items() if k != "architectures"}, _KEYS, source)
 
     def matmul_flops_per_token(self, length: int) -> float:
         """Of a token of the target and one of the source, in rows of that length: both stacks, and what joins them."""

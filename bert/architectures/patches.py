@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from bert.architectures import config_keys
 from bert.architectures.transformer import TransformerConfig
 from bert.errors import InputError, check_choice, check_range
 
@@ -62,7 +61,3 @@ class PicturesConfig(TransformerConfig):
     @classmethod
     def from_json(cls, values: Mapping[str, Any], *, source: str = "config.json") -> PicturesConfig:
         return cls.from_fields(values, source, vocab_size=1)
-
-    @classmethod
-    def json_notes(cls, values: Mapping[str, Any], *, source: str = "config.json") -> list[str]:
-        return config_keys.notes({k: v for k, v in values.items() if k != "architectures"}, _NAMES, source)

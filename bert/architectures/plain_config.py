@@ -57,7 +57,7 @@ class PlainConfig:
 
     @classmethod
     def json_notes(cls, values: Mapping[str, Any], *, source: str = "config.json") -> list[str]:
-        return config_keys.notes({k: v for k, v in values.items() if k != "architectures"}, cls._keys(), source)
+        return config_keys.notes_of_own(values, cls._keys(), source)
 
     @classmethod
     def _keys(cls) -> list[str]:

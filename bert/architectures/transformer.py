@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
+from bert.architectures import config_keys
 from bert.errors import InputError, check_choice, check_range
 
 # The fields that a released size decides; its feed-forward width is always four times its hidden width.
@@ -99,6 +100,16 @@ class TransformerConfig:
         layers, width, heads = SIZES[size]
         sizes = dict(zip(SIZED, (layers, width, heads, 4 * width), strict=True))
         return cls(**{"vocab_size": vocab_size, **sizes, **changes})
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any], *, source: str = "config.json") -> Self:
+        """The model that a ``config.json`` describes; here, one that only this library reads."""
+        return cls.from_fields(values, source)
+
+    @classmethod
+    def json_notes(cls, values: Mapping[str, Any], *, source: str = "config.json") -> list[str]:
+        """One line each for keys that nothing here reads."""
+        return config_keys.notes_of_own(values, cls.json_names.values(), source)
 
     @classmethod
     def from_fields(cls, values: Mapping[str, Any], source: str, **fields: Any) -> Self:

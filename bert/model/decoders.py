@@ -22,9 +22,7 @@ class DecoderState(NamedTuple):
     """What a decoder keeps from word to word; trees of arrays."""
 
     fixed: Any  # made of the memory, [B, ...]: all hypotheses of a row read the same
-    moving: (
-        Any  # [R, ...], R a multiple of B: of each hypothesis; a search takes it from the hypothesis that it extends
-    )
+    moving: Any  # [R, ...], R a multiple of B: of each hypothesis; a search takes that of the one it extends
 
 
 class Decoder(Protocol):
