@@ -40,7 +40,7 @@ def test_half_a_line_is_taken_away(path):
     "settings", [{"rows": 50, "rates": (1e-4, 3e-4)}, {"rates": (1e-4, 3e-4)}, SETTINGS | {"size": 1}]
 )
 def test_other_settings_are_refused(path, settings):
-    with pytest.raises(InputError, match=r"cells\.jsonl:1: (rows|size) was .*, and is .* now; .*name another"):
+    with pytest.raises(InputError, match=r"cells\.jsonl:1: (rows|size) .*another"):
         CellFile(path, settings)
 
 

@@ -46,9 +46,9 @@ def test_unequal_trunks_are_refused(encoders):
     trunks = {name: 1000 * encoder.scale for name, encoder in encoders.items()}
     check = functools.partial(glue_encoders.check_trunks, list(encoders.values()))
     check(trunks | {"GPT": 1049})
-    with pytest.raises(InputError, match="the trunk of GPT has 1,051 parameters; 1,000 within 5% are wanted"):
+    with pytest.raises(InputError, match=r"GPT .*1,051 .*1,000 within 5%"):
         check(trunks | {"GPT": 1051})
-    with pytest.raises(InputError, match="the trunk of BERT, twice as deep has 1,000 parameters; 2,000"):
+    with pytest.raises(InputError, match=r"twice as deep .*1,000 .*2,000"):
         check(trunks | {"BERT, twice as deep": 1000})
 
 

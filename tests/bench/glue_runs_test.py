@@ -96,7 +96,7 @@ def test_a_sample_of_more_rows_than_there_are_is_the_training_part(tmp_path):
 def test_wrong_tasks_are_refused(tmp_path):
     data = write_glue(tmp_path / "glue", ("rte",), rows=4)
     glue_runs.check_tasks(("rte",), str(data))
-    with pytest.raises(InputError, match="--tasks: a name is 'wnli'; it must be one of mnli, qqp"):
+    with pytest.raises(InputError, match=r"--tasks: .*'wnli'.*mnli"):
         glue_runs.check_tasks(("wnli",), str(data))
     with pytest.raises(InputError, match="glue: no train of cola: looked for"):
         glue_runs.check_tasks(("rte", "cola"), str(data))

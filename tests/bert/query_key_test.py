@@ -122,13 +122,13 @@ def test_split_gives_the_scores_back_from_the_head_width_on(tiny, inside):
 
 
 def test_what_cannot_be_merged_or_split(tiny, monkeypatch):
-    with pytest.raises(InputError, match="shows no hidden states or attention"):
+    with pytest.raises(InputError, match="hidden states"):
         bert.merge_query_key(from_params(RecurrentConfig(9), {"encoder": {}, "head": {}}, None))
     monkeypatch.setattr(Block, "attention_class", functools.partial(MultiHeadAttention, rotary_base=1e4))
-    with pytest.raises(InputError, match=r"tiny_bert: a 'bert' encoder has rotary positions"):
+    with pytest.raises(InputError, match=r"tiny_bert: .*'bert' .*rotary"):
         bert.merge_query_key(tiny)
     for rank in (0, 5, 1.5):
-        with pytest.raises(InputError, match=rf"rank is {rank}; it must be a whole number, at least 1 and at most 4"):
+        with pytest.raises(InputError, match=rf"rank is {rank}; .*1 .*4"):
             bert.split_query_key(MERGED, rank)
     with pytest.raises(InputError, match=r"W has shape \[4, 3\]"):
         bert.split_query_key(MERGED[:, :3], 2)
@@ -145,13 +145,13 @@ def test_a_merged_model_has_the_outputs_of_the_original_and_is_split_again(tiny,
     assert split_model(merged).config == tiny.config
     again = bert.merge_query_key(merged)
     np.testing.assert_array_equal(again.W, bert.merge_query_key(tiny).W)
-    with pytest.raises(InputError, match="is a 'bert' encoder; give a 'bert-merged' one"):
+    with pytest.raises(InputError, match=r"'bert' .*'bert-merged'"):
         split_model(tiny)
     attention = merged.params["encoder"]["blocks"]["attention"]
     attention["merged"]["kernel"] = attention["merged"]["kernel"] + np.float32(0.1) * np.eye(
         *attention["merged"]["kernel"].shape[1:], dtype=np.float32
     )
-    with pytest.raises(InputError, match=r"layer \d, head 0 is of higher rank than the 8 columns"):
+    with pytest.raises(InputError, match=r"layer \d, head 0 .*rank .*8 columns"):
         split_model(merged)
 
 

@@ -66,7 +66,7 @@ def test_a_run_that_was_killed_ends_bit_equal_and_loads_back(prepared, tmp_path,
     text = "the lamp [MASK] the sea ."
     assert again.fill_mask(text) == model.fill_mask(text)
     assert len(model.attention(text).weights) == 2
-    with pytest.raises(InputError, match="no ONNX graph for model_type 'bert-merged'"):
+    with pytest.raises(InputError, match=r"ONNX .*'bert-merged'"):
         bert.save(model, tmp_path / "onnx", format="onnx")
-    with pytest.raises(InputError, match="'bert-merged' encoder sees both sides"):
+    with pytest.raises(InputError, match=r"'bert-merged' .*both sides"):
         train("bert-merged", prepared, tmp_path / "causal", "--config.objective=causal")

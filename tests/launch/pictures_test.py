@@ -110,11 +110,11 @@ def test_what_does_not_fit_is_refused(trained, tmp_path, words, said):
 def test_pictures_of_another_size_and_texts_are_refused(trained, tmp_path):
     _, workdir = trained
     model = bert.load(workdir)
-    with pytest.raises(InputError, match=r"rows holds pictures of 5 x 4 x 1, the model reads 4 x 4 x 1"):
+    with pytest.raises(InputError, match=r"rows .*5 x 4 x 1, .*4 x 4 x 1"):
         model.predict(np.zeros((1, 5, 4)))
-    with pytest.raises(InputError, match=r"rows holds pictures of several sizes"):
+    with pytest.raises(InputError, match=r"rows .*several sizes"):
         model.predict([np.zeros((4, 4)), np.zeros((5, 4))])
-    with pytest.raises(InputError, match=r"a 'patches' encoder reads patches, not token ids alone; use predict"):
+    with pytest.raises(InputError, match=r"'patches' .*token ids.*predict"):
         model.outputs([[0, 0]])
     with pytest.raises(InputError, match=r"has no tokenizer.json or vocab.txt"):
         model.embed(["a text"])

@@ -100,7 +100,7 @@ def test_files_of_translations(trained, tmp_path, capsys):
     with pytest.raises(InputError, match=r"best is 3; .*the beams"):
         predict.run(["predict", *words, f"--output={tmp_path / 'new.csv'}", "--best=3"])
     (tmp_path / "long.en").write_text("dogs\n" + "men " * 70 + "\n")
-    with pytest.raises(InputError, match=r"long.en:2: \d+ tokens, but the model has 64 positions"):
+    with pytest.raises(InputError, match=r"long.en:2: \d+ tokens, .*64"):
         predict.run(
             ["predict", f"--model={trained}", f"--input={tmp_path / 'long.en'}", f"--output={tmp_path / 'long.txt'}"]
         )
@@ -118,12 +118,12 @@ def test_scores_of_a_file_have_sacrebleu_s_signature(trained, data, tmp_path, ca
 
 def test_other_models_and_settings_are_refused(trained, data, tmp_path, monkeypatch):
     bert_model = "tests/golden/tiny_bert"
-    with pytest.raises(InputError, match=r"config.init_from: a 'bert' model has no decoder"):
+    with pytest.raises(InputError, match=r"config.init_from: .*'bert' .*decoder"):
         finetune.run([*command(data, tmp_path / "a", 1), f"--config.init_from={bert_model}"])
-    with pytest.raises(InputError, match=r"a 'bert' model has no decoder.*finetune --config=translation"):
+    with pytest.raises(InputError, match=r"'bert' .*decoder.*=translation"):
         bert.load(bert_model).translate("dogs")
     with pytest.raises(InputError, match=r"has no mlm head"):
         bert.load(trained).fill_mask("dogs [MASK]")
     monkeypatch.setattr("tasks.metrics.translation_metrics.is_installed", lambda: False)
-    with pytest.raises(InputError, match=r"config.metrics names bleu, which needs .*pip install sacrebleu"):
+    with pytest.raises(InputError, match=r"config.metrics .*bleu.*install"):
         finetune.run([*command(data, tmp_path / "b", 1), "--config.metrics=bleu,nll"])

@@ -50,15 +50,15 @@ def test_a_file_of_another_form_is_refused(saved, arrays, said):
 
 
 def test_files_that_are_none_and_unknown_classes_are_refused(saved, tmp_path):
-    with pytest.raises(InputError, match=r"b.npz: no such file; name an .npz file.*'digits'"):
+    with pytest.raises(InputError, match=r"b.npz: no such file.*'digits'"):
         picture_files.read(str(tmp_path / "b.npz"), "images", "labels")
     (tmp_path / "c.npz").write_bytes(b"not a zip")
     with pytest.raises(InputError, match=r"c.npz: cannot be read \("):
         picture_files.read(str(tmp_path / "c.npz"), "images", "labels")
     np.save(tmp_path / "d.npy", PICTURES)
-    with pytest.raises(InputError, match=r"d.npy: is one array, not an .npz file"):
+    with pytest.raises(InputError, match=r"d.npy: .*one array"):
         picture_files.read(str(tmp_path / "d.npy"), "images", "labels")
-    with pytest.raises(InputError, match=r"a.npz: labels: picture 1 is '7'; the model knows 0, 1"):
+    with pytest.raises(InputError, match=r"a.npz: labels: picture 1 .*'7'.*0, 1"):
         picture_files.read(saved(images=PICTURES, labels=[0, 7]), "images", "labels", labels=("0", "1"))
 
 
