@@ -266,6 +266,24 @@ def test_the_step_compiles_once():
         assert step.func._cache_size() == 1  # type: ignore[attr-defined]
 
 
+def test_the_model_is_traced_once_in_several_parts_and_for_a_set_up_that_is_trained_again():
+    traced = []
+
+    class Counting(Pretraining):
+        def sums(self, outputs, batch):
+            traced.append(batch["token_ids"].shape)
+            return super().sums(outputs, batch)
+
+    plain = tiny.setup(num_layers=1, micro_batches=2)
+    made = Setup(plain.model, Counting(), plain.optimizer, plain.mesh, micro_batches=2)
+    with jax.set_mesh(made.mesh):
+        for _ in range(2):
+            target = abstract_state(made, tiny.batch())
+            step = make_train_step(made, target)[0]
+            step.func.lower(*step.args, target, tiny.batch())  # type: ignore[attr-defined]
+    assert traced == [(tiny.ROWS // 2, tiny.LENGTH)]
+
+
 @pytest.mark.slow
 def test_another_seed_is_the_same_program(monkeypatch):
     """So that several seeds are compiled once: the seed is an argument, of drawing the weights as well."""
