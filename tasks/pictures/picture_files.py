@@ -1,6 +1,5 @@
 """Reads pictures with their classes: arrays of an .npz file, or the handwritten digits of scikit-learn."""
 
-import pathlib
 import zipfile
 from collections.abc import Sequence
 
@@ -73,17 +72,15 @@ def _digits(images: str, classes: str) -> dict[str, np.ndarray]:
 def _arrays(path: str) -> dict[str, np.ndarray]:
     try:
         file = np.load(path, allow_pickle=False)
-        if not isinstance(file, np.lib.npyio.NpzFile):
-            raise InputError(f"{path}: is one array, not an .npz file; save it with its classes by numpy.savez")
-        with file:
-            return {name: file[name] for name in file.files}
+        if isinstance(file, np.lib.npyio.NpzFile):
+            with file:
+                return {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; name an .npz file with pictures and classes, or {DIGITS!r}") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, InputError):
-            raise
         why = "it holds Python objects" if "pickle" in str(error) else "it is damaged or another kind of file"
-        raise InputError(f"{pathlib.Path(path)}: cannot be read ({why}); write it by numpy.savez") from None
+        raise InputError(f"{path}: cannot be read ({why}); write it by numpy.savez") from None
+    raise InputError(f"{path}: is one array, not an .npz file; save it with its classes by numpy.savez")
 
 
 def _array(arrays: dict[str, np.ndarray], name: str, path: str) -> np.ndarray:
