@@ -22,7 +22,7 @@ import numpy as np
 from ml_collections import ConfigDict
 from safetensors.numpy import load_file
 
-from bench import glue_encoders
+from bench import commands, glue_encoders
 from bert.data.batches import BatchSettings, EvaluationBatches
 from bert.errors import InputError, check_choice
 from bert.json_files import read_object
@@ -92,7 +92,7 @@ def run(argv: list[str]) -> None:
         steps = POINTS * round(rates[name] * int(time_of_run) / POINTS)
         workdir = out / f"{name}-{time_of_run}"
         _check_steps(workdir, steps)
-        held_out = glue_encoders.log_of(workdir, "validation") if (workdir / run_directory.METRICS).exists() else []
+        held_out = commands.log_of(workdir, "validation") if (workdir / run_directory.METRICS).exists() else []
         if not held_out or held_out[-1]["step"] < steps:
             run_job(BlanksJob(settings_of(name, options.data, steps, seed), blanks), workdir)
         finished.append(Finished.read(name, time_of_run, workdir))
@@ -188,7 +188,7 @@ class Finished(NamedTuple):
 
     @classmethod
     def read(cls, name: str, minutes: str, workdir: pathlib.Path) -> "Finished":
-        trained, held_out = (glue_encoders.log_of(workdir, split) for split in ("train", "validation"))
+        trained, held_out = (commands.log_of(workdir, split) for split in ("train", "validation"))
         # blank_accuracy, mlm_accuracy, ...: without the name of the objective.
         points = [{key.partition("_")[2]: value for key, value in row.items() if "_" in key} for row in held_out]
         weights = load_file(workdir / run_directory.MODEL / "model.safetensors")

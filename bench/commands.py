@@ -1,11 +1,14 @@
-"""Runs a command of launch/ in a process of its own, as a user would."""
+"""Runs a command of launch/ in a process of its own, as a user would, and reads what it logged."""
 
 import os
+import pathlib
 import subprocess
 import sys
+from typing import Any
 
 from bench import environments
 from bert.errors import InputError, RunError
+from bert.training import run_directory, tracking
 
 
 def run(name: str, *words: str) -> None:
@@ -21,3 +24,9 @@ def run(name: str, *words: str) -> None:
     if done.returncode:
         lines = done.stderr.splitlines() or [f"launch.{name} ended with {done.returncode}"]
         raise (InputError if done.returncode == 2 else RunError)(lines[-1].removeprefix("error: "))
+
+
+def log_of(workdir: str | pathlib.Path, split: str) -> list[dict[str, Any]]:
+    """The lines of a run's log of a split."""
+    rows = (row for _, row in tracking.read_log(pathlib.Path(workdir) / run_directory.METRICS) if row)
+    return [row for row in rows if row["split"] == split]

@@ -19,7 +19,6 @@ from bert.architectures import ModelConfig
 from bert.architectures.transformer import SIZED, SIZES
 from bert.errors import InputError
 from bert.tokenizer.tokenizer import Tokenizer
-from bert.training import run_directory, tracking
 
 TOLERANCE = 0.05  # of the trunk's size
 TIMED_STEPS = 40
@@ -121,23 +120,17 @@ def seconds_per_step(words: Sequence[str]) -> float:
         every = TIMED_STEPS // 4
         timing = (f"--config.total_steps={TIMED_STEPS}", f"--config.log_every={every}", f"--workdir={folder}/run")
         commands.run("pretrain", *words, *timing)
-        return min(row["seconds_per_step"] for row in log_of(f"{folder}/run", "train")[1:])
+        return min(row["seconds_per_step"] for row in commands.log_of(f"{folder}/run", "train")[1:])
 
 
 def pretrain(words: Sequence[str], steps: int, workdir: pathlib.Path) -> dict[str, Any]:
     """Pretrains, or goes on with the run there; minutes of its steps, tokens seen, held-out perplexity."""
     intervals = (f"--config.save_every={max(1, steps // 5)}", f"--config.evaluate_every={steps}")
     commands.run("pretrain", *words, *intervals, f"--config.total_steps={steps}", f"--workdir={workdir}")
-    rows = log_of(workdir, "train")
+    rows = commands.log_of(workdir, "train")
     steps_of = (row["step"] - before["step"] for before, row in itertools.pairwise([{"step": 0}, *rows]))
     seconds = sum(count * (row["seconds_per_step"] or 0.0) for count, row in zip(steps_of, rows, strict=True))
-    held_out = (log_of(workdir, "validation") or [{}])[-1]
+    held_out = (commands.log_of(workdir, "validation") or [{}])[-1]
     losses = {name: value for name, value in held_out.items() if name.endswith("_perplexity")}
     tokens = sum(row["tokens"] for row in rows)
     return {"steps": steps, "minutes": seconds / 60, "tokens": tokens, "held_out": losses}
-
-
-def log_of(workdir: str | pathlib.Path, split: str) -> list[dict[str, Any]]:
-    """The lines of a run's log of a split."""
-    rows = (row for _, row in tracking.read_log(pathlib.Path(workdir) / run_directory.METRICS) if row)
-    return [row for row in rows if row["split"] == split]

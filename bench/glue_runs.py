@@ -12,7 +12,6 @@ from bench.cells import CellFile
 from bert.errors import InputError, check_choice
 from bert.json_files import read_object
 from bert.progress import clock
-from bert.training import run_directory, tracking
 from tasks.classification import glue
 from tasks.classification.glue_tasks import TASKS
 
@@ -99,8 +98,7 @@ def settings(task: str, data: str | pathlib.Path, init_from: str, seed: int, rat
 def last_evaluation(words: Sequence[str], workdir: str) -> Scores:
     """Fine-tunes; the scores of the last evaluation, not of the best, so that the dev set chooses nothing."""
     commands.run("finetune", *words, f"--workdir={workdir}")
-    rows = [row for _, row in tracking.read_log(pathlib.Path(workdir) / run_directory.METRICS) if row]
-    last = [row for row in rows if row["split"] == "validation"][-1]
+    last = commands.log_of(workdir, "validation")[-1]
     return {name: value for name, value in last.items() if name not in ("step", "split")}
 
 
