@@ -57,8 +57,9 @@ def small_disk(tmp_path, request):
     return mount
 
 
+# How a checkpoint divides into files differs from run to run; its metadata has 37 KiB and the exported model 74 always.
 @pytest.mark.parametrize(
-    ("kind", "kilobytes"), [("disk", 16), ("disk", 200), ("disk", 500), ("files", 20), ("files", 40), ("files", 90)]
+    ("kind", "kilobytes"), [("disk", 16), ("disk", 200), ("disk", 500), ("files", 20), ("files", 40), ("files", 70)]
 )
 def test_a_full_disk(whole, prepared, tmp_path, capfd, caplog, small_disk, kind, kilobytes):
     """One line, what was finished stays, and with more room the run ends with the same bits."""
