@@ -86,11 +86,18 @@ class EncoderDecoder(nn.Module):
 
     def teacher_forced(self, memory: Memory, batch: Batch, *, train: bool = False) -> Array:
         root = self.make_rng("dropout") if train else None
+        return self.decoder(self._words_before(batch, root), memory, batch, root)
+
+    def attention(self, memory: Memory, batch: Batch) -> Array:
+        return self.decoder.attention(self._words_before(batch, None), memory, batch)
+
+    def _words_before(self, batch: Batch, root: Array | None) -> Any:
+        """[B, U, D]: what the decoder's first block reads."""
         words_BU = words_before(batch, self.config.start_id)
         words = {"token_ids": words_BU, "position_ids": batch["target_position_ids"]}
         # Depth 0; the blocks count from 1.
         key = None if root is None else jax.random.fold_in(root, 0)
-        return self.decoder(self.source.embeddings(words, key), memory, batch, root)
+        return self.source.embeddings(words, key)
 
     def begin(self, memory: Memory, rows: int, places: int) -> DecoderState:
         return self.decoder.begin(memory, rows, places)

@@ -43,6 +43,13 @@ class DecoderBlock(nn.Module):
         x_BUD = self._added(x_BUD, self.memory_norm, read, keys[3])
         return self._added(x_BUD, self.feed_forward_norm, self.feed_forward, keys[4])
 
+    def memory_weights(self, x_BUD: Array, pattern: Pattern, memory_BSD: Array, reading: Pattern) -> Array:
+        """float32 [B, N, U, S]: the weights with which `__call__` reads the memory; those of padding are 0."""
+        x_BUD = self._added(x_BUD, self.attention_norm, lambda x: self.attention(x, x, pattern), None)
+        read_BUD = self._read(x_BUD, self.memory_norm)
+        _, weights_BNUS = self.memory_attention.scores_and_weights(read_BUD, memory_BSD, reading)
+        return jnp.where((reading.query_ids > 0)[:, None, :, None], weights_BNUS, 0.0)
+
     def memory_keys(self, memory_BSD: Array) -> Cache:
         """Keys and values of the memory, [B, S, N, H] each, which do not change from word to word."""
         return self.memory_attention.keys_and_values(memory_BSD)
@@ -96,18 +103,30 @@ class DecoderStack(nn.Module):
 
     def __call__(self, x_BUD: Array, memory: Memory, batch: Batch, root: Array | None) -> Array:
         """[B, U, D] of the embedded words before each of the target's; ``root``: key of dropout, None for none."""
+        return self._normed(self._run(x_BUD, memory, batch, root)[0])
+
+    def attention(self, x_BUD: Array, memory: Memory, batch: Batch) -> Array:
+        """As `decoders.Decoder.attention`, A = L N, of the words embedded as ``x_BUD``."""
+        _, weights_LBNUS = self._run(x_BUD, memory, batch, None, look_inside=True)
+        return jnp.concatenate(weights_LBNUS, axis=1)
+
+    def _run(
+        self, x_BUD: Array, memory: Memory, batch: Batch, root: Array | None, look_inside: bool = False
+    ) -> tuple[Array, Any]:
+        """What the last block gives, and (``look_inside``) the weights of all, [L, B, N, U, S]."""
         ids_BU, positions_BU = batch["target_example_ids"], batch["target_position_ids"]
         pattern = Pattern(ids_BU, ids_BU, positions_BU, positions_BU, causal=True)
         reading, block = Pattern(ids_BU, memory.example_ids_BS), self._block()
 
-        def step(x_BUD: Array, layer: tuple[Params, Any], positions_BP: Array | None = None) -> tuple[Array, None]:
+        def step(x_BUD: Array, layer: tuple[Params, Any], positions_BP: Array | None = None) -> tuple[Array, Any]:
             params, depth = layer
             key = None if root is None else jax.random.fold_in(root, depth)
-            inputs = (x_BUD, pattern, memory.hidden_BSD, reading, key)
-            y_BUD: Any = block.apply({"params": params}, *inputs)
-            return stack.rows_over_data(y_BUD), None
+            inputs = (x_BUD, pattern, memory.hidden_BSD, reading)
+            y_BUD: Any = block.apply({"params": params}, *inputs, key)
+            weights_BNUS = block.apply({"params": params}, *inputs, method="memory_weights") if look_inside else None
+            return stack.rows_over_data(y_BUD), weights_BNUS
 
-        return self._normed(stack.run_blocks(step, x_BUD, self.blocks, self.config)[0])
+        return stack.run_blocks(step, x_BUD, self.blocks, self.config)
 
     def _normed(self, x: Array) -> Array:
         return self.output_norm(x).astype(self.config.dtype) if self.pre_norm else x

@@ -1,6 +1,7 @@
 """The contract of decoders: what one reads (`Memory`), what it keeps between two words (`DecoderState`), its methods.
 
-Axes: B row, S key position, U target position, R hypothesis (the same number for each row), D hidden width.
+Axes: B row, S key position, U target position, R hypothesis (the same number for each row), D hidden width, A map of
+attention.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -37,6 +38,14 @@ class Decoder(Protocol):
 
     def teacher_forced(self, memory: Memory, batch: Batch, *, train: bool = False) -> Array:
         """[B, U, D]: the states that score the words ``target_ids``; none has read its word or a later one."""
+        ...
+
+    def attention(self, memory: Memory, batch: Batch) -> Array:
+        """float32 [B, A, U, S]: the weights with which the states of `teacher_forced` read the memory, without dropout.
+
+        Of each layer, from the first, a map for each head. A word's weights sum to 1 over the source of its own number;
+        the others, and those of padding, are 0.
+        """
         ...
 
     def begin(self, memory: Memory, rows: int, places: int) -> DecoderState:

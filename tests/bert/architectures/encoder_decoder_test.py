@@ -8,6 +8,7 @@ from safetensors.numpy import load_file
 from bert import architectures
 from bert.architectures.encoder_decoder import EncoderDecoderConfig
 from bert.errors import InputError
+from bert.model.decoders import Memory
 from bert.model.teacher_forcing import TeacherForced
 
 _PARTS = {"self_attn": "attention", "multihead_attn": "memory_attention"}
@@ -104,6 +105,43 @@ def test_torch_s_transformer_with_its_weights(reference):
     for name, value in found.items():
         scale = max(1.0, np.abs(of_torch[name]).max())
         np.testing.assert_allclose(value, of_torch[name], rtol=0, atol=2e-5 * scale, err_msg=name)
+
+
+def test_the_weights_with_which_torch_s_decoder_reads(reference):
+    """Of each layer and head, by hand from torch's states between the layers: softmax of q k / sqrt(H)."""
+    tensors, want = reference
+    source, target = want["source"], np.maximum(want["target_out"], 0)
+    position_BS, position_BU = (np.tile(np.arange(ids.shape[1]), (3, 1)) for ids in (source, target))
+    batch = {
+        "example_ids": (source != 0) * 1, "position_ids": position_BS,
+        "target_ids": target, "target_position_ids": position_BU, "target_example_ids": (target != 0) * 1,
+    }  # fmt: skip
+    encoder, params = architectures.build(EncoderDecoderConfig(30, 32, 2, 4, 64)), tree_of(tensors)["encoder"]
+    memory = Memory(want["memory"], batch["example_ids"])
+    found_BAUS = jax.jit(encoder.apply, static_argnames="method")({"params": params}, memory, batch, method="attention")
+
+    def heads(x, kernel, bias):
+        return (x @ kernel + bias).reshape(*x.shape[:2], 4, 8).swapaxes(1, 2)
+
+    def softmax(scores, allowed):
+        shares = np.where(allowed, np.exp(scores - scores.max(-1, keepdims=True)), 0)
+        return shares / shares.sum(-1, keepdims=True)
+
+    for layer in range(2):
+        block = block_of(tensors, "decoder", layer)
+        own, x_BUD = block["attention"], want["decoder_states"][layer]
+        q, k, v = (heads(x_BUD, **own[name]) for name in ("query", "key", "value"))
+        mixed = softmax(q @ k.swapaxes(2, 3) / np.sqrt(8), np.tri(6, dtype=bool)) @ v
+        x_BUD = x_BUD + mixed.swapaxes(1, 2).reshape(x_BUD.shape) @ own["output"]["kernel"] + own["output"]["bias"]
+        x_BUD = (x_BUD - x_BUD.mean(-1, keepdims=True)) / np.sqrt(x_BUD.var(-1, keepdims=True) + 1e-5)
+        x_BUD = x_BUD * block["attention_norm"]["scale"] + block["attention_norm"]["bias"]
+        q, k = (
+            heads(x_BUD, **block["memory_attention"]["query"]),
+            heads(want["memory"], **block["memory_attention"]["key"]),
+        )
+        weights = softmax(q @ k.swapaxes(2, 3) / np.sqrt(8), (source != 0)[:, None, None])
+        weights = np.where((target != 0)[:, None, :, None], weights, 0)
+        np.testing.assert_allclose(found_BAUS[:, 4 * layer : 4 * layer + 4], weights, rtol=0, atol=1e-5)
 
 
 def test_config_json_holds_all_that_decides_the_weights_meaning():

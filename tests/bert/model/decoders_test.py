@@ -104,6 +104,32 @@ def test_no_word_is_read_where_it_is_predicted(model):
             assert (reads_UV[u, word] > 0) == (position < u)
 
 
+def test_a_word_reads_the_source_of_its_own_pair(model):
+    """The maps are float32, sum to 1 over that source, and do not depend on what shares the row; else they are 0."""
+    config, params, _ = model
+
+    @jax.jit
+    def weights(batch):
+        memory = encoder_call(config, params, batch, method="memory")
+        return encoder_call(config, params, memory, batch, method="attention")
+
+    packed, alone = batch_of([[2, 1], [0]], 16), batch_of([[0], [1], [2]], 6)
+    packed_BAUS, alone_BAUS = (np.asarray(weights(batch)) for batch in (packed, alone))
+    assert packed_BAUS.dtype == np.float32
+    assert packed_BAUS.shape == (2, alone_BAUS.shape[1], 16, 16)
+    pairs_BUS = packed["target_example_ids"][:, :, None] == packed["example_ids"][:, None]
+    reads_BUS = pairs_BUS & (packed["target_example_ids"] > 0)[:, :, None]
+    np.testing.assert_array_equal(packed_BAUS[~np.broadcast_to(reads_BUS[:, None], packed_BAUS.shape)], 0)
+    real_BU = packed["target_example_ids"] > 0
+    np.testing.assert_allclose(packed_BAUS.sum(-1), np.broadcast_to(real_BU[:, None], packed_BAUS.shape[:3]), atol=1e-6)
+    starts = {2: (0, 0, 0), 1: (0, len(TARGETS[2]), len(SOURCES[2])), 0: (1, 0, 0)}
+    for i, (row, u, s) in starts.items():
+        U, S = len(TARGETS[i]), len(SOURCES[i])
+        own_AUS = packed_BAUS[row, :, u : u + U, s : s + S]
+        np.testing.assert_allclose(own_AUS, alone_BAUS[i, :, :U, :S], rtol=0, atol=1e-5)
+        assert np.ptp(own_AUS, axis=1).max() > 1e-3  # one word reads otherwise than another
+
+
 def test_batches_hold_each_pair_once():
     pairs = join(SOURCES, TARGETS)
     settings = ExampleSettings(2, 8, packed=False)
