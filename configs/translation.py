@@ -6,28 +6,38 @@ SIZE: transformer-tiny (default), -small, -base or -big. Values only. This confi
 configs/recipe.py (training).
 """
 
+from typing import Any
+
 from ml_collections import ConfigDict, config_dict
 
-from bert import config_fields
-from bert.architectures.encoder_decoder import EncoderDecoderConfig
+from bert import architectures, config_fields
 from bert.errors import check_choice
 from bert.prediction.translation import TranslationOptions
 from configs import recipe
 from tasks.files.records import TableSettings
 
-# Blocks of each side, width, heads, width of the feed-forward part. Tiny: Wu et al. 2021; base and big: Vaswani et al.
-# 2017, table 3. Small data want small models.
-SIZES = {
-    "transformer-tiny": (4, 128, 4, 256),
-    "transformer-small": (4, 256, 4, 1024),
-    "transformer-base": (6, 512, 8, 2048),
-    "transformer-big": (6, 1024, 16, 4096),
+
+def _transformer(layers: int, width: int, heads: int, inner: int) -> dict[str, Any]:
+    """Blocks of each side, width, heads, width of the feed-forward part; the recipe of a small one on small data."""
+    sizes = {"num_layers": layers, "hidden_size": width, "num_heads": heads, "intermediate_size": inner}
+    others = {"hidden_dropout": 0.2, "initializer_range": width**-0.5}
+    rate = {"learning_rate": 3e-3, "b2": 0.98, "eps": 1e-9, "clip_norm": 0.0}
+    return {"model": {"model_type": "transformer", **sizes, **others}, "optimizer": rate}
+
+
+# What a size changes: its architecture, of `bert.architectures.REGISTRY`, with values of its configuration, and the
+# settings of training that fit it. Tiny: Wu et al. 2021; base and big: Vaswani et al. 2017, table 3. Small data want
+# small models.
+SIZES: dict[str, dict[str, Any]] = {
+    "transformer-tiny": _transformer(4, 128, 4, 256),
+    "transformer-small": _transformer(4, 256, 4, 1024),
+    "transformer-base": _transformer(6, 512, 8, 2048),
+    "transformer-big": _transformer(6, 1024, 16, 4096),
 }
 
 
 def get_config(size: str = "transformer-tiny") -> ConfigDict:
     check_choice("the size of --config=configs/translation.py:SIZE", size, tuple(SIZES))
-    layers, width, heads, inner = SIZES[size]
     config = ConfigDict()
     config.task = "translation"  # the folder in tasks/
 
@@ -47,12 +57,12 @@ def get_config(size: str = "transformer-tiny") -> ConfigDict:
     recipe.add_to(config)
     config_fields.remove(config, "model")
     config.model = ConfigDict()
-    config.model.model_type = "transformer"  # the architecture
-    config_fields.add(config, EncoderDecoderConfig, section="model", without=("start_id",))
-    config.model.update(num_layers=layers, hidden_size=width, num_heads=heads, intermediate_size=inner)
-    config.model.update(hidden_dropout=0.2, initializer_range=width**-0.5)
+    config.model.model_type = SIZES[size]["model"]["model_type"]  # the architecture
+    kind = architectures.config_class("config.model.model_type", config.model.model_type)
+    config_fields.add(config, kind, section="model", without=("start_id",))
     config.epochs = 40.0
     config.batch_size = 128  # pairs; of Multi30k about 1,900 words of the target
     config.label_smoothing = 0.1  # Vaswani et al. 2017, section 5.4
-    config.optimizer.update(learning_rate=3e-3, weight_decay=0.0, b2=0.98, eps=1e-9, clip_norm=0.0)
+    config.optimizer.weight_decay = 0.0
+    config.update(SIZES[size])
     return config
