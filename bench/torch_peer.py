@@ -22,7 +22,8 @@ def main() -> None:
     transformers.logging.set_verbosity_error()
     torch.manual_seed(0)
     config = transformers.BertConfig.from_dict(workload.config.to_json() | {"attn_implementation": "sdpa"})
-    model = transformers.BertForPreTraining(config).to(device).train()
+    model: torch.nn.Module = transformers.BertForPreTraining(config)
+    model.to(device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=options.fused or None)
     arrays = {name: torch.from_numpy(value).to(device) for name, value in workload.arrays().items()}
     loss = _gathered(model, arrays) if options.gather else _as_shipped(model, arrays)

@@ -16,12 +16,13 @@ from jax import Array
 
 from bert import architectures
 from bert.architectures import ModelConfig
-from bert.model import beam_search, heads, matmul, vocabulary
+from bert.model import beam_search, heads, vocabulary
 from bert.model.beam_search import Finished
 from bert.model.decoders import DecoderState
 from bert.types import Batch, Params
 
 
+@functools.partial(jax.jit, static_argnames=("config", "new", "words", "greedy"))
 def generate(
     params: Params,
     prompts_BT: Array,
@@ -34,7 +35,7 @@ def generate(
     words: int,
     greedy: bool,
 ) -> tuple[Array, Array]:
-    """(int32 [B, U] new tokens, int32 [B] how many of them are real): each prompt continued on its own.
+    """(int32 [B, U] new tokens, int32 [B] how many of them are real): each prompt continued on its own. Compiled.
 
     Args:
       params: ``{"encoder": ..., "head": {"mlm": ...}}`` of a causal model.
@@ -46,21 +47,6 @@ def generate(
       words: entries of the vocabulary; later rows of the token table are never chosen.
       greedy: always the most probable token (of equal ones the first); no other setting but ``stop`` is read then.
     """
-    run = _compiled(config.dtype)
-    return run(params, prompts_BT, length_B, key_B, sampling, config=config, new=new, words=words, greedy=greedy)
-
-
-@functools.cache
-def _compiled(dtype: str) -> Any:
-    options = matmul.inference_options(dtype)
-    names = ("config", "new", "words", "greedy")
-    return jax.jit(_generate, static_argnames=names, compiler_options=options)
-
-
-def _generate(
-    params: Params, prompts_BT: Array, length_B: Array, key_B: Array, sampling: Params,
-    *, config: ModelConfig, new: int, words: int, greedy: bool,
-) -> tuple[Array, Array]:  # fmt: skip
     B, T = prompts_BT.shape
     encoder = architectures.build(config)
 
@@ -112,14 +98,15 @@ def drawn(key: Array, logits_V: Array, sampling: Batch) -> Array:
     return order_V[jax.random.categorical(key, scores_V)].astype(jnp.int32)
 
 
+@functools.partial(jax.jit, static_argnames=("config", "beams", "places", "words"))
 def translate(
     params: Params,
     batch: Batch,
-    limit_B: Any,
-    alpha: Any,
-    stop: Any,
+    limit_B: Array,
+    alpha: Array,
+    stop: Array,
     *,
-    config: ModelConfig,
+    config: Any,
     beams: int,
     places: int,
     words: int,
@@ -131,20 +118,6 @@ def translate(
       limit_B, alpha, stop, beams, places: of the search.
       words: entries of the vocabulary; later rows of the token table are never chosen.
     """
-    run = _compiled_translation(config.dtype)
-    return run(params, batch, limit_B, alpha, stop, config=config, beams=beams, places=places, words=words)
-
-
-@functools.cache
-def _compiled_translation(dtype: str) -> Any:
-    options = matmul.inference_options(dtype)
-    return jax.jit(_translate, static_argnames=("config", "beams", "places", "words"), compiler_options=options)
-
-
-def _translate(
-    params: Params, batch: Batch, limit_B: Array, alpha: Array, stop: Array,
-    *, config: Any, beams: int, places: int, words: int,
-) -> Finished:  # fmt: skip
     decoder = architectures.build(config)
 
     def call(method: str, *inputs: Any) -> Any:
