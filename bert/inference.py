@@ -9,7 +9,7 @@ import functools
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import jax
 import numpy as np
@@ -28,9 +28,11 @@ from bert.interop.parameters import with_implied_parts
 from bert.model import forward, stack
 from bert.model.heads import reads_blanks
 from bert.model.sentence_encoder import SentenceEncoder
+from bert.prediction import translation
 from bert.prediction.fill_mask import FilledMasks, find_masks, rows_with_masks
 from bert.prediction.pseudo_likelihood import log_likelihoods
 from bert.prediction.scores import Scorer, check_rows
+from bert.prediction.source_attention import SourceAttention
 from bert.text_generation import TextGeneration
 from bert.tokenizer import sequences
 from bert.tokenizer.tokenizer import Tokenizer
@@ -167,8 +169,25 @@ class LoadedModel(TextGeneration):
         wanted = ("sequence_output", *forward.head_outputs(self.parts), *inside)
         return {name: forward.without_padding(name, v, B, T) for name, v in self._forward(batch, wanted).items()}
 
-    def attention(self, text: str, layer: int = 0, *, pair: str | None = None) -> Attention:
-        """Pieces, scores and weights of one layer (0 = the first) for a text, or for a text and its ``pair``."""
+    @overload
+    def attention(self, text: str, layer: int = ..., *, pair: str | None = ...) -> Attention: ...
+    @overload
+    def attention(self, text: str, *, target: str | None) -> SourceAttention: ...
+    def attention(
+        self, text: str, layer: int = 0, *, pair: str | None = None, target: str | None = None
+    ) -> Attention | SourceAttention:
+        """Pieces, scores and weights of one layer (0 = the first) for a text, or for a text and its ``pair``.
+
+        Of an encoder-decoder, how it reads the text to write ``target`` (None: its own translation), in all layers.
+        """
+        if translation.translates(self.config):
+            if layer or pair is not None:
+                raise InputError(
+                    f"{self.source}: shows all its layers, and reads one source; give text and target alone"
+                )
+            return self.source_attention(text, target)
+        if target is not None:
+            raise InputError(f"{self.source}: has no decoder that writes a target; give the second text as pair")
         if layer not in range(self.config.num_layers):
             raise InputError(f"layer is {layer}; the model has layers 0 to {self.config.num_layers - 1}")
         ids, type_ids = self.join(text, pair, special_in_text=True)

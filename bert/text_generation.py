@@ -8,10 +8,11 @@ import numpy as np
 
 from bert import architectures
 from bert.errors import InputError, check_choice, check_range
-from bert.prediction import translation
+from bert.prediction import source_attention, translation
 from bert.prediction.fill_mask import FilledMasks
 from bert.prediction.generation import GenerationSettings, continued_texts
 from bert.prediction.scores import Scorer
+from bert.prediction.source_attention import SourceAttention
 from bert.sentences.text_vectors import TextVectors
 
 
@@ -74,6 +75,11 @@ class TextGeneration(TextVectors):
         candidates_N = translation.translations(scorer, [texts] if isinstance(texts, str) else list(texts), options)
         results = candidates_N if options.best > 1 else [candidates[0].text for candidates in candidates_N]
         return results[0] if isinstance(texts, str) else results
+
+    def source_attention(self, source: str, target: str | None) -> SourceAttention:
+        """How an encoder-decoder reads the source to write the target; None: its own translation."""
+        written = self.translate(source) if target is None else target
+        return source_attention.of_texts(self.scorer(batch_size=1), [source], [written])[0]
 
     def _need_causal(self) -> None:
         if not architectures.is_causal(self.config):

@@ -45,8 +45,10 @@ OPTIONS = {
 }
 
 
-def evaluator_of(options: Options, source: str, output: str) -> "Evaluator":
+def evaluator_of(options: Options, source: str, output: str, *more: str) -> "Evaluator":
     """The evaluator of the task that ``options.model`` was trained on, with the changes that the options make.
+
+    ``more``: options of the command alone that only some tasks take.
 
     Raises InputError where an option does not belong to the model's task, ``split`` to its data, or the option
     ``output`` names the file of ``source``.
@@ -57,7 +59,7 @@ def evaluator_of(options: Options, source: str, output: str) -> "Evaluator":
     command_line.spell("format", "--input_format")
     with waiting(f"reading {options.model}"):
         model = bert.load(options.model)
-    changes = {name.removeprefix("input_"): options[name] for name in OPTIONS}
+    changes = {name.removeprefix("input_"): options[name] for name in (*OPTIONS, *more)}
     evaluator: Evaluator = tasks.module_of(model.task, "evaluate").EVALUATOR(model, changes, batch_size)
     if options.split and not evaluator.settings.get("glue"):
         raise InputError(f"--split={options.split} is for the folder of a GLUE task; name the file itself")

@@ -3,6 +3,7 @@
 bert predict --model=runs/mine --input=new.csv --output=answers.csv
 bert predict --model=runs/mine --input=new.csv --output=next.csv --rank=entropy --top=100    what to annotate next
 bert predict --model=runs/tagger --input=new.txt --output=tasks.json --format=label_studio   for annotators to mend
+bert predict --model=runs/en-de --input=new.en --output=new.de --attention=page.html         and what each word reads
 """
 
 import pathlib
@@ -10,6 +11,7 @@ import pathlib
 from bert.errors import InputError, check_choice, listed, printable
 from bert.progress import waiting
 from launch import console, file_options, flags
+from tasks.files.outputs import check_other_file
 
 OPTIONS = {
     "model": "model directory or run directory",
@@ -21,6 +23,7 @@ OPTIONS = {
     "details": "yes: also the probabilities of each token, or the other candidates (jsonl)",
     "rank": "entropy, margin or disagreement: the rows of which the model is least sure come first, with this value",
     "top": "with --rank: only so many rows",
+    "attention": "of translation: HTML file to write: how the first hundred translations read their sources",
     "batch_size": "rows computed at a time (32 where not given)",
     **file_options.OPTIONS,
 }
@@ -41,7 +44,11 @@ def run(argv: list[str]) -> None:
         check_choice("--rank", options.rank, MEASURES)
     elif top:
         raise InputError(f"--top={top} needs --rank=, by which the first rows are chosen")
-    evaluator = file_options.evaluator_of(options, "input", "output")
+    if page := options.attention:
+        check_other_file("--attention", page, options.input)
+        if pathlib.Path(page) == output:
+            raise InputError(f"--attention={page}: is the --output, too; choose another name")
+    evaluator = file_options.evaluator_of(options, "input", "output", "attention")
     check_choice("format", format, evaluator.formats)
     if details and format != "jsonl":
         raise InputError(f"--details=yes needs --format=jsonl, for {format} has no place for them")

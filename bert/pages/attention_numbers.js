@@ -1,7 +1,4 @@
-"use strict";
 // What the page computes from its data, in double precision: attention of a head, softmax, the prediction.
-const data = JSON.parse(document.getElementById("data").textContent);
-const $ = (id) => document.getElementById(id);
 const toy = !data.layers;
 const state = { hidden: new Set(), open: "", digits: 4 };
 
@@ -25,9 +22,7 @@ function softmax(logits) {
 
 // ---- the head that is shown ----
 
-function floats(base64) {
-  return new Float32Array(Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)).buffer);
-}
+const floats = (base64) => new Float32Array(bytes(base64).buffer);
 const arrays = toy ? {} : Object.fromEntries(["q", "k", "v", "logits"].map((name) => [name, floats(data[name])]));
 
 function vectors(name, layer, head) {

@@ -1,15 +1,5 @@
 "use strict";
-// Draws the page and follows what its reader changes. Texts become text nodes only, never markup.
-function el(tag, attributes, ...children) {
-  const drawing = ["svg", "path", "line"].includes(tag);
-  const node = drawing ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes ?? {})) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== false && value != null) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.flat());
-  return node;
-}
+// Draws the page and follows what its reader changes.
 const row = (cells, attributes, tag = "td") =>
   el("tr", attributes, cells.map((cell) => el(tag, tag === "th" && { scope: "col" }, cell)));
 const table = (head, body, foot = []) =>
@@ -220,9 +210,6 @@ function readOwn() {
   state.word = Math.max(0, words.indexOf(data.vocabulary[state.word]));
   Object.assign(data, { tokens, keys, queries, values, vocabulary: words, logits: logits.flat() });
 }
-function fill(id, texts, chosen) {
-  $(id).replaceChildren(...texts.map((text, i) => el("option", { value: i, selected: i === chosen }, text)));
-}
 function fillQuery(chosen) {
   fill("query", data.tokens.map((_, t) => name(t)), chosen);
   const likely = prediction().order.slice(0, 50).map((id) => data.vocabulary[id]);
@@ -248,15 +235,13 @@ function chooseWord() {
   draw();
 }
 function download() {
-  const a = attention(), quoted = (text) => `"${text.replaceAll('"', '""')}"`;
+  const a = attention();
   const line = (what, t, numbers) => [what, t, quoted(data.tokens[t]), ...numbers].join(",");
   const lines = [["what", "position", "token", ...Array.from({ length: a.width }, (_, i) => i + 1)].join(","),
     line("query", a.t, a.q), ...a.k.map((x, t) => line("key", t, x)), ...a.v.map((x, t) => line("value", t, x)),
     line("mixture", a.t, a.mixture)];
   const part = toy ? "sheet" : `layer${data.layers[a.layer]}-head${data.heads[a.head]}`;
-  const url = URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv" }));
-  el("a", { href: url, download: `attention-${part}.csv` }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
+  save(`attention-${part}.csv`, lines);
 }
 
 document.body.classList.toggle("toy", toy);

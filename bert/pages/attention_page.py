@@ -6,7 +6,6 @@ Arrays are base64 of float32, little-endian. Axes: K layer, N head, T piece, H h
 table.
 """
 
-import base64
 import json
 import pathlib
 from collections.abc import Mapping
@@ -18,14 +17,12 @@ from bert import attention_steps, json_files
 from bert.errors import InputError, check_range, short_repr
 from bert.inference import LoadedModel
 from bert.pages import template
-from bert.training.run_directory import CHECKPOINTS, MODEL
 
-LIMIT = 5_000_000  # bytes of a page; a class opens it on old laptops and sends it by mail
 _ROOM_FOR_MASKS = 2_000_000  # of these, for the logits of masks beyond the first
 
 
 def of_model(model: LoadedModel, text: str, layer: int = 0, head: int = 0, top: int = 5) -> str:
-    """The page on a text with at least one mask, with all layers and heads as far as they fit into `LIMIT`.
+    """The page on a text with at least one mask, with all layers and heads as far as they fit into `template.LIMIT`.
 
     Args:
       layer, head: shown first; with a long text the file holds only this layer, or this head.
@@ -41,10 +38,9 @@ def of_model(model: LoadedModel, text: str, layer: int = 0, head: int = 0, top: 
     masks = [t for t, piece in enumerate(ids) if piece == tokenizer.mask_id][: len(logits_PV)]
     masks = masks[: max(1, _ROOM_FOR_MASKS * 3 // (16 * logits_PV.shape[1]))]
     T, D, N = len(ids), config.hidden_size, attention_steps.head_count(config)
-    folder = pathlib.Path(model.source).resolve()
     sizes = {"vocabulary": len(tokenizer.vocab), "layers": config.num_layers, "hidden size": D, "heads": N}
     data: dict[str, Any] = {
-        "model": folder.parent.name if folder.name in (MODEL, CHECKPOINTS) else folder.name,  # of a run, the run
+        "model": template.name_of(model.source),
         "text": text,
         "sizes": list((sizes | {"numbers per head": D // N, "maximum length": config.max_length}).items()),
         "layer_count": config.num_layers,
@@ -55,17 +51,17 @@ def of_model(model: LoadedModel, text: str, layer: int = 0, head: int = 0, top: 
         "mask_id": tokenizer.mask_id,
         "masks": masks,
         "vocabulary": tokenizer.vocab,
-        "logits": _encoded(logits_PV[: len(masks)]),
+        "logits": template.encoded(logits_PV[: len(masks)]),
         "layer": layer,
         "head": head,
         "top": top,
     }
-    room = LIMIT - len(_filled(data).encode()) - 50_000
+    room = template.LIMIT - len(_filled(data).encode()) - 50_000
     choices = [(range(config.num_layers), range(N)), ([layer], range(N)), ([layer], [head])]
     sizes_of_choices = [len(layers) * (len(heads) * 16 * T * D // N + 120 * T) for layers, heads in choices]
     layers, heads = next((c for c, size in zip(choices, sizes_of_choices, strict=True) if size <= room), choices[-1])
     steps = attention_steps.of_layers(model.on_device, config, ids, type_ids, layers)
-    data |= {name: _encoded(steps[name][:, list(heads)]) for name in ("q", "k", "v")}
+    data |= {name: template.encoded(steps[name][:, list(heads)]) for name in ("q", "k", "v")}
     data |= {"layers": list(layers), "heads": list(heads), "norms": _norms(steps), "hidden": _hidden(steps)}
     return _filled(data)
 
@@ -126,12 +122,12 @@ def _hidden(steps: Mapping[str, np.ndarray]) -> list[list[list[int]]]:
     return [[np.flatnonzero(row_S == 0).tolist() for row_S in layer_TS] for layer_TS in steps["allowed"][:, 0]]
 
 
-def _encoded(array: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(array, "<f4").tobytes()).decode()
-
-
 def _filled(data: Mapping[str, Any]) -> str:
     """The template with style, script and data."""
-    names = {"STYLE": "attention_page.css", "NUMBERS": "attention_numbers.js", "PAGE": "attention_page.js"}
-    parts = {part: template.read(__package__, name) for part, name in names.items()}
-    return template.filled(__package__, "attention_page.html", parts | {"DATA": template.island(data)})
+    parts = {
+        "STYLE": template.read(__package__, "page.css", "attention_page.css"),
+        "NUMBERS": template.read(__package__, "elements.js", "attention_numbers.js"),
+        "PAGE": template.read(__package__, "attention_page.js"),
+        "DATA": template.island(data),
+    }
+    return template.filled(__package__, "attention_page.html", parts)

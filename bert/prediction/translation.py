@@ -6,7 +6,7 @@ Axes: N text, B row, U target position, K hypothesis.
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -61,9 +61,14 @@ def options_of(extra: Mapping[str, Any], config: ModelConfig) -> TranslationOpti
     return task_options.read(TranslationOptions, extra, KEY, config.max_length)
 
 
+def translates(config: ModelConfig) -> bool:
+    """Whether the model has a decoder that reads a source."""
+    return architectures.heads_of(config) == "none"
+
+
 def check_translates(config: ModelConfig, source: str) -> None:
     """Raises InputError for a model without a decoder."""
-    if architectures.heads_of(config) != "none":
+    if not translates(config):
         what = f"a {config.model_type!r} model has no decoder that reads a source"
         raise InputError(f"{source}: {what}; train one by bert finetune --config=translation")
 
@@ -96,13 +101,14 @@ def translations(
     """
     check_translates(scorer.config, scorer.source)
     sources, limit = encode(scorer.tokenizer, texts), scorer.config.max_length
-    check_lengths(sources, limit, places or [f"text {i}" for i in range(len(texts))])
+    lengths = [len(ids) for ids in sources]
+    check_lengths(lengths, limit, places or [f"text {i}" for i in range(len(texts))])
     config, words = scorer.config, min(scorer.tokenizer.vocab_size, scorer.config.vocab_size)
     params = stack.by_layer(scorer.params, config)
     alpha, stop = np.float32(options.length_penalty), np.int32(scorer.tokenizer.sep_id)
     by_text: dict[int, list[Translation]] = {}
     with show_progress(len(texts), "text", shown=scorer.progress) as done:
-        for members, length, size in padding.plan([len(ids) for ids in sources], limit, scorer.batch_size):
+        for members, length, size in padding.plan(lengths, limit, scorer.batch_size):
             rows = -(-size // scorer.row_unit) * scorer.row_unit
             batch = padding.one_example_a_row([sources[i] for i in members], length, rows)
             places_U = min(length + _LONGER, limit)
@@ -136,11 +142,11 @@ def decode(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     return tokenizer.decode(ids, skip_special=True).strip()
 
 
-def check_lengths(sequences: Sequence[Sequence[int]], limit: int, places: Sequence[str]) -> None:
-    """Raises InputError for the first that is longer than the model's positions."""
-    for ids, place in zip(sequences, places, strict=True):
-        if len(ids) > limit:
-            raise InputError(f"{place}: {len(ids)} tokens, but the model has {limit} positions; split the text")
+def check_lengths(lengths: Iterable[int], limit: int, places: Sequence[str]) -> None:
+    """Raises InputError for the first text that has more tokens than the model has positions."""
+    for length, place in zip(lengths, places, strict=True):
+        if length > limit:
+            raise InputError(f"{place}: {length} tokens, but the model has {limit} positions; split the text")
 
 
 def costs(scorer: Scorer, pairs: EncodedPairs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -36,17 +36,13 @@ def page(runs: Sequence[Run], cache: pathlib.Path | None = None) -> str:
     title = f"Report of {', '.join(run.name for run in runs)}"
     content = {
         "TITLE": tag("title", title),
-        "STYLE": _files("page.css", "passages.css"),
+        "STYLE": template.read(__package__, "page.css", "passages.css"),
         "BODY": joined(part for part in parts if part),
         "CHARTS": template.island({"config": CONFIG, "specs": sheet.specs}),
         "VEGA": vega.scripts(cache),
-        "SCRIPT": _files("page.js", "passages.js"),
+        "SCRIPT": template.read(__package__, "page.js", "passages.js"),
     }
     return template.filled(__package__, "page.html", content)
-
-
-def _files(*names: str) -> str:
-    return "\n".join(template.read(__package__, name) for name in names)
 
 
 def remarks(runs: Sequence[Run]) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from bert.errors import InputError, check_choice, printable
 from bert.inference import LoadedModel
+from bert.pages import translation_page
 from bert.prediction import translation
 from bert.prediction.translation import TranslationOptions
 from tasks import evaluation
@@ -31,7 +32,7 @@ class TranslationEvaluator(evaluation.Evaluator):
     """
 
     formats = ("txt", "csv", "tsv", "jsonl")
-    file_defaults: ClassVar = FILE_SETTINGS | dict.fromkeys(_SEARCH, "")
+    file_defaults: ClassVar = FILE_SETTINGS | dict.fromkeys((*_SEARCH, "attention"), "")
     unit = "pairs"
 
     def __init__(self, model: LoadedModel, changes: Mapping[str, str | None], batch_size: int = 32) -> None:
@@ -95,18 +96,25 @@ class TranslationEvaluator(evaluation.Evaluator):
         self, path: pathlib.Path, examples: Pairs, predictions: list[dict[str, Any]], format: str, details: bool
     ) -> dict[pathlib.Path, str]:
         del details
+        files = {path: self._table(examples, predictions, format)}
+        if page := self.settings["attention"]:
+            sides = [row.source for row in examples.rows], [row["translation"] for row in predictions]
+            files[pathlib.Path(page)] = translation_page.of_texts(self.scorer, *sides)
+        return files
+
+    def _table(self, examples: Pairs, predictions: list[dict[str, Any]], format: str) -> str:
         if format == "txt":
-            return {path: "".join(" ".join(row["translation"].split()) + "\n" for row in predictions)}
+            return "".join(" ".join(row["translation"].split()) + "\n" for row in predictions)
         sourced = [{"source": row.source} | answer for row, answer in zip(examples.rows, predictions, strict=True)]
         if format == "jsonl":
-            return {path: outputs.json_lines(sourced)}
+            return outputs.json_lines(sourced)
         table = io.StringIO()
         writer = csv.writer(table, delimiter="," if format == "csv" else "\t", lineterminator="\n")
         writer.writerow(["source", "translation", "score"])
         for row in sourced:
             for candidate in row.get("candidates") or [{"text": row["translation"], "score": row["score"]}]:
                 writer.writerow([row["source"], candidate["text"], candidate["score"]])
-        return {path: table.getvalue()}
+        return table.getvalue()
 
 
 def _number(name: str, value: str, kind: type) -> Any:

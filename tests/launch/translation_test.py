@@ -1,5 +1,6 @@
 """A translation model from the commands: trained, resumed, evaluated, and what it writes."""
 
+import base64
 import json
 import math
 import shutil
@@ -105,6 +106,28 @@ def test_files_of_translations(trained, tmp_path, capsys):
             ["predict", f"--model={trained}", f"--input={tmp_path / 'long.en'}", f"--output={tmp_path / 'long.txt'}"]
         )
     assert not (tmp_path / "long.txt").exists()
+
+
+def test_a_page_of_what_translations_read(trained, tmp_path, capsys):
+    """Beside the translations; its weights are those of the library."""
+    (tmp_path / "new.en").write_text("dogs see men\n\n")
+    words = [f"--model={trained}", f"--input={tmp_path / 'new.en'}", f"--output={tmp_path / 'new.txt'}"]
+    predict.run(["predict", *words, f"--attention={tmp_path / 'page.html'}"])
+    assert f"new.txt, {tmp_path / 'page.html'}" in capsys.readouterr().out
+    model, first = bert.load(trained), (tmp_path / "new.txt").read_text().split("\n")[0]
+    read = model.attention("dogs see men", target=None)
+    assert read.weights.shape == (2, len(read.target), len(read.source))
+    np.testing.assert_array_equal(read.weights, model.attention("dogs see men", target=first).weights)
+    assert (
+        base64.b64encode((read.weights * 65535).round().astype("<u2").tobytes()).decode()
+        in (tmp_path / "page.html").read_text()
+    )
+    with pytest.raises(InputError, match=r"--attention=.*new.txt: is the --output"):
+        predict.run(["predict", *words, f"--attention={tmp_path / 'new.txt'}"])
+    with pytest.raises(InputError, match=r"layers.*text and target"):
+        model.attention("dogs", 1)
+    with pytest.raises(InputError, match=r"no decoder.*pair"):
+        bert.load("tests/golden/tiny_bert").attention("dogs", target="Hunde")
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 
 import bert
 from bert.errors import InputError
-from bert.pages import attention_page
+from bert.pages import attention_page, template
 from tests.bert.pages.browser import Browser
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden"
@@ -68,7 +68,7 @@ def test_a_page_that_would_be_too_large_keeps_the_layer_or_the_head_asked_for(ti
     """Just too little room: fewer layers, then fewer heads; what is left are the same numbers."""
     whole, T = island(page), len(island(page)["tokens"])
     for limit, layers, heads in ((len(page) + 49_000, [1], [0, 1, 2, 3]), (len(page), [1], [2])):
-        monkeypatch.setattr(attention_page, "LIMIT", limit)
+        monkeypatch.setattr(template, "LIMIT", limit)
         small = island(attention_page.of_model(tiny, TEXT, layer=1, head=2))
         assert (small["layers"], small["heads"]) == (layers, heads)
         got, want = decoded(small["k"], 1, len(heads), T, 8), decoded(whole["k"], 2, 4, T, 8)[1:][:, heads]
