@@ -28,14 +28,14 @@ pretrain: $(READY)  ## pretrain a small BERT on the documentation of the install
 	@$(BIN)/python -m launch.pretrain --config=configs/quickstart.py --workdir=runs/quickstart
 
 test: $(READY)  ## all tests except the slow ones (10 minutes on two cores before its programs are cached)
-	@$(BIN)/python -m pytest -q -n 2
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 test-quick: $(READY)  ## the tests of model, data and training (50 seconds; longer before its programs are cached)
-	@$(BIN)/python -m pytest -q -n 2 -m 'not long and not slow and not alone' $(QUICK)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not long and not slow and not alone' $(QUICK)
 
 # Tests marked `alone` compare times, so nothing else runs beside them.
 test-slow: $(PEERS) $(DOCS)  ## the slow tests (up to an hour; the first time it also installs PyTorch and others to compare with)
-	@$(BIN)/python -m pytest -q -n 2 -m 'slow and not alone'
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'slow and not alone'
 	@$(BIN)/python -m pytest -q -m alone
 
 test-matrix: $(READY)  ## the quick tests on Python 3.11 and 3.13, with the lowest and the newest versions of dependencies
