@@ -67,19 +67,45 @@ def _product(taps: Sequence[Array], kernel_KIO: Array, bias_O: Array, dtype: str
 
 
 class GatedBlock(nn.Module):
-    """``(a * sigmoid(gate) + x) * sqrt(1/2)``, [B, T, D]; a convolution of x gives ``a`` and ``gate``.
+    """``(a * sigmoid(gate) + x) * sqrt(1/2)``, [B, T, I] -> [B, T, D]; a convolution of x gives ``a`` and ``gate``.
 
-    ``offsets``: of the taps, such as (-2, -1, 0) for one that sees nothing to its right.
+    ``offsets``: of the taps, such as (-2, -1, 0) for one that sees nothing to its right. Where ``inputs``, I, is not D,
+    a linear map of x is added instead of x.
     """
 
     config: ModelConfig
     width: int  # D
     offsets: tuple[int, ...]
+    inputs: int = 0  # I; 0: D
+    gain: float = 1.0
+    weight_norm: bool = False
 
     def setup(self) -> None:
-        self.convolution = Weights((len(self.offsets), self.width, 2 * self.width))
+        inputs = self.inputs or self.width
+        shape = (len(self.offsets), inputs, 2 * self.width)
+        self.convolution = Weights(shape, gain=self.gain, weight_norm=self.weight_norm)
+        if inputs != self.width:
+            self.skip = Weights((inputs, self.width), weight_norm=self.weight_norm)
 
-    def __call__(self, x_BTD: Array, batch: Batch) -> Array:
-        y_BT2D = dilated(x_BTD, *self.convolution(), self.offsets, batch, self.config.dtype)
-        a_BTD, gate_BTD = jnp.split(y_BT2D, 2, axis=-1)
-        return (a_BTD * jax.nn.sigmoid(gate_BTD) + x_BTD) * math.sqrt(0.5)
+    def __call__(self, x_BTI: Array, batch: Batch) -> Array:
+        return self.added(self.gated(x_BTI, batch), x_BTI)
+
+    def gated(self, x_BTI: Array, batch: Batch) -> Array:
+        """[B, T, D]: ``a * sigmoid(gate)``."""
+        return _gated(dilated(x_BTI, *self.convolution(), self.offsets, batch, self.config.dtype))
+
+    def gated_last(self, x_RKI: Array) -> Array:
+        """[R, D]: `gated` at one place, whose K taps read these, one after the other."""
+        taps = [x_RKI[:, k] for k in range(x_RKI.shape[1])]
+        return _gated(_product(taps, *self.convolution(), self.config.dtype))
+
+    def added(self, y: Array, x: Array) -> Array:
+        """[..., D]: an output with the block's input [..., I], their sum scaled so that it varies as one of them."""
+        if x.shape[-1] != self.width:
+            x = matmul.dense(x, *self.skip(), self.config.dtype, self.config.dtype)
+        return (y + x) * math.sqrt(0.5)
+
+
+def _gated(y: Array) -> Array:
+    a, gate = jnp.split(y, 2, axis=-1)
+    return a * jax.nn.sigmoid(gate)

@@ -26,8 +26,8 @@ _AXES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
     (r"feed_forward/up/kernel$", ("embed", "mlp")),
     (r"feed_forward/up/bias$", ("mlp",)),
     (r"feed_forward/down/kernel$", ("mlp", "embed")),
-    (r"(pooler|transform|input|state|mix|hidden|skip|enter_(left|right))/kernel$", ("embed", None)),
-    (r"(up|back|left|right)_\d+(/convolution)?/kernel$", (None, "embed", None)),  # taps first
+    (r"(pooler|transform|input|state|mix|hidden|skip|query|context|(enter|leave)_\w+)/kernel$", ("embed", None)),
+    (r"((up|back)_\d+|convolution)/kernel$", (None, "embed", None)),  # taps first
 )
 MODES: dict[str, dict[str, str | tuple[str, ...]]] = {
     "dp": {},

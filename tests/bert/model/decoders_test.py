@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bert import architectures
+from bert.architectures.convs2s import ConvS2SConfig
 from bert.architectures.encoder_decoder import EncoderDecoderConfig
 from bert.data.encoded_examples import ExampleSettings, prediction_batches
 from bert.data.sequence_pairs import join
@@ -15,10 +16,13 @@ from bert.model import stack
 from bert.model.decoders import words_before
 from bert.model.teacher_forcing import TeacherForced
 
-_TINY = dict(vocab_size=11, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=24, initializer_range=0.3)
+_TRANSFORMER = dict(
+    vocab_size=11, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=24, initializer_range=0.3
+)
 CONFIGS = {
-    "post-norm": EncoderDecoderConfig(**_TINY),
-    "pre-norm": EncoderDecoderConfig(**_TINY, norm="pre"),
+    "post-norm": EncoderDecoderConfig(**_TRANSFORMER),
+    "pre-norm": EncoderDecoderConfig(**_TRANSFORMER, norm="pre"),
+    "convs2s": ConvS2SConfig(11, 16, 24, 2, 16, initializer_range=0.3, weight_norm=True),
 }
 SOURCES = [[3, 4, 5, 2], [6, 7, 2], [8, 9, 10, 3, 4, 2]]
 TARGETS = [[4, 4, 2], [5, 9, 6, 7, 2], [10, 2]]
@@ -57,7 +61,7 @@ def test_steps_with_a_cache_equal_one_pass(model):
 
     whole_BUD, state = begun(params)
     layered = stack.by_layer(params, config)
-    assert isinstance(layered["encoder"]["decoder"]["blocks"], tuple)
+    assert not hasattr(config, "layer_loop") or isinstance(layered["encoder"]["decoder"]["blocks"], tuple)
     step = jax.jit(lambda params, state, ids, u: encoder_call(config, params, state, ids, u, method="step"))
     for u in range(5):
         ids_R = np.stack([words_BU[:, u], words_BU[::-1, u]], axis=1).reshape(-1)
@@ -88,16 +92,17 @@ def test_no_word_is_read_where_it_is_predicted(model):
     """The Jacobian of the states by the embedded words: 0 at the word itself and later ones, else not."""
     config, params, _ = model
     batch = batch_of([[1]], 5)
-    weights_D = np.random.default_rng(0).standard_normal(config.hidden_size)  # norms make the plain sum a constant
+    width = architectures.table_width(config)
+    weights_D = np.random.default_rng(0).standard_normal(width)  # norms make the plain sum a constant
 
     def states(table_VD):
         memory = encoder_call(config, params, batch, method="memory")
-        inner = jax.tree.map(lambda x: x, params["encoder"])
-        inner["source"]["embeddings"]["token"]["embedding"] = table_VD
-        return encoder_call(config, {"encoder": inner}, memory, batch, method="teacher_forced")[0] @ weights_D
+        changed = jax.tree_util.tree_map_with_path(lambda path, x: table_VD if is_table(path) else x, params)
+        return encoder_call(config, changed, memory, batch, method="teacher_forced")[0] @ weights_D
 
     # Words 5, 9, 6, 7, 2: each is an entry of its own, so the entry's gradient is that of the word.
-    table_VD = params["encoder"]["source"]["embeddings"]["token"]["embedding"]
+    is_table = lambda path: jax.tree_util.keystr(path, simple=True, separator="/").endswith("token/embedding")  # noqa: E731
+    (table_VD,) = (x for path, x in jax.tree.leaves_with_path(params) if is_table(path))
     reads_UV = np.abs(np.asarray(jax.jit(jax.jacobian(states))(table_VD))).max(-1)
     for u in range(5):
         for position, word in enumerate(TARGETS[1]):
