@@ -2,7 +2,7 @@
 
     --config=configs/translation.py:transformer-tiny --config.data=train.en,train.de --config.validation=val.en,val.de
 
-SIZE: transformer-tiny (default), -small, -base or -big. Values only. This config includes the settings in
+SIZE: transformer-tiny (default), -small, -base or -big; convs2s. Values only. This config includes the settings in
 configs/recipe.py (training).
 """
 
@@ -25,6 +25,14 @@ def _transformer(layers: int, width: int, heads: int, inner: int) -> dict[str, A
     return {"model": {"model_type": "transformer", **sizes, **others}, "optimizer": rate}
 
 
+def _convs2s(layers: int, width: int, embedded: int) -> dict[str, Any]:
+    """Blocks of each side, their width, width of the embeddings; the recipe of a small one on small data."""
+    sizes = {"num_layers": layers, "hidden_size": width, "embedding_size": embedded, "hidden_dropout": 0.2}
+    # Clipped as the paper's, though not at 0.1: that is a norm over the rows of a batch.
+    rate = {"learning_rate": 2e-3, "b2": 0.98, "eps": 1e-9}
+    return {"model": {"model_type": "convs2s", **sizes}, "optimizer": rate}
+
+
 # What a size changes: its architecture, of `bert.architectures.REGISTRY`, with values of its configuration, and the
 # settings of training that fit it. Tiny: Wu et al. 2021; base and big: Vaswani et al. 2017, table 3. Small data want
 # small models.
@@ -33,6 +41,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "transformer-small": _transformer(4, 256, 4, 1024),
     "transformer-base": _transformer(6, 512, 8, 2048),
     "transformer-big": _transformer(6, 1024, 16, 4096),
+    "convs2s": _convs2s(4, 256, 256),
 }
 
 

@@ -16,15 +16,16 @@ pytestmark = pytest.mark.usefixtures("one_device")
 WORDS = {"two": "zwei", "old": "alte", "men": "Männer", "dogs": "Hunde", "see": "sehen", "young": "junge"}
 SIZES = {"num_layers": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 16, "max_position_embeddings": 64}
 _WORDS = (
-    "--config=configs/translation.py", "--config.vocab_size=280", "--config.batch_size=16", "--config.max_length=16",
+    "--config.vocab_size=280", "--config.batch_size=16", "--config.max_length=16",
     "--config.optimizer.learning_rate=0.01", "--config.validation_share=0.2", "--config.beams=2",
     "--config.keep_checkpoints=9",
-    *(f"--config.model.{name}={value}" for name, value in SIZES.items()),
 )  # fmt: skip
 
 
-def command(data: str, workdir, epochs: int) -> list[str]:
-    return ["finetune", *_WORDS, f"--config.data={data}", f"--config.epochs={epochs}", f"--workdir={workdir}"]
+def command(data: str, workdir, epochs: int, size: str = "transformer-tiny", sizes=SIZES) -> list[str]:
+    words = [*_WORDS, f"--config=configs/translation.py:{size}", f"--config.data={data}", f"--config.epochs={epochs}"]
+    return ["finetune", *words, *(f"--config.model.{name}={value}" for name, value in sizes.items()),
+            f"--workdir={workdir}"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -150,3 +151,21 @@ def test_other_models_and_settings_are_refused(trained, data, tmp_path, monkeypa
     monkeypatch.setattr("tasks.metrics.translation_metrics.is_installed", lambda: False)
     with pytest.raises(InputError, match=r"config.metrics .*bleu.*install"):
         finetune.run([*command(data, tmp_path / "b", 1), "--config.metrics=bleu,nll"])
+
+
+# Sizes of configs/translation.py that are no Transformers, made tiny.
+OTHERS = {"convs2s": {"num_layers": 1, "hidden_size": 16, "embedding_size": 16, "max_length": 64}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", OTHERS)
+def test_other_architectures_are_trained_and_translate(data, tmp_path, size):
+    finetune.run(command(data, tmp_path / "run", 2, size, OTHERS[size]))
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    held = [line["nll"] for line in lines if line["split"] == "validation"]
+    assert held[-1] < held[0] < math.log(280)
+    (tmp_path / "new.en").write_text("dogs see men\n\ntwo dogs\n")
+    words = [f"--model={tmp_path / 'run'}", f"--input={tmp_path / 'new.en'}", f"--output={tmp_path / 'new.txt'}"]
+    predict.run(["predict", *words])
+    written = bert.load(tmp_path / "run").translate(["dogs see men", "", "two dogs"])
+    assert (tmp_path / "new.txt").read_text().split("\n")[:-1] == written
