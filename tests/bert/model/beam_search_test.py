@@ -72,20 +72,47 @@ def test_the_reference_s_hypotheses_and_scores(toy, beams):
                 assert [tokens for tokens, _ in got][: len(best)] == [h["tokens"] for h in best]
 
 
-def test_one_beam_is_greedy_whatever_the_neighbours():
-    """200 tables drawn at random, together and alone: the most probable token each time, to the end or the limit."""
+def drawn_tables(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Tables of log-probabilities, and a limit for each."""
     rng = np.random.default_rng(0)
-    tables = np.log(rng.dirichlet(np.ones(V), (200, PREFIXES)).astype(np.float32))
-    limits = rng.integers(1, LENGTH + 1, 200)
+    tables = np.log(rng.dirichlet(np.ones(V), (count, PREFIXES)).astype(np.float32))
+    return tables, rng.integers(1, LENGTH + 1, count)
+
+
+def test_one_beam_is_greedy_bit_for_bit():
+    """200 tables: the most probable token each time, to the end or the limit, and the sum of what each costs."""
+    tables, limits = drawn_tables(200)
     found = compiled(tables, limits, np.float32(0), 1)
     for row in range(200):
-        tokens: list[int] = []
+        tokens, total = list[int](), np.float32(0)
         while len(tokens) < limits[row] and STOP not in tokens:
-            tokens.append(int(tables[row, prefix_number(tokens)].argmax()))
-        assert hypotheses(found, row)[0][0] == tokens
+            values = tables[row, prefix_number(tokens)]
+            tokens.append(int(values.argmax()))
+            total += values.max()
+        assert hypotheses(found, row) == [(tokens, float(total))]
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_neighbours_change_nothing_and_no_hypothesis_is_there_twice(beams):
+    """The rows of a batch are done at different words."""
+    tables, limits = drawn_tables(200)
+    found = compiled(tables, limits, np.float32(0.6), beams)
+    for row in range(200):
+        tokens = [tuple(ids) for ids, _ in hypotheses(found, row)]
+        assert len(set(tokens)) == len(tokens) > 0
     for row in (0, 7, 199):
-        alone = compiled(tables[row : row + 1], limits[row : row + 1], np.float32(0), 1)
+        alone = compiled(tables[row : row + 1], limits[row : row + 1], np.float32(0.6), beams)
         assert hypotheses(alone, 0) == hypotheses(found, row)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_a_text_may_end_at_its_first_word(beams):
+    """The empty text is the best, whatever its neighbour is, and is not extended."""
+    tables, _ = drawn_tables(2)
+    tables[0, 0] = np.log(np.float32([0.03, 0.04, 0.9, 0.03]))
+    found = compiled(tables, np.full(2, LENGTH), np.float32(0.6), beams)
+    assert hypotheses(found, 0)[0] == ([STOP], pytest.approx(np.log(0.9)))
+    assert all(ids.count(STOP) <= 1 and STOP not in ids[:-1] for ids, _ in hypotheses(found, 0))
 
 
 def test_the_length_penalty_is_the_published_one():
