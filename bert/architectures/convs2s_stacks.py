@@ -117,10 +117,8 @@ class ConvS2S(nn.Module):
         return self._run(memory, batch, root=self.make_rng("dropout") if train else None)[0]
 
     def attention(self, memory: Memory, batch: Batch) -> Array:
-        allowed_B1US = Pattern(batch["target_example_ids"], memory.example_ids_BS).allowed()
-        is_word_B1U1 = (batch["target_example_ids"] != 0)[:, None, :, None]
         weights_BAUS = jnp.concatenate(self._run(memory, batch, look_inside=True)[1], axis=1)
-        return jnp.where(allowed_B1US & is_word_B1U1, weights_BAUS, 0.0)
+        return jnp.where((batch["target_example_ids"] != 0)[:, None, :, None], weights_BAUS, 0.0)
 
     def _run(
         self, memory: Memory, batch: Batch, root: Array | None = None, look_inside: bool = False
