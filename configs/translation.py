@@ -2,8 +2,8 @@
 
     --config=configs/translation.py:transformer-tiny --config.data=train.en,train.de --config.validation=val.en,val.de
 
-SIZE: transformer-tiny (default), -small, -base or -big; convs2s. Values only. This config includes the settings in
-configs/recipe.py (training).
+SIZE: transformer-tiny (default), -small, -base or -big; recurrent bahdanau, bilinear, rnn (no attention); convs2s.
+Values only. This config includes the settings in configs/recipe.py (training).
 """
 
 from typing import Any
@@ -25,6 +25,12 @@ def _transformer(layers: int, width: int, heads: int, inner: int) -> dict[str, A
     return {"model": {"model_type": "transformer", **sizes, **others}, "optimizer": rate}
 
 
+def _recurrent(**model: Any) -> dict[str, Any]:
+    """A recurrent encoder-decoder for small data."""
+    rate = {"learning_rate": 2e-3, "clip_norm": 1.0}
+    return {"model": {"model_type": "rnn-encoder-decoder", "hidden_dropout": 0.3, **model}, "optimizer": rate}
+
+
 def _convs2s(layers: int, width: int, embedded: int) -> dict[str, Any]:
     """Blocks of each side, their width, width of the embeddings; the recipe of a small one on small data."""
     sizes = {"num_layers": layers, "hidden_size": width, "embedding_size": embedded, "hidden_dropout": 0.2}
@@ -41,6 +47,9 @@ SIZES: dict[str, dict[str, Any]] = {
     "transformer-small": _transformer(4, 256, 4, 1024),
     "transformer-base": _transformer(6, 512, 8, 2048),
     "transformer-big": _transformer(6, 1024, 16, 4096),
+    "rnn": _recurrent(score="none"),
+    "bahdanau": _recurrent(),
+    "bilinear": _recurrent(score="bilinear", output="linear", reset="after"),
     "convs2s": _convs2s(4, 256, 256),
 }
 

@@ -45,6 +45,10 @@ REGISTRY: dict[str, tuple[Any, Any]] = {
         "bert.architectures.encoder_decoder_stacks:EncoderDecoder",
     ),
     "convs2s": ("bert.architectures.convs2s:ConvS2SConfig", "bert.architectures.convs2s_stacks:ConvS2S"),
+    "rnn-encoder-decoder": (
+        "bert.architectures.recurrent_decoder:RecurrentDecoderConfig",
+        "bert.architectures.recurrent_decoder_modules:RecurrentEncoderDecoder",
+    ),
     "gpt2": ("bert.architectures.gpt:GPT2Config", "bert.architectures.gpt_encoder:GPT2Encoder"),
     "patches": ("bert.architectures.patches:PicturesConfig", "bert.architectures.patches_encoder:PicturesEncoder"),
 }

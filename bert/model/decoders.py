@@ -44,7 +44,7 @@ class Decoder(Protocol):
         """float32 [B, A, U, S]: the weights with which the states of `teacher_forced` read the memory, without dropout.
 
         Of each layer, from the first, a map for each head. A word's weights sum to 1 over the source of its own number;
-        the others, and those of padding, are 0.
+        the others, and those of padding, are 0. InputError for a decoder without attention.
         """
         ...
 

@@ -154,7 +154,11 @@ def test_other_models_and_settings_are_refused(trained, data, tmp_path, monkeypa
 
 
 # Sizes of configs/translation.py that are no Transformers, made tiny.
-OTHERS = {"convs2s": {"num_layers": 1, "hidden_size": 16, "embedding_size": 16, "max_length": 64}}
+_SMALL = {"num_layers": 1, "hidden_size": 16, "embedding_size": 16, "max_length": 64}
+OTHERS = {
+    "convs2s": _SMALL,
+    "bahdanau": _SMALL | {"output_size": 16, "decoder_size": 8, "attention_size": 8},
+}
 
 
 @pytest.mark.slow

@@ -10,8 +10,10 @@ import pytest
 from bert import architectures
 from bert.architectures.convs2s import ConvS2SConfig
 from bert.architectures.encoder_decoder import EncoderDecoderConfig
+from bert.architectures.recurrent_decoder import RecurrentDecoderConfig
 from bert.data.encoded_examples import ExampleSettings, prediction_batches
 from bert.data.sequence_pairs import join
+from bert.errors import InputError
 from bert.model import stack
 from bert.model.decoders import words_before
 from bert.model.teacher_forcing import TeacherForced
@@ -19,9 +21,17 @@ from bert.model.teacher_forcing import TeacherForced
 _TRANSFORMER = dict(
     vocab_size=11, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=24, initializer_range=0.3
 )
+_RECURRENT = dict(
+    vocab_size=11, embedding_size=16, hidden_size=16, decoder_size=24, attention_size=8, output_size=16,
+    initializer_range=1.0,
+)  # fmt: skip
 CONFIGS = {
     "post-norm": EncoderDecoderConfig(**_TRANSFORMER),
     "pre-norm": EncoderDecoderConfig(**_TRANSFORMER, norm="pre"),
+    "rnn": RecurrentDecoderConfig(**_RECURRENT, score="none"),
+    "bahdanau": RecurrentDecoderConfig(**_RECURRENT),
+    "bilinear": RecurrentDecoderConfig(**_RECURRENT, score="bilinear", output="linear", cell="lstm", num_layers=2),
+    "dot": RecurrentDecoderConfig(**_RECURRENT | {"decoder_size": 16}, score="dot", reset="after"),
     "convs2s": ConvS2SConfig(11, 16, 24, 2, 16, initializer_range=0.3, weight_norm=True),
 }
 SOURCES = [[3, 4, 5, 2], [6, 7, 2], [8, 9, 10, 3, 4, 2]]
@@ -118,6 +128,10 @@ def test_a_word_reads_the_source_of_its_own_pair(model):
         memory = encoder_call(config, params, batch, method="memory")
         return encoder_call(config, params, memory, batch, method="attention")
 
+    if getattr(config, "score", "") == "none":
+        with pytest.raises(InputError, match=r"score is 'none'.*no attention"):
+            weights(batch_of([[0]], 6))
+        return
     packed, alone = batch_of([[2, 1], [0]], 16), batch_of([[0], [1], [2]], 6)
     packed_BAUS, alone_BAUS = (np.asarray(weights(batch)) for batch in (packed, alone))
     assert packed_BAUS.dtype == np.float32
