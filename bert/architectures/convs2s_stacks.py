@@ -19,7 +19,7 @@ from bert.architectures.convs2s import ConvS2SConfig
 from bert.model import matmul
 from bert.model.attention import attention, attention_scores, attention_weights
 from bert.model.convolutions import GatedBlock
-from bert.model.decoders import DecoderState, Memory, words_before
+from bert.model.decoders import DecoderState, Memory, without_bias, words_before
 from bert.model.dropout import by_number
 from bert.model.embeddings import Embedding
 from bert.model.pattern import Pattern
@@ -169,6 +169,9 @@ class ConvS2S(nn.Module):
     def token_table(self) -> Any:
         """Token embeddings float32 [V, E], of both languages."""
         return self.token.embedding
+
+    def output_projection(self) -> tuple[Array, Array]:
+        return without_bias(self.token_table())
 
     def depth_of(self, path: Sequence[str]) -> int:
         """0 for the embeddings; 1 to L for the encoder's blocks, L + 1 to 2 L for the decoder's; of what leads into a

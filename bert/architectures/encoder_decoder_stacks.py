@@ -18,7 +18,7 @@ from bert.architectures.encoder_decoder import EncoderDecoderConfig
 from bert.model import positions
 from bert.model.blocks import Block, PreNormBlock
 from bert.model.decoder_blocks import DecoderStack
-from bert.model.decoders import DecoderState, Memory, words_before
+from bert.model.decoders import DecoderState, Memory, without_bias, words_before
 from bert.model.dropout import dropout
 from bert.model.embeddings import Embedding
 from bert.model.reading import TOKENS, Reads, States
@@ -63,15 +63,20 @@ class EncoderDecoder(nn.Module):
     ``target_ids``, ``target_position_ids`` and ``target_example_ids``, int32 [B, U].
     """
 
-    config: EncoderDecoderConfig
+    config: Any  # an EncoderDecoderConfig; a subclass has its own
     packing: ClassVar[str] = "exact"
     heads: ClassVar[str] = "none"
     objectives: ClassVar[tuple[str, ...]] = ()
 
     def setup(self) -> None:
-        pre_norm = self.config.norm == "pre"
-        self.source = (PreNormSourceEncoder if pre_norm else SourceEncoder)(self.config)
-        self.decoder = DecoderStack(self.config, pre_norm)
+        self.source = self._encoder()
+        self.decoder = self._decoder()
+
+    def _encoder(self) -> StackedEncoder:
+        return (PreNormSourceEncoder if self.config.norm == "pre" else SourceEncoder)(self.config)
+
+    def _decoder(self) -> DecoderStack:
+        return DecoderStack(self.config, self.config.norm == "pre")
 
     def __call__(self, batch: Batch, *, train: bool = False, reads: Reads = TOKENS) -> States:
         """The states of the source that are read (bert/model/reading.py)."""
@@ -86,7 +91,7 @@ class EncoderDecoder(nn.Module):
 
     def teacher_forced(self, memory: Memory, batch: Batch, *, train: bool = False) -> Array:
         root = self.make_rng("dropout") if train else None
-        return self.decoder(self._words_before(batch, root), memory, batch, root)
+        return self._scoring(self.decoder(self._words_before(batch, root), memory, batch, root))
 
     def attention(self, memory: Memory, batch: Batch) -> Array:
         return self.decoder.attention(self._words_before(batch, None), memory, batch)
@@ -97,18 +102,30 @@ class EncoderDecoder(nn.Module):
         words = {"token_ids": words_BU, "position_ids": batch["target_position_ids"]}
         # Depth 0; the blocks count from 1.
         key = None if root is None else jax.random.fold_in(root, 0)
+        return self._embedded(words, key)
+
+    def _embedded(self, words: Batch, key: Array | None) -> Any:
+        """[B, U, D] of the words of the target that are read."""
         return self.source.embeddings(words, key)
+
+    def _scoring(self, hidden: Array) -> Array:
+        """The states that score words, of the decoder's."""
+        return hidden
 
     def begin(self, memory: Memory, rows: int, places: int) -> DecoderState:
         return self.decoder.begin(memory, rows, places)
 
     def step(self, state: DecoderState, ids_R: Array, position: Array) -> tuple[Array, DecoderState]:
         words = {"token_ids": ids_R[:, None], "position_ids": jnp.full((len(ids_R), 1), position)}
-        return self.decoder.step(self.source.embeddings(words, None)[:, 0], state, position)
+        hidden_RD, state = self.decoder.step(self._embedded(words, None)[:, 0], state, position)
+        return self._scoring(hidden_RD), state
 
     def token_table(self) -> Any:
         """Token embeddings float32 [V, D], of both languages."""
         return self.source.token_table()
+
+    def output_projection(self) -> tuple[Array, Array]:
+        return without_bias(self.token_table())
 
     def depth_of(self, path: Sequence[str]) -> int | Sequence[int]:
         """0 for the embeddings; 1 to L for the encoder's blocks, L + 1 to 2 L for the decoder's."""

@@ -21,7 +21,7 @@ from bert.errors import InputError
 from bert.model import matmul, scored_attention
 from bert.model.blocks import pick
 from bert.model.cells import CELLS, State
-from bert.model.decoders import DecoderState, Memory, words_before
+from bert.model.decoders import DecoderState, Memory, without_bias, words_before
 from bert.model.dropout import by_number
 from bert.model.embeddings import Embedding
 from bert.model.reading import TOKENS, Reads, States
@@ -215,6 +215,9 @@ class RecurrentEncoderDecoder(nn.Module):
     def token_table(self) -> Any:
         """The embeddings that score words, float32 [V, D]."""
         return self.source.token_table() if self.config.tied else self.output_token.embedding
+
+    def output_projection(self) -> tuple[Array, Array]:
+        return without_bias(self.token_table())
 
     def depth_of(self, path: Sequence[str]) -> int:
         """0 for the embeddings; 1 to L for the encoder's layers, L + 1 for the decoder and a table of the output."""

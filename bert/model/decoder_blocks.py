@@ -98,6 +98,10 @@ class DecoderStack(nn.Module):
         params: Params = init(jax.random.split(key, self.config.num_layers))
         return params
 
+    def _stacked(self) -> Any:
+        """The parameters of all blocks, stacked or a tuple of layers (see `stack.by_layer`)."""
+        return self.blocks
+
     def _block(self) -> DecoderBlock:
         return DecoderBlock(self.config, self.pre_norm, parent=None)
 
@@ -126,7 +130,7 @@ class DecoderStack(nn.Module):
             weights_BNUS = block.apply({"params": params}, *inputs, method="memory_weights") if look_inside else None
             return stack.rows_over_data(y_BUD), weights_BNUS
 
-        return stack.run_blocks(step, x_BUD, self.blocks, self.config)
+        return stack.run_blocks(step, x_BUD, self._stacked(), self.config)
 
     def _normed(self, x: Array) -> Array:
         return self.output_norm(x).astype(self.config.dtype) if self.pre_norm else x
@@ -138,7 +142,7 @@ class DecoderStack(nn.Module):
         empty = jnp.zeros(shape, config.dtype)
         of_memory = tuple(
             block.apply({"params": params}, memory.hidden_BSD, method="memory_keys")
-            for params in stack.layers_of(self.blocks, config.num_layers)
+            for params in stack.layers_of(self._stacked(), config.num_layers)
         )
         return DecoderState((of_memory, memory.example_ids_BS), ((empty, empty),) * config.num_layers)
 
@@ -151,7 +155,7 @@ class DecoderStack(nn.Module):
         reading = Pattern(jnp.ones((B, R // B), jnp.int32), example_ids_BS)
         x_R1D, block, extended = x_RD[:, None], self._block(), list[Cache]()
         for params, cache, keys in zip(
-            stack.layers_of(self.blocks, self.config.num_layers), caches, of_memory, strict=True
+            stack.layers_of(self._stacked(), self.config.num_layers), caches, of_memory, strict=True
         ):
             outputs: Any = block.apply({"params": params}, x_R1D, cache, pattern, keys, reading, method="extend")
             x_R1D, cache = outputs

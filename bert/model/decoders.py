@@ -27,7 +27,7 @@ class DecoderState(NamedTuple):
 
 
 class Decoder(Protocol):
-    """A module that is an `architectures.Encoder` of the source, too, whose token table scores the target's words.
+    """A module that is an `architectures.Encoder` of the source, too.
 
     The hidden states of `step`, word after word, are those of `teacher_forced`.
     """
@@ -58,6 +58,15 @@ class Decoder(Protocol):
         ``position``: int32 scalar, how many words were read before; of the start token 0.
         """
         ...
+
+    def output_projection(self) -> tuple[Array, Array]:
+        """Table float32 [V, D] and bias float32 [V]: scores of words are ``states @ table^T + bias``."""
+        ...
+
+
+def without_bias(table_VD: Array) -> tuple[Array, Array]:
+    """As of `Decoder.output_projection`, with a bias of 0."""
+    return table_VD, jnp.zeros(len(table_VD), jnp.float32)
 
 
 def words_before(batch: Batch, start_id: int) -> Array:

@@ -125,8 +125,8 @@ def translate(
 
     def score(state: DecoderState, ids_R: Array, position: Array) -> tuple[Array, DecoderState]:
         hidden_RD, state = call("step", state, ids_R, position)
-        no_bias_V = jnp.zeros((config.vocab_size,), jnp.float32)
-        logits_RV = vocabulary.logits(hidden_RD, call("token_table"), no_bias_V, config.dtype)
+        table_VD, bias_V = call("output_projection")
+        logits_RV = vocabulary.logits(hidden_RD, table_VD, bias_V, config.dtype)
         logits_RV = jnp.where(jnp.arange(config.vocab_size) < words, logits_RV, -jnp.inf)
         return jax.nn.log_softmax(logits_RV), state
 

@@ -41,14 +41,14 @@ class MaskedWords(nn.Module):
         self.bias = self.param("bias", nn.initializers.zeros, (self.config.vocab_size,), jnp.float32)
 
     def __call__(self, picked_BPD: Array, token_table_VD: Array) -> Array:
-        return vocabulary.logits(self._transformed(picked_BPD), token_table_VD, self.bias, self.config.dtype)
+        return vocabulary.logits(self.transformed(picked_BPD), token_table_VD, self.bias, self.config.dtype)
 
     def cross_entropy_and_correct(self, picked_BPD: Array, table_VD: Array, words_BP: Array) -> tuple[Array, Array]:
         """Cross-entropy of these words in nats, and whether none scores higher; float32 [B, P] each."""
-        x_BPD = self._transformed(picked_BPD)
+        x_BPD = self.transformed(picked_BPD)
         return vocabulary.cross_entropy_and_correct(x_BPD, table_VD, self.bias, words_BP, self.config.dtype)
 
-    def _transformed(self, picked_BPD: Array) -> Array:
+    def transformed(self, picked_BPD: Array) -> Array:
         return self.norm(ACTIVATION_FUNCTIONS[self.config.hidden_act](self.transform(picked_BPD)))
 
 
@@ -76,7 +76,7 @@ class BlankWords(MaskedWords):
         self.mix = Weights((inner if self.config.mix == "mlp" else D, width), bias=False)
         self.bias = self.param("bias", nn.initializers.zeros, (self.config.vocab_size,), jnp.float32)
 
-    def _transformed(self, picked_BPD: Array) -> Array:
+    def transformed(self, picked_BPD: Array) -> Array:
         dtype = self.config.dtype
         if self.config.mix == "mlp":
             picked_BPD = gelu(matmul.dense(picked_BPD, *self.hidden(), dtype, dtype))

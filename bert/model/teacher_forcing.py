@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import flax.linen as nn
-import jax.numpy as jnp
 
 from bert import architectures
 from bert.architectures import ModelConfig
@@ -35,9 +34,9 @@ class TeacherForced(nn.Module):
             architectures.check_packing(self.config, batch["cls_positions"].shape[1] > 1)
         encoder: Any = self.encoder
         hidden_BUD = encoder.teacher_forced(encoder.memory(batch, train=train), batch, train=train)
-        no_bias_V = jnp.zeros((self.config.vocab_size,), jnp.float32)
+        table_VD, bias_V = encoder.output_projection()
         smoothed, nats, correct = vocabulary.smoothed_cross_entropy(
-            hidden_BUD, encoder.token_table(), no_bias_V, batch["target_ids"], self.config.dtype, self.smoothing
+            hidden_BUD, table_VD, bias_V, batch["target_ids"], self.config.dtype, self.smoothing
         )
         return {"smoothed": smoothed, "nats": nats, "correct": correct}
 
