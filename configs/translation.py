@@ -2,8 +2,9 @@
 
     --config=configs/translation.py:transformer-tiny --config.data=train.en,train.de --config.validation=val.en,val.de
 
-SIZE: transformer-tiny (default), -small, -base or -big; recurrent bahdanau, bilinear, rnn (no attention); convs2s.
-Values only. This config includes the settings in configs/recipe.py (training).
+SIZE: transformer-tiny (default), -small, -base or -big; recurrent bahdanau, bilinear, rnn (no attention); convs2s; of
+the BERT that config.init_from names: bert2bert, bertshare, bert2rnd, rnd2bert or rnd2rnd. Values only. This config
+includes the settings in configs/recipe.py (training).
 """
 
 from typing import Any
@@ -12,6 +13,7 @@ from ml_collections import ConfigDict, config_dict
 
 from bert import architectures, config_fields
 from bert.errors import check_choice
+from bert.interop.warm_start import VARIANTS, WarmStart
 from bert.prediction.translation import TranslationOptions
 from configs import recipe
 from tasks.files.records import TableSettings
@@ -39,6 +41,12 @@ def _convs2s(layers: int, width: int, embedded: int) -> dict[str, Any]:
     return {"model": {"model_type": "convs2s", **sizes}, "optimizer": rate}
 
 
+def _of_bert(variant: str) -> dict[str, Any]:
+    """Its sizes are those of config.init_from."""
+    rate = {"learning_rate": 1e-4, "weight_decay": 0.01}
+    return {"model": {"model_type": "encoder-decoder", "variant": variant}, "optimizer": rate, "epochs": 20.0}
+
+
 # What a size changes: its architecture, of `bert.architectures.REGISTRY`, with values of its configuration, and the
 # settings of training that fit it. Tiny: Wu et al. 2021; base and big: Vaswani et al. 2017, table 3. Small data want
 # small models.
@@ -51,6 +59,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "bahdanau": _recurrent(),
     "bilinear": _recurrent(score="bilinear", output="linear", reset="after"),
     "convs2s": _convs2s(4, 256, 256),
+    **{variant: _of_bert(variant) for variant in VARIANTS},
 }
 
 
@@ -77,7 +86,11 @@ def get_config(size: str = "transformer-tiny") -> ConfigDict:
     config.model = ConfigDict()
     config.model.model_type = SIZES[size]["model"]["model_type"]  # the architecture
     kind = architectures.config_class("config.model.model_type", config.model.model_type)
-    config_fields.add(config, kind, section="model", without=("start_id",))
+    if "variant" in SIZES[size]["model"]:
+        config_fields.add(config, WarmStart, section="model")
+        config_fields.add(config, kind, *architectures.COMPUTED, section="model")
+    else:
+        config_fields.add(config, kind, section="model", without=("start_id",))
     config.epochs = 40.0
     config.batch_size = 128  # pairs; of Multi30k about 1,900 words of the target
     config.label_smoothing = 0.1  # Vaswani et al. 2017, section 5.4

@@ -91,7 +91,7 @@ def for_finetuning(config: ConfigDict, examples: ExamplesJob, workdir: pathlib.P
     tokenizer = loaded.tokenizer.add_words(words_of(config.add_tokens))
     if config.optimizer.frozen_layers >= 0 and tokenizer.vocab_size > loaded.tokenizer.vocab_size:
         runtime.say("notice: frozen_layers freezes the embeddings, so the rows of the new tokens are not trained")
-    loaded = _with_tokenizer(config, loaded, tokenizer)
+    loaded = examples.started(config, _with_tokenizer(config, loaded, tokenizer), seed)
     head = {part: value for part, value in loaded.params["head"].items() if part in fresh}
     params = {"encoder": loaded.params["encoder"], "head": head}
     return Start(_computed(config, loaded.config), tokenizer, params, loaded.labels)

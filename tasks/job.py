@@ -13,6 +13,7 @@ from ml_collections import ConfigDict
 from bert.architectures import ModelConfig
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.errors import InputError, check_choice, check_range
+from bert.interop.model_directory import ModelDirectory
 from bert.metric_names import is_count
 from bert.prediction.scores import Devices, Scorer
 from bert.tokenizer.tokenizer import Tokenizer
@@ -118,6 +119,11 @@ class ExamplesJob(abc.ABC):
     def new_model(self, config: ConfigDict) -> tuple[ModelConfig, Tokenizer] | None:
         """Of a run that starts without weights: its model and its tokenizer; None where a task needs weights."""
         return None
+
+    def started(self, config: ConfigDict, loaded: ModelDirectory, seed: int) -> ModelDirectory:
+        """What a run trains where it starts from this model: the model, or one that is made of it."""
+        del config, seed
+        return loaded
 
     def extra(self, scores: Metrics) -> dict[str, Any]:
         """Keys of config.json that prediction needs; ``scores``: of the evaluation that chose the model, if any."""

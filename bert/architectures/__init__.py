@@ -49,6 +49,10 @@ REGISTRY: dict[str, tuple[Any, Any]] = {
         "bert.architectures.recurrent_decoder:RecurrentDecoderConfig",
         "bert.architectures.recurrent_decoder_modules:RecurrentEncoderDecoder",
     ),
+    "encoder-decoder": (
+        "bert.architectures.bert2bert:BertToBertConfig",
+        "bert.architectures.bert2bert_stacks:BertToBert",
+    ),
     "gpt2": ("bert.architectures.gpt:GPT2Config", "bert.architectures.gpt_encoder:GPT2Encoder"),
     "patches": ("bert.architectures.patches:PicturesConfig", "bert.architectures.patches_encoder:PicturesEncoder"),
 }

@@ -45,6 +45,10 @@ class EncoderDecoderConfig(TransformerConfig):
 
     def matmul_flops_per_token(self, length: int) -> float:
         """Of a token of the target and one of the source, in rows of that length: both stacks, and what joins them."""
-        between = 4 * self.hidden_size**2
-        both = 2 * super().matmul_flops_per_token(length)
-        return both + self.num_layers * (2.0 * between + 4.0 * length * self.hidden_size)
+        return flops_of_two_stacks(self, super().matmul_flops_per_token(length), length)
+
+
+def flops_of_two_stacks(config: TransformerConfig, of_one: float, length: int) -> float:
+    """``of_one`` twice, and what joins the stacks."""
+    between = 4 * config.hidden_size**2
+    return 2 * of_one + config.num_layers * (2.0 * between + 4.0 * length * config.hidden_size)

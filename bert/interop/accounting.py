@@ -65,7 +65,7 @@ def drop_copies(tensors: Selected, table: NameTable, values: Mapping[str, Any], 
     """
     decoder = next(iter(table.copies), None)
     untied = values.get("tie_word_embeddings") is False and decoder and decoder not in tensors
-    if untied and table.parts["mlm"] and table.parts["mlm"][0].name in tensors:
+    if untied and any(weight.name in tensors for weight in table.parts.get("mlm", ())[:1]):
         raise InputError(
             f"{report.source}: has no {decoder}, but tie_word_embeddings is false; get the whole file, or set it to "
             "true if the masked-word head uses the token table"
@@ -78,10 +78,10 @@ def drop_copies(tensors: Selected, table: NameTable, values: Mapping[str, Any], 
             continue
         if original in tensors and not np.array_equal(tensors[copy], tensors[original]):
             raise InputError(
-                f"{report.source}: {tensors.own_name(copy)} differs from {tensors.own_name(original)}, which the "
-                "masked-word head uses here: remove the one that is not in use, or tie them"
+                f"{report.source}: {tensors.own_name(copy)} differs from {tensors.own_name(original)}, which is read "
+                "in its place: remove the one that is not in use, or tie them"
             )
-        report.ignored[tensors.own_name(copy)] = f"an equal copy of {original}, which the head uses"
+        report.ignored[tensors.own_name(copy)] = f"an equal copy of {original}, which is read"
         del tensors.entries[copy]
 
 

@@ -78,9 +78,9 @@ def save_model_directory(
             raise InputError(f"{target}: parameter {path} holds {value[bad]} at {list(bad)}; use an earlier checkpoint")
     values = {
         MARK: WRITER,
+        "tie_word_embeddings": True,
         **_model_keys(config, params, labels, extra or {}, str(target)),
         "dtype": dtype,
-        "tie_word_embeddings": True,
         "pad_token_id": tokenizer.pad_id if tokenizer else 0,
     }
     with files.replacing(target) as aside:

@@ -64,7 +64,7 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
 
 def check_vocabulary(tokenizer: Tokenizer, config: ModelConfig, folder: pathlib.Path, report: LoadReport) -> None:
     """Raises InputError for a vocabulary larger than the model's table; the report notes one that is smaller."""
-    entries, rows = tokenizer.vocab_size, config.vocab_size
+    entries, rows = tokenizer.vocab_size, min(config.vocab_size, getattr(config, "source_rows", config.vocab_size))
     both = f"{folder}: the model has {rows} rows, the vocabulary {entries} entries"
     if entries > rows:
         raise InputError(f"{both}, more than its vocab_size; they belong to different models")

@@ -134,7 +134,10 @@ def from_params(params: Params, config: ModelConfig, table: NameTable | None = N
             weight, value = merged[0], np.concatenate(values, axis=-1) if values[1:] else values[0]
             layers = value if weight.by_layer else [value]
             for name, tensor in zip(weight.names(config.num_layers), layers, strict=True):
-                yield name, np.asarray(np.swapaxes(tensor, -1, -2) if weight.transposed else tensor, order="C")
+                theirs = np.asarray(np.swapaxes(tensor, -1, -2) if weight.transposed else tensor, order="C")
+                yield name, theirs
+                if name in table.twins:
+                    yield table.twins[name], theirs
     if left:
         raise InputError(f"parameter {next(iter(left))} has no name outside; known parts: {', '.join(table.parts)}")
 

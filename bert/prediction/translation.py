@@ -70,7 +70,8 @@ def check_translates(config: ModelConfig, source: str) -> None:
     """Raises InputError for a model without a decoder."""
     if not translates(config):
         what = f"a {config.model_type!r} model has no decoder that reads a source"
-        raise InputError(f"{source}: {what}; train one by bert finetune --config=translation")
+        way_out = "train one by bert finetune --config=translation, of a BERT by --config=translation:bert2bert"
+        raise InputError(f"{source}: {what}; {way_out}")
 
 
 def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measure: str = "") -> list[dict[str, Any]]:

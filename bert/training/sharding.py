@@ -18,7 +18,7 @@ from bert.errors import InputError, check_choice, check_range
 
 # Logical axes of the last dimensions, by path ending. The leading layer axis of stacked blocks is never split.
 _AXES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
-    (r"token/embedding$", ("vocab", None)),
+    (r"(token|table)/embedding$", ("vocab", None)),
     (r"(position|type|row|column)/embedding$", (None, "embed")),
     (r"attention/(query|key|value|merged)/kernel$", ("embed", "heads")),
     (r"attention/(query|key|value|merged)/bias$", ("heads",)),

@@ -18,6 +18,9 @@ from bert.architectures import ModelConfig
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches, take
 from bert.data.sequence_pairs import EncodedPairs
 from bert.errors import InputError
+from bert.interop import warm_start
+from bert.interop.model_directory import ModelDirectory
+from bert.interop.warm_start import WarmStart
 from bert.prediction import translation
 from bert.prediction.scores import Scorer
 from bert.prediction.translation import TranslationOptions
@@ -51,12 +54,24 @@ class Job(ExamplesJob):
 
     def new_model(self, config: ConfigDict) -> tuple[ModelConfig, Tokenizer]:
         """Sizes as the settings have them, and a vocabulary of the training part's texts, of both sides."""
+        if "variant" in config.model:
+            what = f"config.init_from is missing; {config.model.variant} has the sizes and the vocabulary of a BERT"
+            raise InputError(f"{what}: name its directory, also where nothing else is taken from it")
         texts = itertools.chain.from_iterable((row.source, row.target or "") for row in self.train.rows)
         tokenizer = bpe_training.train(texts, config.vocab_size).add_words(words_of(config.add_tokens))
         fields = {name: value for name, value in config.model.items() if name != "model_type"}
         kind = architectures.config_class("config.model.model_type", config.model.model_type)
         sizes = {"vocab_size": tokenizer.vocab_size, "start_id": tokenizer.cls_id}
         return config_fields.build(kind, fields, **sizes), tokenizer
+
+    def started(self, config: ConfigDict, loaded: ModelDirectory, seed: int) -> ModelDirectory:
+        """Of a BERT and settings with a ``variant``, an encoder-decoder that begins with its weights."""
+        translates = architectures.heads_of(loaded.config) == "none"
+        if "variant" not in config.model or translates:
+            return loaded
+        made = warm_start.encoder_decoder(loaded, config_fields.build(WarmStart, config.model), seed)
+        logging.info("%s", made.report.notes[-1])
+        return made
 
     def task(self, config: ModelConfig) -> TargetWords:
         translation.check_translates(config, "config.init_from")

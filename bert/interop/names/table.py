@@ -78,6 +78,7 @@ class NameTable:
     spellings: (pattern, replacement), applied in order to a file's name to get the table's.
     ignored: pattern of a name (in the table's spelling) -> why such a tensor is no weight.
     copies: name of a tensor that files may repeat -> the tensor that is read.
+    twins: name of a tensor -> the name under which it is written once more.
     architectures: (the class of transformers that reads a head, the parts that it has), the first that fits.
     decoders: of these classes -> the one of the same parts whose attention is causal.
     other_models: pattern of a name -> the kind of model that has such a tensor.
@@ -90,6 +91,7 @@ class NameTable:
     spellings: tuple[tuple[str, str], ...] = ()
     ignored: Mapping[str, str] = dataclasses.field(default_factory=dict)
     copies: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    twins: Mapping[str, str] = dataclasses.field(default_factory=dict)
     architectures: tuple[tuple[str, frozenset[str]], ...] = ()
     decoders: Mapping[str, str] = dataclasses.field(default_factory=dict)
     other_models: Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -1,6 +1,7 @@
 """The contract of decoders, for every architecture that has one: what a target reads, and that steps equal one pass."""
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from bert import architectures
+from bert.architectures.bert2bert import BertToBertConfig
 from bert.architectures.convs2s import ConvS2SConfig
 from bert.architectures.encoder_decoder import EncoderDecoderConfig
 from bert.architectures.recurrent_decoder import RecurrentDecoderConfig
@@ -25,7 +27,7 @@ _RECURRENT = dict(
     vocab_size=11, embedding_size=16, hidden_size=16, decoder_size=24, attention_size=8, output_size=16,
     initializer_range=1.0,
 )  # fmt: skip
-CONFIGS = {
+CONFIGS: dict[str, Any] = {
     "post-norm": EncoderDecoderConfig(**_TRANSFORMER),
     "pre-norm": EncoderDecoderConfig(**_TRANSFORMER, norm="pre"),
     "rnn": RecurrentDecoderConfig(**_RECURRENT, score="none"),
@@ -33,6 +35,8 @@ CONFIGS = {
     "bilinear": RecurrentDecoderConfig(**_RECURRENT, score="bilinear", output="linear", cell="lstm", num_layers=2),
     "dot": RecurrentDecoderConfig(**_RECURRENT | {"decoder_size": 16}, score="dot", reset="after"),
     "convs2s": ConvS2SConfig(11, 16, 24, 2, 16, initializer_range=0.3, weight_norm=True),
+    "bert2bert": BertToBertConfig(**_TRANSFORMER, max_position_embeddings=16, tied=False, start_id=1),
+    "bertshare": BertToBertConfig(**_TRANSFORMER, max_position_embeddings=16, share=True, start_id=1),
 }
 SOURCES = [[3, 4, 5, 2], [6, 7, 2], [8, 9, 10, 3, 4, 2]]
 TARGETS = [[4, 4, 2], [5, 9, 6, 7, 2], [10, 2]]
@@ -112,7 +116,8 @@ def test_no_word_is_read_where_it_is_predicted(model):
 
     # Words 5, 9, 6, 7, 2: each is an entry of its own, so the entry's gradient is that of the word.
     is_table = lambda path: jax.tree_util.keystr(path, simple=True, separator="/").endswith("token/embedding")  # noqa: E731
-    (table_VD,) = (x for path, x in jax.tree.leaves_with_path(params) if is_table(path))
+    # The first is the decoder's, where it has one.
+    table_VD = next(x for path, x in jax.tree.leaves_with_path(params) if is_table(path))
     reads_UV = np.abs(np.asarray(jax.jit(jax.jacobian(states))(table_VD))).max(-1)
     for u in range(5):
         for position, word in enumerate(TARGETS[1]):
