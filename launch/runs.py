@@ -131,7 +131,7 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
             runtime.say(f"stopped at step {step} of {total}; run the same command again to resume")
             sys.exit(128 + outcome.stopped_by)
         if not job.choice:
-            params = sharding.on_this_host(outcome.state.params)
+            params = sharding.on_this_host(outcome.state.model_params)
             write_model(step, params, outcome.metrics)
             outcome = dataclasses.replace(outcome, state=dataclasses.replace(outcome.state, params=params))
     job.show(start, run, outcome)

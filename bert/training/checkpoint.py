@@ -204,19 +204,23 @@ def newest_params(directory: pathlib.Path, only: int | None = None) -> tuple[int
 
 
 def _read_params(step_directory: pathlib.Path) -> dict[str, Any]:
-    """The parameters of one checkpoint (NumPy arrays); a damaged file may raise anything."""
+    """The parameters of one checkpoint (NumPy arrays), or their average where it holds one (`step.AveragedState`).
+
+    A damaged file may raise anything.
+    """
     meta, path = checkpoint_meta.read(step_directory), step_directory / "state"
     checkpointer = ocp.PyTreeCheckpointer()
     described = checkpointer.metadata(path).item_metadata
     if described is None:
         raise ValueError("its state/_METADATA cannot be read")
-    item = {"params": described.tree["params"]}
+    name = "average" if "average" in described.tree else "params"
+    item = {name: described.tree[name]}
     as_numpy = jax.tree.map(lambda _: ocp.RestoreArgs(restore_type=np.ndarray), item)
     empty = jax.tree.map(lambda _: 0, item)
     args = ocp.args.PyTreeRestore(item=empty, partial_restore=True, restore_args=as_numpy)
-    params: dict[str, Any] = checkpointer.restore(path, args=args)["params"]
-    digests = array_digests.of_host({"params": params}) if meta.arrays else {}
-    lost = [name for name in meta.arrays or () if name.startswith("params/") and name not in digests]
+    params: dict[str, Any] = checkpointer.restore(path, args=args)[name]
+    digests = array_digests.of_host({name: params}) if meta.arrays else {}
+    lost = [array for array in meta.arrays or () if array.startswith(f"{name}/") and array not in digests]
     if problem := checkpoint_meta.damage(digests, meta.arrays) or (lost and f"array {lost[0]} is missing"):
         raise ValueError(problem)
     return params

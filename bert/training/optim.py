@@ -48,6 +48,9 @@ class OptimizerSettings:
     eps: float = 1e-6  # google-research/bert, optimization.py
     clip_norm: float = 1.0  # largest norm of the whole gradient; 0: no clipping; google-research/bert, optimization.py
     layer_decay: float = 1.0  # each block learns at this multiple of the rate of the block above it; see `rate_shares`
+    # Decay of a moving average of the parameters, which is then evaluated and becomes the model; 0: none, the last
+    # parameters are the model. Polyak & Juditsky 1992.
+    ema_decay: float = 0.0
     frozen_layers: int = -1  # lowest blocks that are not trained, nor the embeddings; 0: the embeddings; -1: none
 
     def __post_init__(self) -> None:
@@ -62,7 +65,7 @@ class OptimizerSettings:
             check_range(f"optimizer.{name}", getattr(self, name), above=0)
         for name in ("weight_decay", "clip_norm"):
             check_range(f"optimizer.{name}", getattr(self, name), at_least=0)
-        for name in ("b1", "b2"):
+        for name in ("b1", "b2", "ema_decay"):
             check_range(f"optimizer.{name}", getattr(self, name), at_least=0, below=1)
         check_range("optimizer.layer_decay", self.layer_decay, above=0, at_most=1)
         check_range("optimizer.frozen_layers", self.frozen_layers, at_least=-1, hint=", which is none")
@@ -101,6 +104,16 @@ def transformation(settings: OptimizerSettings, depth_of: DepthOf) -> optax.Grad
     if not alike:
         parts.append(_multiply(shares))  # last: it scales decay, too
     return optax.chain(*parts)
+
+
+def averaged(average: Params, params: Params, decay: float, updates: Array, good: Array) -> Params:
+    """The moving average with the newest parameters; where a step is not ``good`` as it was.
+
+    The decay begins at 0.1 and rises with the number of ``updates`` before this one, so that the first parameters are
+    soon forgotten: min(decay, (1 + updates) / (10 + updates)), as in TensorFlow's ExponentialMovingAverage.
+    """
+    share = jnp.where(good, 1.0 - jnp.minimum(decay, (1.0 + updates) / (10.0 + updates)), 0.0)
+    return jax.tree.map(lambda mean, new: mean + share * (new - mean), average, params)
 
 
 def decays(path: Path) -> bool:

@@ -35,6 +35,22 @@ class TrainState:
     skipped: Array  # int32: steps whose loss or gradient was not finite; they changed no parameter
     skipped_in_row: Array  # int32: of these, the ones since the last good step
 
+    @property
+    def model_params(self) -> Any:
+        """What is evaluated, and becomes the model."""
+        return self.params
+
+
+@flax.struct.dataclass
+class AveragedState(TrainState):
+    """A state with a moving average of the parameters, where the optimizer's settings ask for one."""
+
+    average: Any
+
+    @property
+    def model_params(self) -> Any:
+        return self.average
+
 
 @dataclasses.dataclass(frozen=True, eq=False)  # no two are equal: what is made for one is kept by identity
 class Setup:
@@ -102,7 +118,10 @@ def _row_shapes(batch: Batch) -> Row:
 
 def _fresh_state(setup: Setup, params: Params) -> TrainState:
     zero, transformation = jnp.zeros((), jnp.int32), optim.transformation(setup.optimizer, setup.model.depth_of)
-    return TrainState(zero, params, transformation.init(params), zero, zero)
+    fields = (zero, params, transformation.init(params), zero, zero)
+    if not setup.optimizer.ema_decay:
+        return TrainState(*fields)
+    return AveragedState(*fields, jax.tree.map(jnp.copy, params))
 
 
 Step = Callable[[TrainState, Batch], tuple[TrainState, Array]]
@@ -150,7 +169,12 @@ def _train_step(setup: Setup, tree: Any, *shards: Sharding) -> tuple[Step, Read]
         used_rate = rate(state.step)
         params = jax.tree.map(lambda p, d: jnp.where(good, p - used_rate * d, p), state.params, direction)
         bad = (~good).astype(jnp.int32)
-        state = TrainState(
+        if isinstance(state, AveragedState):
+            updates, decay = state.step - state.skipped, setup.optimizer.ema_decay
+            average = optim.averaged(state.average, params, decay, updates, good)
+            state = dataclasses.replace(state, average=average)
+        state = dataclasses.replace(
+            state,
             step=state.step + 1,
             params=params,
             opt_state=opt_state,

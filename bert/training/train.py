@@ -213,12 +213,12 @@ class _Loop:
 
     def evaluate(self, step: int, state: TrainState, *, write: bool = True) -> Metrics:
         assert self.run.evaluate is not None
-        metrics = self.run.evaluate(state.params)
+        metrics = self.run.evaluate(state.model_params)
         if write:
             self.check_data(wait=self.run.on_best is not None)
             self.file.write(step, "validation", metrics)
             if self.run.choose and self.run.choose.note(self.best, step, metrics) and self.run.on_best:
-                self.run.on_best(step, state.params, metrics)
+                self.run.on_best(step, state.model_params, metrics)
         self.progress.report(step, "validation", {self.run.title(name): value for name, value in metrics.items()})
         self.progress.restart(step)
         return metrics

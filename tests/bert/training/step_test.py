@@ -14,7 +14,7 @@ from bert.interop import hugging_face, parameters
 from bert.training import optim, sharding
 from bert.training import step as step_module
 from bert.training.pretraining import Pretraining
-from bert.training.step import Setup, TrainState, abstract_state, init_state, make_train_step
+from bert.training.step import Setup, TrainState, abstract_state, draw_params, init_state, make_train_step
 from tests.bert.training import tiny
 
 
@@ -187,7 +187,7 @@ def test_a_step_with_a_bad_gradient_is_skipped_and_counted():
             sums = super().sums(outputs, batch)
             return sums | {"mlm": sums["mlm"] * jnp.where(batch["token_ids"][0, 0] == 127, jnp.inf, 1.0)}
 
-    made = tiny.setup(**PLAIN)
+    made = tiny.setup(ema_decay=0.9, **PLAIN)
     made = Setup(made.model, Poisoned(), made.optimizer, made.mesh)
     batches = [tiny.batch(i) for i in range(4)]
     for batch in batches:
@@ -198,12 +198,35 @@ def test_a_step_with_a_bad_gradient_is_skipped_and_counted():
     assert [t["skipped_in_row"] for t in told] == [0, 1]
     for a, b in zip(jax.tree.leaves(clean.params), jax.tree.leaves(after_bad.params), strict=True):
         np.testing.assert_array_equal(a, b)
-    for a, b in zip(jax.tree.leaves(clean.opt_state), jax.tree.leaves(after_bad.opt_state), strict=True):
-        np.testing.assert_array_equal(a, b)
+    for name in ("opt_state", "average"):
+        for a, b in zip(*(jax.tree.leaves(getattr(state, name)) for state in (clean, after_bad)), strict=True):
+            np.testing.assert_array_equal(a, b)
     last, told = tiny.run_steps(made, batches)
     assert (int(last.skipped), int(last.skipped_in_row), int(last.step)) == (1, 0, 4)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(last.params))
     assert told[1]["mlm_count"] == 0  # a skipped step is in no average
+
+
+@pytest.mark.long
+def test_an_average_of_the_parameters_follows_them():
+    """By hand over three steps, of which the first two have the decays of the beginning, 1 / 10 and 2 / 11; on eight
+    devices that split the parameters, and it, the same. The parameters do not change by it."""
+    made = tiny.setup(ema_decay=0.2, **PLAIN)
+    plain, _ = on_one_device(dropout=False)
+    with jax.set_mesh(made.mesh):
+        wanted = jax.device_get(draw_params(made, BATCHES[0]))
+    for count, decay in ((1, 1 / 10), (2, 2 / 11), (3, 0.2)):
+        state, _ = tiny.run_steps(made, BATCHES[:count])
+        wanted = jax.tree.map(lambda mean, new, d=decay: d * mean + (1 - d) * new, wanted, state.params)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=0, atol=1e-6), state.model_params, wanted)
+    assert_same_states(plain, state, 1e-6)
+    assert plain.model_params is plain.params
+    assert len(jax.tree.leaves(plain)) == len(jax.tree.leaves(state)) - len(jax.tree.leaves(plain.params))
+    split = tiny.setup(ema_decay=0.2, **SPLIT)
+    target = abstract_state(split, BATCHES[0])
+    assert jax.tree.map(lambda x: x.sharding, target.model_params) == jax.tree.map(lambda x: x.sharding, target.params)
+    found, _ = tiny.run_steps(split, BATCHES)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=0, atol=1e-5), found.model_params, wanted)
 
 
 @pytest.mark.long

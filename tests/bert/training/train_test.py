@@ -18,6 +18,8 @@ import pytest
 
 from bert.errors import InputError, RunError
 from bert.training import run_directory, train
+from bert.training.best import Choice
+from bert.training.checkpoint import newest_params
 from bert.training.step import Setup
 from bert.training.train import fit
 from tests.bert.training import killed_run, tiny
@@ -39,8 +41,8 @@ def assert_equal_states(one, other) -> None:
 
 
 def random_setup(seed: int = 0) -> Setup:
-    """With dropout and accumulation."""
-    made = tiny.setup(hidden_dropout=0.1, attention_dropout=0.1, micro_batches=2, num_layers=1)
+    """With dropout, accumulation and an average of the parameters."""
+    made = tiny.setup(hidden_dropout=0.1, attention_dropout=0.1, micro_batches=2, num_layers=1, ema_decay=0.9)
     return dataclasses.replace(made, seed=seed)
 
 
@@ -61,7 +63,8 @@ def crashing(run: train.Run, at: int, made=tiny.batch) -> train.Run:
 def test_a_run_that_crashed_twice_equals_one_that_never_did(tmp_path):
     """20 updates at once, and with crashes at 7 and 14 (between saves, between logs), dropout and accumulation on.
 
-    Parameters, optimizer state and logged values are bit-equal; the batches' order follows, for batch i is number i.
+    Parameters, their average, optimizer state and logged values are bit-equal; the batches' order follows, for batch i
+    is number i.
     """
     made = random_setup()
     whole = fit(tiny.run(tmp_path / "whole", made, held_out=2))
@@ -72,6 +75,22 @@ def test_a_run_that_crashed_twice_equals_one_that_never_did(tmp_path):
     assert_equal_states(whole.state, parts.state)
     assert lines(tmp_path / "whole") == lines(tmp_path / "parts")
     assert whole.metrics == parts.metrics
+
+
+@pytest.mark.long
+def test_the_average_is_evaluated_and_becomes_the_model(tmp_path):
+    """By the loop, by the choice of the best, and where weights are read from a checkpoint."""
+    made = random_setup()
+    best: list = []
+    run = tiny.run(tmp_path, made, held_out=1, total_steps=4, evaluate_every=4)
+    choice = Choice("loss", larger=False)
+    keep = lambda step, params, metrics: best.append(jax.device_get(params))  # noqa: E731
+    outcome = fit(dataclasses.replace(run, choose=choice, on_best=keep))
+    average = jax.device_get(outcome.state.model_params)
+    assert outcome.metrics == run.evaluate(average) != run.evaluate(outcome.state.params)
+    _, read = newest_params(tmp_path / "checkpoints")
+    for found in (best[0], read):
+        assert_equal_states(found, average)
 
 
 @pytest.mark.slow
