@@ -3,6 +3,7 @@
 bert evaluate --model=runs/mine --data=more.csv --out=scores.json
 bert evaluate --model=runs/mine --data=other.csv --text=body --label=grade --metrics=accuracy,macro_f1
 bert evaluate --model=runs/mnli --data=MNLI/ --split=validation_mismatched
+bert evaluate --model=runs/en-de --data=test.en,test.de --against=other.txt    with another system's BLEU
 """
 
 import json
@@ -19,6 +20,7 @@ OPTIONS = {
     "out": "JSON file to write: scores, which rows were read and left out, and the hundred worst",
     "split": "of a GLUE folder: validation (where not given), validation_mismatched, test",
     "metrics": "names of config.metrics with commas: these scores only, in this order (all where not given)",
+    "against": "of translation: another system's translations, a line for each pair; a paired bootstrap compares BLEU",
     "batch_size": "rows computed at a time (32 where not given)",
     **file_options.OPTIONS,
 }
@@ -26,7 +28,7 @@ OPTIONS = {
 
 def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS, ("model", "data"))
-    evaluator = file_options.evaluator_of(options, "data", "out")
+    evaluator = file_options.evaluator_of(options, "data", "out", "against")
     with waiting(f"reading {options.data}"):
         examples = evaluator.read(options.data, split=options.split or "validation", labelled="needed")
     metrics = tuple(dict.fromkeys(options.names("metrics") or ()))

@@ -32,7 +32,7 @@ class TranslationEvaluator(evaluation.Evaluator):
     """
 
     formats = ("txt", "csv", "tsv", "jsonl")
-    file_defaults: ClassVar = FILE_SETTINGS | dict.fromkeys((*_SEARCH, "attention"), "")
+    file_defaults: ClassVar = FILE_SETTINGS | dict.fromkeys((*_SEARCH, "attention", "against"), "")
     unit = "pairs"
 
     def __init__(self, model: LoadedModel, changes: Mapping[str, str | None], batch_size: int = 32) -> None:
@@ -53,6 +53,9 @@ class TranslationEvaluator(evaluation.Evaluator):
 
     def evaluate(self, examples: Pairs, metrics: Sequence[str] = ()) -> Evaluation:
         """Without sacrebleu, BLEU and chrF are undefined, with that as the reason."""
+        if against := self.settings["against"]:
+            translation_metrics.check_installed(["bleu"], "--against")
+            others = pairs.others(against, examples, self.settings["encoding"])
         scorer, rows, limit = self.scorer, examples.rows, self.scorer.config.max_length
         references = [row.target or "" for row in rows]
         encoded = translation.encode_pairs(scorer.tokenizer, [row.source for row in rows], references)
@@ -73,6 +76,11 @@ class TranslationEvaluator(evaluation.Evaluator):
 
         result = Evaluation(examples.report)
         result.add_scores(scores, self.unit, metrics=metrics or translation_metrics.NAMES)
+        by_length = translation_metrics.by_length([row.source for row in rows], texts, references, nats_N, words_N)
+        result.add(_length_table(by_length), by_length=[row._asdict() for row in by_length])
+        if against:
+            compared = translation_metrics.compared(texts, others, references)
+            result.add(_comparison(compared, against), compared=_as_json(compared, against))
         result.keep_rows(losses_N.tolist(), row_of)
         result.add_worst("worst (nats a word):", [row_of(int(i)) for i in np.argsort(-losses_N)[:WRITTEN_WORST]], _line)
         return result
@@ -115,6 +123,30 @@ class TranslationEvaluator(evaluation.Evaluator):
             for candidate in row.get("candidates") or [{"text": row["translation"], "score": row["score"]}]:
                 writer.writerow([row["source"], candidate["text"], candidate["score"]])
         return table.getvalue()
+
+
+def _length_table(rows: Sequence[translation_metrics.LengthRow]) -> str:
+    lines = [f"{'words of source':16}{'pairs':>9}{'BLEU':>9}{'nll':>9}"]
+    for row in rows:
+        numbers = (f"{'-' if value is None else format(value, '.4f'):>9}" for value in (row.bleu, row.nll))
+        lines.append(f"{row.words:16}{row.pairs:>9,}{''.join(numbers)}")
+    return "\n".join(lines)
+
+
+def _comparison(compared: translation_metrics.Compared, path: str) -> str:
+    """BLEU of both with their intervals, and p."""
+    lines = [f"paired bootstrap, {translation_metrics.RESAMPLES:,} resamples ({compared.signature})"]
+    for name, (bleu, mean, half) in (("the model", compared.model), (path, compared.other)):
+        lines.append(printable(f"BLEU {bleu:8.4f}   95 % interval {mean - half:.4f} to {mean + half:.4f}   {name}"))
+    return "\n".join([*lines, f"p of no difference: {compared.p:.4f}"])
+
+
+def _as_json(compared: translation_metrics.Compared, path: str) -> dict[str, Any]:
+    systems = {"model": compared.model, "other": compared.other}
+    values = {
+        name: {"bleu": bleu, "low": mean - half, "high": mean + half} for name, (bleu, mean, half) in systems.items()
+    }
+    return {"file": path, **values, "p": compared.p, "signature": compared.signature}
 
 
 def _number(name: str, value: str, kind: type) -> Any:

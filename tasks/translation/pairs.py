@@ -20,11 +20,12 @@ _TABLES = {*tables.READERS, ".gz"} - {".txt"}
 
 
 class Pair(NamedTuple):
-    """A sentence and its translation; None where only sentences were read."""
+    """A sentence and its translation; None where only sentences were read. ``number``: its row in the file, from 0."""
 
     source: str
     target: str | None
     place: str
+    number: int
 
 
 Pairs = ReadRows[Pair]
@@ -67,12 +68,12 @@ def _of_files(source: str, target: str, encoding: str, labelled: bool) -> Pairs:
             f"{lengths[0]:,} lines, but {target} has {lengths[1]:,}; line i of one must translate line i of the other"
         )
         raise InputError(f"{source}: {rule}")
-    rows = [Pair(a, b, f"{source}:{i}") for i, (a, b) in enumerate(zip(*sides, strict=True), 1)]
+    rows = [Pair(a, b, f"{source}:{i}", i - 1) for i, (a, b) in enumerate(zip(*sides, strict=True), 1)]
     return _checked(rows, f"{source},{target}", target, ())
 
 
 def _of_lines(path: str, encoding: str) -> Pairs:
-    rows = [Pair(line, None, f"{path}:{i}") for i, line in enumerate(_lines(path, encoding), 1)]
+    rows = [Pair(line, None, f"{path}:{i}", i - 1) for i, line in enumerate(_lines(path, encoding), 1)]
     if not rows:
         raise InputError(f"{path}: no lines; is it the right file?")
     return Pairs(rows, ReadReport(path, len(rows), len(rows)))
@@ -87,7 +88,7 @@ def _of_table(data: str, settings: Mapping[str, Any], labelled: bool) -> Pairs:
         raise InputError(f"{data}: has the column {columns[0]!r} only; text must name two, that of the sources first")
     for column in columns[: 1 + labelled]:
         check_column(table, column, "text")
-    rows = [Pair(*_texts(table, i, columns, labelled), table.places[i]) for i in range(len(table.rows))]
+    rows = [Pair(*_texts(table, i, columns, labelled), table.places[i], i) for i in range(len(table.rows))]
     if not labelled:
         return Pairs(rows, ReadReport(data, len(rows), len(rows), notes=table.notes))
     return _checked(rows, data, columns[1], table.notes)
@@ -117,6 +118,18 @@ def _checked(rows: list[Pair], source: str, target: str, notes: tuple[str, ...])
     if not kept:
         raise InputError(f"{source}: no pair of sentences; is it the right file?")
     return Pairs(kept, ReadReport(source, len(rows), len(kept), empty.counts, notes))
+
+
+def others(path: str, pairs: Pairs, encoding: str) -> list[str]:
+    """Another system's translations of the pairs' sources: a line for each row of the pairs' file.
+
+    Raises InputError where there are more lines or fewer.
+    """
+    lines, read = _lines(path, encoding), pairs.report.read
+    if len(lines) != read:
+        rule = f"{len(lines):,} lines, but {pairs.report.source} has {read:,}; line i must translate its row i"
+        raise InputError(f"{path}: {rule}")
+    return [lines[row.number] for row in pairs.rows]
 
 
 def key_of(row: Pair) -> Hashable:

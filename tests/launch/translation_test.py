@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import re
 import shutil
 
 import numpy as np
@@ -133,11 +134,25 @@ def test_a_page_of_what_translations_read(trained, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_scores_of_a_file_have_sacrebleu_s_signature(trained, data, tmp_path, capsys):
-    evaluate.run(["evaluate", f"--model={trained}", f"--data={data}", f"--out={tmp_path / 'scores.json'}"])
+    """Of all pairs, of those of a length, and beside another system, here the reference."""
+    other = data.split(",")[1]
+    words = [f"--model={trained}", f"--data={data}", f"--out={tmp_path / 'scores.json'}", f"--against={other}"]
+    evaluate.run(["evaluate", *words])
     text, values = capsys.readouterr().out, json.loads((tmp_path / "scores.json").read_text())
     assert "tok:13a" in text
     assert 0 <= values["scores"]["bleu"]["value"] <= 100
     assert values["scores"]["n"]["value"] == 80
+    assert "case:lc" in values["scores"]["bleu_lower"]["reason"]
+    assert values["by_length"][0] == {
+        "words": "1-8", "pairs": 80, "bleu": values["scores"]["bleu"]["value"],
+        "nll": pytest.approx(values["scores"]["nll"]["value"]),
+    }  # fmt: skip
+    assert re.search(r"1-8 +80 +\d", text)
+    compared = values["compared"]
+    assert (compared["file"], compared["other"]["bleu"]) == (other, pytest.approx(100))
+    assert compared["model"]["bleu"] == pytest.approx(values["scores"]["bleu"]["value"])
+    assert compared["model"]["low"] <= compared["model"]["bleu"] <= compared["model"]["high"]
+    assert f"p of no difference: {compared['p']:.4f}" in text
 
 
 def test_other_models_and_settings_are_refused(trained, data, tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tasks.translation.pairs import FILE_SETTINGS, fitting, key_of, read_pairs, split
+from tasks.translation.pairs import FILE_SETTINGS, fitting, key_of, others, read_pairs, split
 from tests.tasks.one_line import message_of, says
 
 EN, DE = "A man.\nTwo dogs\n\nA man.\n", "Ein Mann.\nZwei Hunde \n\nEin Mann.\n"
@@ -35,6 +35,14 @@ def test_sources_alone_are_read_line_by_line(write):
     ]
     table = write("new.csv", "en\nA man.\n")
     assert texts(read_pairs(table, FILE_SETTINGS, labelled=False)) == [("A man.", None)]
+
+
+def test_another_system_s_translations_are_found_by_line(write):
+    """A line for each row of the file, also for one that was dropped."""
+    pairs = read_pairs(f"{write('a.en', EN)},{write('a.de', DE)}", FILE_SETTINGS)
+    assert others(write("other.txt", "eins\nzwei\n\nvier\n"), pairs, "utf-8") == ["eins", "zwei", "vier"]
+    short = write("short.txt", "eins\nzwei\n")
+    assert says(message_of(others, short, pairs, "utf-8"), "short.txt: 2 lines, but ... has 4; line i")
 
 
 @pytest.mark.parametrize(
