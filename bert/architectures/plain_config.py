@@ -13,7 +13,7 @@ Config = TypeVar("Config", bound="PlainConfig")
 
 @dataclasses.dataclass(frozen=True)
 class PlainConfig:
-    """Sizes and way of computing of an encoder without attention. Raises InputError for a value out of range."""
+    """Sizes and way of computing of a model that is no Transformer. Raises InputError for a value out of range."""
 
     model_type: ClassVar[str]
     whole: ClassVar[tuple[str, ...]] = ()  # fields of a subclass that are whole numbers, at least 1

@@ -19,9 +19,10 @@ from tests.bert.training import tiny
 
 VOCAB, ROWS, LENGTH = 64, 8, 8
 CONFIGS = {kind: dataclasses.replace(of, vocab_size=VOCAB) for kind, of in decoders_test.CONFIGS.items()}
-# Their modules are those of another decoder here, so one mode, which splits rows, kernels and heads, is enough.
-ALIKE = ("rnn", "bilinear", "dot")
 MODES = {"dp": 1, "fsdp": 1, "tp": 4, "fsdp_tp": 4}  # devices that share rows
+# One mode splits rows, kernels and heads; those of Transformers are tested in all modes without a decoder.
+EACH_MODE = ("bahdanau", "convs2s")
+CASES = [(kind, mode) for kind in CONFIGS for mode in MODES if mode == "fsdp_tp" or kind in EACH_MODE]
 
 
 def batch(number: int) -> dict[str, np.ndarray]:
@@ -53,9 +54,7 @@ def on_one(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "mode"), [(kind, mode) for kind in CONFIGS for mode in MODES if kind not in ALIKE or mode == "fsdp_tp"]
-)
+@pytest.mark.parametrize(("kind", "mode"), CASES)
 def test_eight_devices_train_as_one_does(kind, mode):
     state, losses = trained(kind, 8, mode)
     wanted, wanted_losses = on_one(kind)
