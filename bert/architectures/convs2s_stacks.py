@@ -3,8 +3,8 @@
 Axes: B row, S source position, U target position, R hypothesis, N hypothesis of a row, K tap, E width of embeddings and
 of attention, I width of a block's input, D of its output, M of the memory.
 
-Source: Gehring et al. 2017, section 3. Left out: the encoder's gradient over twice the number of attentions (section
-3.5), for Adam divides each weight's gradient by its size, whatever factor it has.
+Source: Gehring et al. 2017, section 3. Left out: the encoder's gradient divided by twice the number of attentions
+(section 3.5). Adam takes such a factor out again, but for the share that the token table gets from there.
 """
 
 import math
