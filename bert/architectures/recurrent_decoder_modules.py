@@ -177,7 +177,7 @@ class RecurrentEncoderDecoder(nn.Module):
             ids_BS = jnp.ones_like(batch["example_ids"])
             target = {"target_ids": ids_BS, "target_position_ids": ids_BS, "target_example_ids": ids_BS}
             self.teacher_forced(self.memory(batch), target)
-            self.token_table()
+            self.output_projection()
         return self.source(batch, train=train, reads=reads)
 
     def memory(self, batch: Batch, *, train: bool = False) -> Memory:
@@ -213,11 +213,11 @@ class RecurrentEncoderDecoder(nn.Module):
         return embedded
 
     def token_table(self) -> Any:
-        """The embeddings that score words, float32 [V, D]."""
-        return self.source.token_table() if self.config.tied else self.output_token.embedding
+        """Token embeddings of the source, float32 [V, I]."""
+        return self.source.token_table()
 
     def output_projection(self) -> tuple[Array, Array]:
-        return without_bias(self.token_table())
+        return without_bias(self.token_table() if self.config.tied else self.output_token.embedding)
 
     def depth_of(self, path: Sequence[str]) -> int:
         """0 for the embeddings; 1 to L for the encoder's layers, L + 1 for the decoder and a table of the output."""

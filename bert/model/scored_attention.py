@@ -78,7 +78,7 @@ def _scores(state_BKJ: Array, keys_BSA: Array, additive: Additive | None, dtype:
 
 @jax.checkpoint
 def _sum_of_tanh(query_BKA: Array, keys_BSA: Array, vector_A: Array) -> Array:
-    return (jnp.tanh(query_BKA[:, :, None] + keys_BSA[:, None]) * vector_A).sum(-1)
+    return jnp.einsum("BKSA,A->BKS", jnp.tanh(query_BKA[:, :, None] + keys_BSA[:, None]), vector_A)
 
 
 def mixed(weights_BKS: Array, memory_BSC: Array, dtype: str) -> Array:

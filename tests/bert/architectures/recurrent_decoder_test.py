@@ -1,5 +1,7 @@
 """The recurrent encoder-decoder against reference arrays: states, attention, loss and gradients; its configuration."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -7,8 +9,10 @@ from safetensors.numpy import load_file
 
 from bert import architectures
 from bert.architectures.recurrent_decoder import RecurrentDecoderConfig
+from bert.errors import InputError
 from bert.model import vocabulary
 from bert.model.decoders import Memory
+from bert.model.teacher_forcing import TeacherForced
 
 # Of the reference arrays: states of 10 from the source, 8 of the decoder, vectors of 7, 11 words.
 BAHDANAU = RecurrentDecoderConfig(
@@ -82,8 +86,8 @@ def found(config, params, arrays):
 
     def loss(params):
         call = lambda method, *inputs: model.apply({"params": params}, *inputs, method=method)  # noqa: E731
-        hidden_BUD, no_bias = call("teacher_forced", memory, batch), np.zeros(config.vocab_size, np.float32)
-        scored = (hidden_BUD, call("token_table"), no_bias)
+        table_VD, bias_V = call("output_projection")
+        scored = (call("teacher_forced", memory, batch), table_VD, bias_V)
         nats_BU, _, _ = vocabulary.smoothed_cross_entropy(*scored, words_BU, "float32", 0.0)
         return nats_BU.mean(), (call("attention", memory, batch)[:, 0], vocabulary.logits(*scored, "float32"))
 
@@ -116,3 +120,90 @@ def test_attention_logits_loss_and_gradients_are_those_of_the_reference(shared, 
         for tree in (grads, wanted):
             del tree["decoder"]["first"], tree["decoder"]["from_state"]["bias"]
     jax.tree_util.tree_map_with_path(compare, grads, wanted)
+
+
+def shapes_of(config):
+    """Of the parameters, by their paths, biases left out."""
+    ids = np.ones((1, 2), np.int32)
+    batch = {"token_ids": ids, "position_ids": ids, "example_ids": ids}
+    batch |= {"target_ids": ids, "target_position_ids": ids, "target_example_ids": ids}
+    shapes = jax.eval_shape(TeacherForced(config).init, jax.random.key(0), batch)["params"]["encoder"]
+    named = {jax.tree_util.keystr(path, simple=True, separator="/"): x for path, x in jax.tree.leaves_with_path(shapes)}
+    return {path: leaf.size for path, leaf in named.items() if not path.endswith("bias")}
+
+
+def test_parameters_are_those_of_the_published_size():
+    """RNNsearch with 30,000 words of each side: 80,401,000 without biases, in the parts of the paper's appendix."""
+    config = RecurrentDecoderConfig(
+        30_000, 620, 2000, decoder_size=1000, attention_size=1000, output_size=500, tied=False
+    )
+    sizes = shapes_of(config)
+    parts = {
+        "source/token": 18_600_000, "target_token": 18_600_000, "output_token": 15_000_000, "source/": 9_720_000,
+        "decoder/attention": 3_001_000, "decoder/first": 1_000_000, "decoder/from_": 3_620_000, "decoder/": 10_860_000,
+    }  # fmt: skip
+    found = dict.fromkeys(parts, 0)
+    for path, size in sizes.items():
+        found[next(part for part in parts if path.startswith(part))] += size
+    assert found == parts
+    assert sum(sizes.values()) == 80_401_000
+
+
+def test_config_json_holds_all_that_decides_the_weights_meaning():
+    config = dataclasses.replace(BAHDANAU, cell="lstm", reset="after", score="bilinear", output="linear", start_id=7)
+    values = config.to_json()
+    assert architectures.config_from_json(values) == dataclasses.replace(config, dtype="float32")
+    assert RecurrentDecoderConfig.json_notes(values) == []
+    with pytest.raises(InputError, match=r"'rnn-encoder-decoder' .*pairs.*finetune"):
+        architectures.check_objective(config, "mlm")
+    assert architectures.heads_of(config) == "none"
+    assert architectures.packs(config)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"score": "cosine"}, r"score .*'cosine'.*bilinear"),
+        ({"reset": "never"}, r"reset .*'never'.*before"),
+        ({"output": "soft"}, r"output .*'soft'.*deep"),
+        ({"score": "dot"}, r"decoder_size is 8 and hidden_size 10.*bilinear"),
+        ({"tied": True}, r"output_size is 6 and embedding_size 7.*tied=False"),
+        ({"hidden_size": 11}, r"hidden_size is 11.*even.*12"),
+        ({"start_id": 11}, "start_id is 11"),
+        ({"attention_size": 0}, "attention_size is 0"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(changes, said):
+    with pytest.raises(InputError, match=said):
+        dataclasses.replace(BAHDANAU, **changes)
+    with pytest.raises(InputError, match=rf"^my\.json: .*{said}"):
+        architectures.config_from_json(BAHDANAU.to_json() | changes, source="my.json")
+
+
+def test_depths_run_from_the_embeddings_to_the_decoder():
+    config = dataclasses.replace(BAHDANAU, num_layers=2)
+    encoder = architectures.build(config)
+    depths = {path: encoder.depth_of(path.split("/")) for path in shapes_of(config)}
+    assert depths["source/token/embedding"] == depths["target_token/embedding"] == 0
+    assert depths["source/forward_0/input/kernel"] == depths["source/backward_0/state/kernel"] == 1
+    assert depths["source/backward_1/input/kernel"] == 2
+    assert {depth for path, depth in depths.items() if path.startswith(("decoder", "output"))} == {3}
+
+
+def test_a_linear_output_does_not_read_the_start_token():
+    """Its first word is scored by the first state; of a deep output it is read."""
+    for config, reads in ((dataclasses.replace(BILINEAR, tied=False), False), (BAHDANAU, True)):
+        encoder, ids_BS = architectures.build(config), np.ones((1, 3), np.int32)
+        batch = {"token_ids": ids_BS, "position_ids": np.arange(3)[None], "example_ids": ids_BS}
+        params = jax.jit(encoder.init)(jax.random.key(0), batch)["params"]
+
+        @jax.jit
+        def first_and_second(params, encoder=encoder, batch=batch):
+            """Of two hypotheses, which read one word each."""
+            call = lambda method, *inputs: encoder.apply({"params": params}, *inputs, method=method)  # noqa: E731
+            state = call("begin", call("memory", batch), 2, 5)
+            return [call("step", state, np.array([1, 4]), np.int32(position))[0] for position in (0, 1)]
+
+        first_RD, second_RD = first_and_second(params)
+        assert (np.abs(first_RD[0] - first_RD[1]).max() > 1e-4) == reads
+        assert np.abs(second_RD[0] - second_RD[1]).max() > 1e-4
