@@ -12,7 +12,7 @@ import numpy as np
 from bert.errors import InputError, check_choice, printable
 from bert.inference import LoadedModel
 from bert.pages import translation_page
-from bert.prediction import translation
+from bert.prediction import source_attention, translation
 from bert.prediction.translation import TranslationOptions
 from tasks import evaluation
 from tasks.evaluation import WRITTEN_WORST, Evaluation
@@ -99,6 +99,8 @@ class TranslationEvaluator(evaluation.Evaluator):
         super().check_writable(examples, format, rank)
         if format == "txt" and self.options.best > 1:
             raise InputError(f"--best={self.options.best} needs a place for all: --format=jsonl, csv or tsv")
+        if self.settings["attention"]:  # a decoder without attention is refused before all is translated
+            source_attention.of_texts(self.scorer, [""], [""])
 
     def contents(
         self, path: pathlib.Path, examples: Pairs, predictions: list[dict[str, Any]], format: str, details: bool

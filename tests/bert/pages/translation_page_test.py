@@ -2,18 +2,25 @@
 
 import base64
 import json
+import pathlib
 import re
 
 import jax
 import numpy as np
 import pytest
 
+import bert
 from bert.architectures.encoder_decoder import EncoderDecoderConfig
+from bert.architectures.recurrent_decoder import RecurrentDecoderConfig
+from bert.errors import InputError
 from bert.model.teacher_forcing import TeacherForced
 from bert.pages import template, translation_page
 from bert.prediction import source_attention, translation
 from bert.prediction.scores import Scorer
 from bert.tokenizer import bpe_training
+from tasks.files.reports import ReadReport
+from tasks.translation.evaluate import TranslationEvaluator
+from tasks.translation.pairs import Pair, Pairs
 from tests.bert.pages.browser import Browser
 
 SOURCES = ["two men see dogs.", "dogs </script><script>alert(1)</script>", "a 🙂"]
@@ -85,6 +92,19 @@ def test_a_page_holds_what_has_room_and_fits_the_model(scorer, page, monkeypatch
     assert (len(island(small)["sentences"]), island(small)["total"]) == (2, 3)
     monkeypatch.setattr(translation_page, "SENTENCES", 1)
     assert len(island(translation_page.of_texts(scorer, SOURCES, TARGETS))["sentences"]) == 1
+
+
+def test_a_decoder_without_attention_is_refused_before_anything_is_translated(scorer, monkeypatch):
+    sizes = dict.fromkeys(("embedding_size", "hidden_size", "decoder_size", "output_size"), 16)
+    config = RecurrentDecoderConfig(scorer.config.vocab_size, **sizes, score="none")
+    batch = translation.encode_pairs(scorer.tokenizer, ["a"], ["b"]).assembled([np.array([0])], 16, 1, 1)
+    params = jax.jit(TeacherForced(config).init)(jax.random.key(0), batch)["params"]
+    model = bert.from_params(config, params | {"head": {}}, scorer.tokenizer, extra={"translation": {}})
+    evaluator = TranslationEvaluator(model, {"attention": "page.html"})
+    monkeypatch.setattr(translation, "translations", None)
+    pairs = Pairs([Pair("a", None, "new.en:1", 0)], ReadReport("new.en", 1, 1))
+    with pytest.raises(InputError, match=r"score is 'none'.*no attention"):
+        evaluator.write_predictions(pathlib.Path("new.txt"), pairs, "txt")
 
 
 # ---- in a browser ----
