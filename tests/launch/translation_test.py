@@ -74,6 +74,21 @@ def test_a_run_that_goes_on_at_a_checkpoint_ends_at_the_same_weights(trained, da
     assert weights(tmp_path / "run") == weights(trained)
 
 
+@pytest.mark.slow
+def test_bleu_of_greedy_translations_chooses_the_model(data, tmp_path):
+    """Of equal values that with the lower nll; the report of the run shows lengths and pairs."""
+    finetune.run([*command(data, tmp_path, 3), "--config.metric=bleu", "--config.patience=2"])
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    held = [line for line in lines if line["split"] == "validation"]
+    best = max(held, key=lambda line: (line["bleu"], -line["nll"]))
+    evaluation = json.loads((tmp_path / "evaluation.json").read_text())
+    assert evaluation["step"] == best["step"]
+    assert evaluation["scores"]["nll"]["value"] == pytest.approx(best["nll"], rel=1e-4)
+    report = (tmp_path / "report.html").read_text()
+    assert "Lengths of sources" in report
+    assert "nats a word" in report
+
+
 def test_translations_depend_on_no_other_text(trained):
     model = bert.load(trained)
     texts = ["two old men see dogs", "dogs", "", "young men see two old dogs see young men"]
