@@ -1,12 +1,13 @@
 """Where a run starts: its newest checkpoint, the weights of another model, or random weights."""
 
+import dataclasses
 import pathlib
 from collections.abc import Sequence
 from typing import Any
 
 from ml_collections import ConfigDict
 
-from bert import architectures, config_fields
+from bert import architectures
 from bert.architectures import ModelConfig
 from bert.architectures.transformer import SIZED, SIZES, TransformerConfig
 from bert.errors import InputError, listed, printable
@@ -49,7 +50,7 @@ def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, 
 
 def _decided(config: ConfigDict, encoder: ModelConfig) -> dict[str, Any]:
     """The settings of ``config.model`` that weights decide, as these weights have them."""
-    wanted = config.model.model_type if "model_type" in config.model else "bert"
+    wanted = _kind(config).model_type
     if encoder.model_type != wanted:
         both = f"{config.init_from}: is a {encoder.model_type!r} encoder, config.model that of a {wanted!r}"
         raise InputError(f"{both}; start with the config file of the former, or from other weights")
@@ -113,13 +114,24 @@ def check_length(max_length: int, encoder: ModelConfig, source: str, hint: str =
         raise InputError(f"config.max_length is {max_length}, but {rule}")
 
 
+def _kind(config: ConfigDict) -> Any:
+    """The class of configuration that ``config.model`` names. Refuses settings that only other architectures have."""
+    wanted = config.model.get("model_type", "bert")
+    kind: Any = architectures.config_class("config.model.model_type", wanted)
+    known = {"model_type", *(field.name for field in dataclasses.fields(kind))}
+    known |= {"size"} if issubclass(kind, TransformerConfig) else set()
+    if others := [f"config.model.{name}" for name in config.model if name not in known]:
+        way_out = "take a recipe of that architecture, of which bert pretrain --help has the names"
+        raise InputError(f"config.model.model_type is {wanted!r}, which has no {listed(others, 3)}; {way_out}")
+    return kind
+
+
 def _described(config: ConfigDict, vocab_size: int, **sizes: Any) -> ModelConfig:
     """The encoder of ``config.model``: a Transformer of its size, or another architecture with the settings it has."""
-    fields = {name: value for name, value in config.model.items() if value is not None}
-    kind = architectures.config_class("config.model.model_type", fields.pop("model_type", "bert"))
-    fields |= sizes
+    kind = _kind(config)
+    fields = {name: value for name, value in config.model.items() if value is not None and name != "model_type"} | sizes
     if not issubclass(kind, TransformerConfig):
-        encoder: ModelConfig = config_fields.build(kind, fields, vocab_size=vocab_size)
+        encoder: ModelConfig = kind(vocab_size=vocab_size, **fields)
         return encoder
     if "hidden_size" in fields:
         fields.setdefault("intermediate_size", 4 * fields["hidden_size"])

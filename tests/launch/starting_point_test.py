@@ -14,6 +14,7 @@ from bert.store.prepare import PrepareSettings, prepare
 from bert.store.reader import Store
 from configs import pretrain as settings
 from launch import starting_point
+from launch.commands import CHECKOUT
 
 
 def write_text(folder: pathlib.Path) -> str:
@@ -132,3 +133,21 @@ def test_an_exported_checkpoint_of_googles_prepares_text_of_its_own(google, prep
     one = prepared(tmp_path / "export")
     assert start(one, google)[1] is not None
     assert start(one, tmp_path / "export")[1] is not None
+
+
+@pytest.mark.parametrize(
+    ("recipe", "kind", "others"),
+    [
+        ("birnn", "bert", "config.model.cell, config.model.embedding_size"),
+        ("birnn", "dilated", "config.model.cell, config.model.stacks"),
+        ("tiny", "birnn", "config.model.attention, .* and 6 more"),
+    ],
+)
+def test_settings_of_another_architecture_are_refused_by_name(prepared, recipe, kind, others):
+    """They would have no effect; with weights to start from, too."""
+    source = CHECKOUT / "tests" / "golden" / "tiny_bert"
+    config, text = settings.get_config(recipe), Store.open(prepared(source), "train")
+    config.model.model_type = kind
+    for config.init_from in ("", str(source)):
+        with pytest.raises(InputError, match=f"model_type is '{kind}'.*{others}.*recipe"):
+            starting_point.for_pretraining(config, text, source, pairs=False)
