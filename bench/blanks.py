@@ -23,6 +23,7 @@ from ml_collections import ConfigDict
 from safetensors.numpy import load_file
 
 from bench import commands, glue_encoders
+from bert import files
 from bert.data.batches import BatchSettings, EvaluationBatches
 from bert.errors import InputError, check_choice
 from bert.json_files import read_object
@@ -35,16 +36,16 @@ from launch import flags, runtime
 from launch.pretraining_job import PretrainingJob
 from launch.runs import Start, run_job
 
+LENGTH, POINTS, BLANKS = 64, 5, 2000  # tokens of a row; evaluations of a run, at equal distances; blanks by default
 OPTIONS = {
     "data": "folder that bert prepare wrote, with a held-out part",
     "out": "folder for the rates and the runs",
     "calibrate": "yes: measure the steps of each model in a minute, write them into OUT, and end",
     "minutes": "of training, one run each (default: 5,15)",
     "models": "to be compared (default: birnn,dilated,gpt,bert)",
-    "blanks": "number of blanks (default: 2000)",
+    "blanks": f"number of blanks (default: {BLANKS})",
     "seed": "of blanks, weights and the order of the text (default: 0)",
 }
-LENGTH, POINTS = 64, 5  # tokens of a row; evaluations of a run, at equal distances
 # The recipe of configs/quickstart.py: few tokens, so small batches and no dropout.
 RECIPE = (
     "--config.batch_size=32", f"--config.max_length={LENGTH}", "--config.examples.objective=none",
@@ -77,34 +78,41 @@ def run(argv: list[str]) -> None:
     if wrong := [text for text in minutes if not text.isdecimal() or not int(text)]:
         raise InputError(f"--minutes names {wrong[0]!r}; write whole numbers of at least 1, such as 5,15")
     runtime.start(allocator="keep", cache=out / run_directory.CACHE, options={})
+    path = out / "rates.json"
+    rates = read_object(path) if path.is_file() else {}
     if options.yes_or_no("calibrate"):
-        rates = {name: 60 / glue_encoders.seconds_per_step(words_of(name, options.data, seed)) for name in names}
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "rates.json").write_text(json.dumps(rates, indent=1) + "\n")
+        rates |= {name: 60 / glue_encoders.seconds_per_step(words_of(name, options.data, seed)) for name in names}
+        files.write(path, json.dumps(rates, indent=1) + "\n")
         print(json.dumps(rates, indent=1))
         return
-    if not (out / "rates.json").is_file():
-        raise InputError(f"{out / 'rates.json'}: is not there; measure the rates first, by --calibrate=yes")
-    rates = read_object(out / "rates.json")
-    blanks = drawn(Store.open(options.data, "validation"), options.whole_number("blanks", 2000), seed)
+    if lacking := [name for name in names if not isinstance(rates.get(name), int | float) or rates[name] <= 0]:
+        way_out = f"measure it first, by --calibrate=yes --models={','.join(lacking)}"
+        raise InputError(f"{path}: has no rate of {', '.join(lacking)}; {way_out}")
+    blanks = drawn(Store.open(options.data, "validation"), options.whole_number("blanks", BLANKS), seed)
     finished: list[Finished] = []
     for time_of_run, name in itertools.product(minutes, names):
-        steps = POINTS * round(rates[name] * int(time_of_run) / POINTS)
-        workdir = out / f"{name}-{time_of_run}"
-        _check_steps(workdir, steps)
+        steps = POINTS * max(1, round(rates[name] * int(time_of_run) / POINTS))
+        workdir, job = out / f"{name}-{time_of_run}", BlanksJob(settings_of(name, options.data, steps, seed), blanks)
+        _check_begun(workdir, job)
         held_out = commands.log_of(workdir, "validation") if (workdir / run_directory.METRICS).exists() else []
         if not held_out or held_out[-1]["step"] < steps:
-            run_job(BlanksJob(settings_of(name, options.data, steps, seed), blanks), workdir)
+            run_job(job, workdir)
         finished.append(Finished.read(name, time_of_run, workdir))
     guess = frequencies(Store.open(options.data, "train"), blanks["masked_ids"][:, 0])
     print(table(finished, guess, len(blanks["masked_ids"])), curves(finished), sep="\n\n")
 
 
-def _check_steps(workdir: pathlib.Path, steps: int) -> None:
-    """Refuses to go on with a run whose learning rates were made for another number of steps."""
-    if (workdir / run_directory.CONFIG).is_file() and (begun := run_directory.read(workdir)["total_steps"]) != steps:
-        rule = f"was begun with {begun:,} steps, and by rates.json it has {steps:,}"
-        raise InputError(f"{workdir}: {rule}; move it away, or take the rates of before")
+def _check_begun(workdir: pathlib.Path, job: "BlanksJob") -> None:
+    """Refuses the scores of a run that was begun with other steps, text or blanks."""
+    if not (workdir / run_directory.CONFIG).is_file():
+        return
+    begun, now = run_directory.read(workdir), {name: job.config[name] for name in ("total_steps", "seed")}
+    for name, value in {**now, run_directory.DATA: job.fingerprint, "extra": None, **job.recorded()}.items():
+        if begun.get(name) != value:
+            way_out = "move it away, or take the data, rates, seed and blanks of before"
+            raise InputError(
+                f"{workdir}: was begun with {name} {begun.get(name)!r}, and it is {value!r} now; {way_out}"
+            )
 
 
 def words_of(name: str, data: str, seed: int) -> list[str]:
@@ -124,7 +132,11 @@ class BlanksJob(PretrainingJob):
 
     def __init__(self, config: ConfigDict, blanks: HostBatch):
         super().__init__(config)
-        self.blanks = parts(blanks, causal=config.objective == "causal")
+        self.number, self.blanks = len(blanks["masked_ids"]), parts(blanks, causal=config.objective == "causal")
+
+    def recorded(self) -> dict[str, Any]:
+        """Another number of blanks than the usual one."""
+        return {} if self.number == BLANKS else {"extra": {"blanks": self.number}}
 
     def run(self, start: Start, workdir: pathlib.Path) -> train.Run:
         run = super().run(start, workdir)
@@ -141,6 +153,8 @@ def drawn(store: Store, number: int, seed: int) -> HostBatch:
 
     The words are drawn without replacement from those that are one token of letters.
     """
+    if not store.num_documents:
+        raise InputError(f"{store.directory}: has no held-out part; prepare it with --config.validation_share=0.05")
     settings = BatchSettings(128, LENGTH, objective="none", packed=False, predicts="causal", seed=seed)  # text as it is
     batches, tokenizer = list(EvaluationBatches(store, settings).all()), store.tokenizer
     rows = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}

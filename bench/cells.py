@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bert import files
-from bert.errors import InputError
+from bert.errors import InputError, cannot_write
+from bert.json_files import read_text
 
 Cell = dict[str, Any]
 
@@ -23,8 +24,11 @@ class CellFile:
     def __init__(self, path: pathlib.Path, settings: Mapping[str, Any]):
         self.path, self.cells = path, list[Cell]()
         self._settings = json.loads(json.dumps(settings))
-        path.parent.mkdir(parents=True, exist_ok=True)  # now, not after the first cell
-        content = path.read_text() if path.exists() else ""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)  # now, not after the first cell
+        except OSError as error:
+            raise cannot_write(path.parent, error) from None
+        content = read_text(path) if path.exists() else ""
         lines = content.split("\n")
         for number, line in enumerate(lines[:-1], 1):
             self.cells.append(self._cell(line, f"{path}:{number}"))

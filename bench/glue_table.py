@@ -41,6 +41,8 @@ PUBLISHED = {
 def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS, ("models", "data", "out"))
     models, rates = options.names("models") or (), rates_of(options, (None,))
+    if not models:
+        raise InputError(f"--models={options.models}: names no model; give directories with commas between them")
     named = options.names("tasks") or ()
     glue_runs.check_tasks(named, options.data)
     tasks = named or tasks_in(options.data)

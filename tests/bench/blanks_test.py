@@ -85,9 +85,40 @@ def test_tables_have_a_line_for_each_run():
 
 def test_what_is_asked_for_is_checked(tmp_path):
     words = ["blanks", f"--data={tmp_path}", f"--out={tmp_path}"]
-    for more, rule in (("--models=elmo", "elmo.*birnn"), ("--minutes=0", "minutes.*'0'"), ("--seed=0", "--calibrate")):
+    (tmp_path / "rates.json").write_text('{"gpt": 10, "bert": "fast"}')
+    for more, rule in (
+        ("--models=elmo", "elmo.*birnn"),
+        ("--minutes=0", "minutes.*'0'"),
+        ("--models=gpt,bert,birnn", r"rates\.json: has no rate of bert, birnn; .*--calibrate=yes --models=bert,birnn"),
+    ):
         with pytest.raises(InputError, match=rule):
             blanks.run([*words, more])
+
+
+def test_text_without_a_held_out_part_has_no_blanks(tmp_path):
+    write_store(tmp_path, WordPiece.from_vocab(VOCABULARY), {"train": [[[FIRST_WORD] * 9]], "validation": []})
+    with pytest.raises(InputError, match=r"no held-out part.*validation_share"):
+        blanks.drawn(Store.open(tmp_path, "validation"), 1, seed=0)
+
+
+def test_scores_of_a_run_that_was_begun_otherwise_are_refused(prepared, held_out, tmp_path):
+    """Also where it has ended."""
+    job = lambda steps=10, seed=0, number=9: blanks.BlanksJob(  # noqa: E731
+        blanks.settings_of("bert", str(prepared), steps, seed), blanks.drawn(held_out, number, seed)
+    )
+    begun = {"total_steps": 10, "seed": 0, "data_sha256": job().fingerprint, "extra": {"blanks": 9}}
+    (tmp_path / "config.json").write_text(json.dumps(begun))
+    blanks._check_begun(tmp_path, job())
+    for changed, rule in (
+        ({"steps": 20}, "total_steps 10, and it is 20"),
+        ({"seed": 1}, "seed 0, and it is 1"),
+        ({"number": 8}, "extra {'blanks': 9}, and it is {'blanks': 8}"),
+    ):
+        with pytest.raises(InputError, match=f"{tmp_path}: was begun with {rule}.*move it away"):
+            blanks._check_begun(tmp_path, job(**changed))
+    (tmp_path / "config.json").write_text(json.dumps(begun | {"data_sha256": "0"}))
+    with pytest.raises(InputError, match="data_sha256 '0'"):
+        blanks._check_begun(tmp_path, job())
 
 
 @pytest.mark.slow
@@ -124,5 +155,5 @@ def test_models_are_calibrated_trained_and_scored(prepared, tmp_path, monkeypatc
     monkeypatch.setattr(blanks, "run_job", lambda *_: pytest.fail("a finished run was repeated"))
     blanks.run(words)
     (tmp_path / "rates.json").write_text(json.dumps(dict.fromkeys(blanks.MODELS, 20)))
-    with pytest.raises(InputError, match=r"begun with 10 steps.*it has 20"):
+    with pytest.raises(InputError, match=r"begun with total_steps 10, and it is 20"):
         blanks.run(words)

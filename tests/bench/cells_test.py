@@ -49,3 +49,10 @@ def test_a_line_that_is_no_cell_is_refused(path, line):
     path.write_text(json.dumps({"task": "rte", "settings": SETTINGS}) + f"\n{line}\n")
     with pytest.raises(InputError, match=r"cells\.jsonl:2: is no cell of a table"):
         CellFile(path, SETTINGS)
+
+
+def test_a_folder_in_the_place_of_the_file_and_a_file_in_that_of_its_folder_are_refused(path):
+    with pytest.raises(InputError, match=r"runs: no regular file"):
+        CellFile(path.parent, SETTINGS)
+    with pytest.raises(InputError, match=r"cells\.jsonl: cannot be written"):
+        CellFile(path / "more.jsonl", SETTINGS)

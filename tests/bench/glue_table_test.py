@@ -55,6 +55,7 @@ def test_tasks_without_files_are_skipped_by_name(tmp_path, capsys):
         ("--tasks=wnli", "'wnli'; it must be one of"),
         ("--rates=fast", "--rates=fast: must be numbers"),
         ("--rates=5", "--rates=5: must be numbers between 0 and 1"),
+        ("--models=,", "--models=,: names no model"),
         ("--data=absent", "absent: "),
         ("--seeds=0", "--seeds=0: must be a whole number"),
     ],
