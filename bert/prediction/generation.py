@@ -30,8 +30,9 @@ class GenerationSettings:
 
     def __post_init__(self) -> None:
         check_range("max_new_tokens", self.max_new_tokens, at_least=1, whole=True)
-        check_range("temperature", self.temperature, at_least=0, below=3e38)
-        check_range("top_k", self.top_k, at_least=0, whole=True)
+        if self.temperature != 0:  # quotients by less are infinite in float32, and nothing can be drawn
+            check_range("temperature", self.temperature, at_least=1e-6, below=3e38, hint="; or 0: the most probable")
+        check_range("top_k", self.top_k, at_least=0, at_most=(1 << 31) - 1, whole=True)
         check_range("top_p", self.top_p, above=0, at_most=1)
         check_range("seed", self.seed, at_least=0, at_most=(1 << 32) - 1, whole=True)
         if not self.temperature and (self.top_k or self.top_p < 1):

@@ -95,6 +95,8 @@ def test_what_cannot_be_continued_is_refused_in_a_line(gpt2):
             continued(gpt2, prompts, max_new_tokens=10)
     for wrong, words in (
         ({"temperature": -1}, "temperature is -1"),
+        ({"temperature": 1e-46}, "temperature is 1e-46.*or 0"),
+        ({"top_k": 1 << 31, "temperature": 1}, "top_k is 2147483648"),
         ({"top_p": 0.0, "temperature": 1}, "top_p is 0"),
         ({"top_k": 5}, "top_k is 5.*temperature 0"),
         ({"max_new_tokens": 0}, "max_new_tokens is 0"),
