@@ -68,10 +68,11 @@ def as_pictures(values: Any, shape: tuple[int, int, int] | None = None, name: st
         array = np.asarray(values)
     except ValueError:
         raise InputError(f"{name} holds pictures of several sizes; give all the same size") from None
-    if array.dtype.kind not in "buif" or array.ndim not in (3, 4):
+    if array.dtype.kind not in "buif" or array.ndim not in (3, 4) or 0 in array.shape[1:]:
         what = f"{name} is {array.dtype} {list(array.shape)}"
         raise InputError(f"{what}; it must be numbers [N, rows, columns] or [N, rows, columns, channels]")
-    array = (array if array.ndim == 4 else array[..., None]).astype(np.float32)
+    with np.errstate(over="ignore"):  # what is infinite in float32 is refused below
+        array = (array if array.ndim == 4 else array[..., None]).astype(np.float32)
     if shape is not None and array.shape[1:] != shape:
         theirs, ours = (" x ".join(map(str, size)) for size in (array.shape[1:], shape))
         raise InputError(f"{name} holds pictures of {theirs}, the model reads {ours}; scale them to that")

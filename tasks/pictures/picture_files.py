@@ -1,6 +1,7 @@
 """Reads pictures with their classes: arrays of an .npz file, or the handwritten digits of scikit-learn."""
 
 import zipfile
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -77,13 +78,14 @@ def _arrays(path: str) -> dict[str, np.ndarray]:
                 return {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; name an .npz file with pictures and classes, or {DIGITS!r}") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        why = "it holds Python objects" if "pickle" in str(error) else "it is damaged or another kind of file"
+    except (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        objects = str(error).startswith("Object arrays")
+        why = "it holds Python objects" if objects else "it is damaged or another kind of file"
         raise InputError(f"{path}: cannot be read ({why}); write it by numpy.savez") from None
     raise InputError(f"{path}: is one array, not an .npz file; save it with its classes by numpy.savez")
 
 
 def _array(arrays: dict[str, np.ndarray], name: str, path: str) -> np.ndarray:
     if name not in arrays:
-        raise InputError(f"{path}: has no array {name!r} (it has {', '.join(arrays)}); set its name")
+        raise InputError(f"{path}: has no array {name!r} (it has {', '.join(arrays) or 'none'}); set its name")
     return arrays[name]

@@ -42,6 +42,8 @@ def test_classes_are_numbers_or_names_in_order(saved):
     ({"images": PICTURES, "labels": [0.5, 1]}, r"labels is float64 \[2\]"),
     ({"images": PICTURES[:0], "labels": PICTURES[:0, 0, 0]}, "images holds no picture"),
     ({"images": np.where(PICTURES == 20, np.nan, 0.0), "labels": [0, 1]}, "images: picture 1 holds a pixel that is no"),
+    ({"images": PICTURES * 1e300, "labels": [0, 1]}, "images: picture 0 holds a pixel that is no finite"),
+    ({"images": PICTURES[:, :0], "labels": [0, 1]}, r"images is uint8 \[2, 0, 4\]; it must be numbers \[N, rows"),
     ({"images": np.array([{}, {}]), "labels": [0, 1]}, r"a.npz: cannot be read \(it holds Python objects\)"),
 ])  # fmt: skip
 def test_a_file_of_another_form_is_refused(saved, arrays, said):
@@ -52,9 +54,13 @@ def test_a_file_of_another_form_is_refused(saved, arrays, said):
 def test_files_that_are_none_and_unknown_classes_are_refused(saved, tmp_path):
     with pytest.raises(InputError, match=r"b.npz: no such file.*'digits'"):
         picture_files.read(str(tmp_path / "b.npz"), "images", "labels")
-    (tmp_path / "c.npz").write_bytes(b"not a zip")
-    with pytest.raises(InputError, match=r"c.npz: cannot be read \("):
-        picture_files.read(str(tmp_path / "c.npz"), "images", "labels")
+    np.savez_compressed(tmp_path / "e.npz", images=PICTURES)
+    damaged = bytearray((tmp_path / "e.npz").read_bytes())
+    damaged[80] ^= 255  # within what is compressed
+    for content in (b"not a zip", damaged):
+        (tmp_path / "c.npz").write_bytes(content)
+        with pytest.raises(InputError, match=r"c.npz: cannot be read \(it is damaged or another kind"):
+            picture_files.read(str(tmp_path / "c.npz"), "images", "labels")
     np.save(tmp_path / "d.npy", PICTURES)
     with pytest.raises(InputError, match=r"d.npy: .*one array"):
         picture_files.read(str(tmp_path / "d.npy"), "images", "labels")
