@@ -56,11 +56,11 @@ def write(path: pathlib.Path, config: ModelConfig, params: Params) -> None:
 
     check_size(path, params, "an ONNX file")
     if config.model_type not in _ENCODERS:
-        raise InputError(f"{path}: no ONNX graph for model_type {config.model_type!r}; export stablehlo or safetensors")
+        raise InputError(f"{path}: no ONNX graph for model_type {config.model_type!r}; export stablehlo or huggingface")
     if architectures.is_causal(config):
-        raise InputError(f"{path}: no ONNX graph for causal attention (is_decoder); export stablehlo or safetensors")
+        raise InputError(f"{path}: no ONNX graph for causal attention (is_decoder); export stablehlo or huggingface")
     if config.max_length == 1:  # a table of one row would be repeated for longer inputs, silently
-        raise InputError(f"{path}: max_position_embeddings is 1 and ONNX needs 2 or more; export safetensors")
+        raise InputError(f"{path}: max_position_embeddings is 1 and ONNX needs 2 or more; export huggingface")
     model = onnx.ModelProto(
         ir_version=_IR_VERSION, producer_name="bert-jax", opset_import=[onnx.helper.make_opsetid("", _OPSET)]
     )

@@ -212,4 +212,4 @@ def check_size(path: pathlib.Path, params: Params, kind: str) -> None:
     size = sum(leaf.nbytes for _, leaf in flatten(params))
     if size > _LARGEST:
         weights = f"the weights take {size / 1e9:.1f} GB"
-        raise InputError(f"{path}: {weights} and {kind} holds at most 2; export safetensors, or a smaller model")
+        raise InputError(f"{path}: {weights} and {kind} holds at most 2; export huggingface, or a smaller model")

@@ -21,9 +21,8 @@ from bert.types import Batch
 
 def strided(x_BTI: Array, kernel_KIO: Array, bias_O: Array, dtype: str) -> Array:
     """[B, S, O]: ``sum_k x[2 s + k] @ kernel[k] - bias`` for half as many positions, rounded up; 0 beyond the row."""
-    T, K = x_BTI.shape[1], len(kernel_KIO)
-    S = -(-T // 2)
-    x_BTI = jnp.pad(x_BTI, ((0, 0), (0, max(0, 2 * (S - 1) + K - T)), (0, 0)))
+    S, K = (x_BTI.shape[1] + 1) // 2, len(kernel_KIO)
+    x_BTI = jnp.pad(x_BTI, ((0, 0), (0, K), (0, 0)))
     taps = [jax.lax.slice_in_dim(x_BTI, k, k + 2 * S - 1, stride=2, axis=1) for k in range(K)]
     return _product(taps, kernel_KIO, -bias_O, dtype)
 
@@ -53,11 +52,10 @@ def dilated(
 def shifted(x_BTI: Array, offset: int, batch: Batch) -> Array:
     """``x[t + offset]``; 0 where that is outside of the example of t, or padding."""
     T, ids_BT = x_BTI.shape[1], batch["example_ids"]
-    if abs(offset) >= T:
-        return jnp.zeros_like(x_BTI)
-    pads = (max(0, -offset), max(0, offset))
-    source = slice(max(0, offset), T + min(0, offset))
-    there_BTI, there_BT = jnp.pad(x_BTI[:, source], ((0, 0), pads, (0, 0))), jnp.pad(ids_BT[:, source], ((0, 0), pads))
+    far = min(abs(offset), T) if isinstance(T, int) else abs(offset)  # T is a symbol in a program that is exported
+    before, after = (far, 0) if offset < 0 else (0, far)
+    there_BTI = jnp.pad(x_BTI, ((0, 0), (before, after), (0, 0)))[:, after : after + T]
+    there_BT = jnp.pad(ids_BT, ((0, 0), (before, after)))[:, after : after + T]
     return jnp.where(((there_BT == ids_BT) & (there_BT != 0))[..., None], there_BTI, 0.0)
 
 

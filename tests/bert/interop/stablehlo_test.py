@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 from jax import export
 
+from bert import architectures
+from bert.architectures.convolution import DilatedConfig, StridedConfig
+from bert.data.padding import one_example_a_row
 from bert.interop import stablehlo
 from tests.bert.interop import every_head
 
@@ -60,6 +63,19 @@ def test_padding_changes_nothing_at_real_positions(model, config):
         per_position = plain[name].shape[1:2] == (7,)
         got = padded[name][:, :7] if per_position else padded[name]
         np.testing.assert_allclose(got, plain[name], rtol=0, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", [StridedConfig, DilatedConfig])
+def test_convolutions_take_any_shape_too(tmp_path, kind):
+    """Of odd length, and shorter than the taps reach."""
+    config = kind(9, embedding_size=4, hidden_size=4, max_length=4, num_layers=2)
+    batch = one_example_a_row([[1, 2, 3]], 3, 1)
+    encoder = architectures.build(config)
+    params = jax.jit(encoder.init)(jax.random.key(0), batch)["params"]
+    stablehlo.write(tmp_path / "model.stablehlo", config, {"encoder": params}, platforms=["cpu"])
+    given = (batch[name] for name in ("token_ids", "type_ids", "example_ids"))
+    got = read(tmp_path / "model.stablehlo").call(*given)["sequence_output"]
+    np.testing.assert_allclose(got, jax.jit(encoder.apply)({"params": params}, batch)["tokens"], atol=1e-6)
 
 
 @pytest.mark.parametrize("parts", every_head.ALONE, ids="-".join)
