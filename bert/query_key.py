@@ -16,7 +16,7 @@ from bert import architectures
 from bert.architectures.bert import BertConfig
 from bert.architectures.merged import MergedBertConfig
 from bert.attention_steps import head_count
-from bert.errors import InputError, check_range
+from bert.errors import InputError, check_range, short_repr
 from bert.inference import LoadedModel, from_params
 from bert.model import forward
 from bert.types import Params
@@ -78,11 +78,11 @@ def split_query_key(W: np.ndarray, rank: int, u: np.ndarray | None = None) -> Sp
       rank: the head width, from 1 to D.
       u: float [..., D]; None: zeros.
     """
-    W = np.asarray(W)
+    W = _numbers("W", W)
     if W.ndim < 2 or W.shape[-1] != W.shape[-2]:
         raise InputError(f"W has shape {list(W.shape)}; it must be [..., D, D], a square matrix for each head")
     check_range("rank", rank, at_least=1, at_most=W.shape[-1], whole=True)
-    u = np.zeros(W.shape[:-1], W.dtype) if u is None else np.asarray(u)
+    u = np.zeros(W.shape[:-1], W.dtype) if u is None else _numbers("u", u)
     if u.shape != W.shape[:-1]:
         raise InputError(f"u has shape {list(u.shape)}, W {list(W.shape)}; u must have that without its last axis")
     left, singular, right = np.linalg.svd(W)
@@ -90,6 +90,18 @@ def split_query_key(W: np.ndarray, rank: int, u: np.ndarray | None = None) -> Sp
     query, key = left[..., :rank] * half, right[..., :rank, :].swapaxes(-1, -2) * half
     bias = (np.linalg.pinv(key) @ u[..., None])[..., 0] * math.sqrt(rank)
     return SplitQueryKey(query, key, bias.astype(query.dtype))
+
+
+def _numbers(name: str, values: Any) -> np.ndarray:
+    """A float array, float64 unless it is float32. InputError, naming it, for what is no finite numbers."""
+    try:
+        array = np.asarray(values)
+        array = array if array.dtype == np.float32 else array.astype(np.float64, casting="same_kind")
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {short_repr(values)}; it must be an array of numbers") from None
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} holds numbers that are not finite; mend them")
+    return array
 
 
 def merged_model(model: LoadedModel) -> LoadedModel:
@@ -112,9 +124,10 @@ def split_model(model: LoadedModel) -> LoadedModel:
     config, merged = _as_kind(model, MergedBertConfig, BertConfig), merge_query_key(model)
     L, N, D, _ = merged.W.shape
     H = D // N
-    singular_LNK = np.linalg.svd(merged.W, compute_uv=False)
-    rest_LN = np.linalg.norm(singular_LNK[..., H:], axis=-1) / np.linalg.norm(singular_LNK, axis=-1)
     split = split_query_key(merged.W, H, merged.u)
+    singular_LNK = np.linalg.svd(merged.W, compute_uv=False)
+    whole_LN = np.maximum(np.linalg.norm(singular_LNK, axis=-1), np.finfo(np.float32).tiny)
+    rest_LN = np.linalg.norm(singular_LNK[..., H:], axis=-1) / whole_LN
     back_LND = (split.key @ split.query_bias[..., None])[..., 0] / math.sqrt(H)
     rest_LN = np.maximum(rest_LN, np.abs(back_LND - merged.u).max(-1) / max(1.0, float(np.abs(merged.u).max())))
     if rest_LN.max() > _EXACT:
@@ -143,7 +156,9 @@ def _with_scores(model: LoadedModel, config: BertConfig, weights: Params) -> Loa
     attention = {name: encoder["blocks"]["attention"][name] for name in ("value", "output")} | weights
     encoder = {**encoder, "blocks": {**encoder["blocks"], "attention": attention}}
     params = {**model.params, "encoder": encoder}
-    return from_params(config, params, model.tokenizer, labels=model.labels, extra=model.extra)
+    made = from_params(config, params, model.tokenizer, labels=model.labels, extra=model.extra)
+    made.sentences = model.sentences
+    return made
 
 
 def _attention_of(model: LoadedModel) -> Params:

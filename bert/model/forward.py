@@ -91,9 +91,8 @@ def check_looking_inside(config: ModelConfig, *, steps: bool = False) -> None:
     """Raises InputError where an encoder does not show its layers, or (``steps``) what its blocks compute."""
     encoder = architectures.build(config)
     if not hasattr(encoder, "states") or (steps and not hasattr(encoder.block_class, "steps")):
-        raise InputError(
-            f"a {config.model_type!r} encoder shows no hidden states or attention of its layers; leave them out"
-        )
+        what = f"a {config.model_type!r} encoder shows no hidden states or attention of its layers"
+        raise InputError(f"{what}; take a Transformer, such as a 'bert' one, or ask for other outputs")
 
 
 def head_outputs(parts: Collection[str]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from bert.errors import InputError
 from bert.inference import from_params
 from bert.model.attention import attention_scores
 from bert.model.blocks import Block, MultiHeadAttention
+from bert.model.sentence_encoder import SentenceEncoder
 from bert.query_key import merged_model, split_model
 
 TINY = pathlib.Path(__file__).resolve().parents[1] / "golden" / "tiny_bert"
@@ -134,9 +135,18 @@ def test_what_cannot_be_merged_or_split(tiny, monkeypatch):
         bert.split_query_key(MERGED[:, :3], 2)
     with pytest.raises(InputError, match=r"u has shape \[3\]"):
         bert.split_query_key(MERGED, 2, np.zeros(3))
+    for wrong in ([[1, 2], [3]], [["a"]], MERGED * 1j):
+        with pytest.raises(InputError, match=r"W is .*numbers"):
+            bert.split_query_key(wrong, 1)
+    for name, values in (("W", (MERGED * np.nan, 2)), ("u", (MERGED, 2, np.full(4, np.inf)))):
+        with pytest.raises(InputError, match=f"{name} holds .*finite"):
+            bert.split_query_key(*values)
 
 
-def test_a_merged_model_has_the_outputs_of_the_original_and_is_split_again(tiny, tmp_path):
+def test_a_merged_model_has_the_outputs_of_the_original_and_is_split_again(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(tiny, "sentences", SentenceEncoder(("cls",)))
+    assert split_model(merged_model(tiny)).sentences == tiny.sentences  # which says what `embed` gives
+    monkeypatch.undo()
     ids = np.random.default_rng(1).integers(5, 100, (2, 9))
     outputs, merged = tiny.outputs(ids), merged_model(tiny)
     for model in (merged, bert.load(bert.save(merged, tmp_path / "merged")), split_model(merged)):
