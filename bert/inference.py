@@ -28,7 +28,8 @@ from bert.interop.parameters import with_implied_parts
 from bert.model import forward, stack
 from bert.model.heads import reads_blanks
 from bert.model.sentence_encoder import SentenceEncoder
-from bert.prediction import translation
+from bert.prediction import captioning, translation
+from bert.prediction.captioning import PictureAttention
 from bert.prediction.fill_mask import FilledMasks, find_masks, rows_with_masks
 from bert.prediction.pseudo_likelihood import log_likelihoods
 from bert.prediction.scores import Scorer, check_rows
@@ -173,19 +174,23 @@ class LoadedModel(TextGeneration):
     def attention(self, text: str, layer: int = ..., *, pair: str | None = ...) -> Attention: ...
     @overload
     def attention(self, text: str, *, target: str | None) -> SourceAttention: ...
+    @overload
+    def attention(self, text: np.ndarray, *, target: str | None = ...) -> PictureAttention: ...
     def attention(
-        self, text: str, layer: int = 0, *, pair: str | None = None, target: str | None = None
-    ) -> Attention | SourceAttention:
+        self, text: Any, layer: int = 0, *, pair: str | None = None, target: str | None = None
+    ) -> Attention | SourceAttention | PictureAttention:
         """Pieces, scores and weights of one layer (0 = the first) for a text, or for a text and its ``pair``.
 
-        Of an encoder-decoder, how it reads the text to write ``target`` (None: its own translation), in all layers.
+        Of an encoder-decoder, how it reads the text to write ``target`` (None: its own translation), in all layers; of
+        one that reads pictures, how it reads this one, an array [X, Y, C].
         """
-        if translation.translates(self.config):
+        if translation.translates(self.config) or captioning.writes_captions(self.config):
             if layer or pair is not None:
                 raise InputError(
                     f"{self.source}: shows all its layers, and reads one source; give text and target alone"
                 )
-            return self.source_attention(text, target)
+            reads_pictures = captioning.writes_captions(self.config)
+            return self.picture_attention(text, target) if reads_pictures else self.source_attention(text, target)
         if target is not None:
             raise InputError(f"{self.source}: has no decoder that writes a target; give the second text as pair")
         if layer not in range(self.config.num_layers):
@@ -242,7 +247,7 @@ class LoadedModel(TextGeneration):
 
         Args:
           rows: mappings with the columns that the model was trained on (others are ignored), or texts, or pairs;
-            of a tagger also lists of words; of a classifier of pictures an array [N, rows, columns(, channels)].
+            of a tagger also lists of words; of a model that reads pictures an array [N, rows, columns(, channels)].
           batch_size: rows of tokens computed at a time.
           packed: several short examples in a row of tokens; only the time depends on it.
           details: also the probabilities of each token, or the other candidates.
@@ -257,7 +262,7 @@ class LoadedModel(TextGeneration):
     def scorer(self, *, batch_size: int = 32, packed: bool = True, progress: bool = False) -> Scorer:
         """The model as functions of bert/prediction take it."""
         check_range("batch_size", batch_size, at_least=1, whole=True)
-        tokenizer: Any = None if architectures.inputs_of(self.config) else self.vocabulary  # None reads no texts
+        tokenizer: Any = self.vocabulary if architectures.has_tokenizer(self.config) else None
         of_model = (self.on_device, self.config, tokenizer, self.labels, self.extra, self.source)
         return Scorer(*of_model, batch_size, packed, progress=progress)
 

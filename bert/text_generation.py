@@ -1,19 +1,25 @@
-"""`TextGeneration`: a loaded causal model continues texts, an encoder-decoder translates them; of `LoadedModel`."""
+"""`TextGeneration`: a loaded causal model continues texts, an encoder-decoder translates them or writes captions of
+pictures; of `LoadedModel`."""
 
 import abc
 import dataclasses
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from bert import architectures
 from bert.errors import InputError, check_choice, check_range
-from bert.prediction import source_attention, translation
+from bert.prediction import captioning, source_attention, translation
+from bert.prediction.captioning import PictureAttention
 from bert.prediction.fill_mask import FilledMasks
 from bert.prediction.generation import GenerationSettings, continued_texts
+from bert.prediction.pictures import as_pictures
 from bert.prediction.scores import Scorer
 from bert.prediction.source_attention import SourceAttention
+from bert.prediction.translation import Translation, TranslationOptions
 from bert.sentences.text_vectors import TextVectors
+
+Options = TypeVar("Options", bound=TranslationOptions)
 
 
 class TextGeneration(TextVectors):
@@ -67,14 +73,30 @@ class TextGeneration(TextVectors):
         candidates of each text, `Translation`s with their scores, the best first. No text depends on another.
         """
         scorer = self.scorer(batch_size=batch_size)
-        options = translation.options_of(scorer.extra, scorer.config)
-        for name in settings:
-            check_choice("a setting of translate", name, ("beams", "length_penalty", "best"))
-        # One beam has one candidate, whatever the model's settings are.
-        options = dataclasses.replace(options, **{"best": 1} | settings)
+        options = _changed(translation.options_of(scorer.extra, scorer.config), "translate", settings)
         candidates_N = translation.translations(scorer, [texts] if isinstance(texts, str) else list(texts), options)
-        results = candidates_N if options.best > 1 else [candidates[0].text for candidates in candidates_N]
+        results = _best(candidates_N, options)
         return results[0] if isinstance(texts, str) else results
+
+    def caption(self, pictures: Any, *, batch_size: int = 32, **settings: Any) -> Any:
+        """The caption of a picture [X, Y, C] by an encoder-decoder; of pictures [N, X, Y, C] or a list the list.
+
+        Numbers of the size and scale of those in training. ``settings`` and results: as of `translate`.
+        """
+        captioning.check_captions(self.config, self.source)
+        scorer, one = self.scorer(batch_size=batch_size), getattr(pictures, "ndim", 0) == 3
+        options = _changed(captioning.options_of(scorer.extra, scorer.config), "caption", settings)
+        rows = as_pictures(pictures[None] if one else pictures, captioning.shape_of(self.config), "pictures")
+        results = _best(captioning.captions(scorer, list(rows), options), options)
+        return results[0] if one else results
+
+    def picture_attention(self, picture: Any, target: str | None) -> PictureAttention:
+        """Which cells of a picture [X, Y, C] an encoder-decoder reads to write the target; None: its own caption."""
+        scorer = self.scorer(batch_size=1)
+        given = as_pictures(np.asarray(picture)[None], captioning.shape_of(self.config), "the picture")
+        written = self.caption(given)[0] if target is None else target
+        options = captioning.options_of(scorer.extra, scorer.config)
+        return captioning.attention(scorer, list(given), [written], options)[0]
 
     def source_attention(self, source: str, target: str | None) -> SourceAttention:
         """How an encoder-decoder reads the source to write the target; None: its own translation."""
@@ -91,3 +113,16 @@ class TextGeneration(TextVectors):
         """Raises InputError, with the way out, for a causal model: it cannot predict a word from those behind it."""
         if architectures.is_causal(self.config):
             raise InputError(f"{self.source}: is a causal model, which sees only what stands before; {way_out}")
+
+
+def _changed(options: Options, method: str, settings: dict[str, Any]) -> Options:
+    """The options with the settings that a method was given."""
+    for name in settings:
+        check_choice(f"a setting of {method}", name, ("beams", "length_penalty", "best"))
+    # One beam has one candidate, whatever the model's settings are.
+    return dataclasses.replace(options, **{"best": 1} | settings)
+
+
+def _best(candidates_N: list[list[Translation]], options: TranslationOptions) -> list[Any]:
+    """The text of each, or its candidates where several are asked for."""
+    return candidates_N if options.best > 1 else [candidates[0].text for candidates in candidates_N]

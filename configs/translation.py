@@ -78,7 +78,8 @@ def get_config(size: str = "transformer-tiny") -> ConfigDict:
 
     config.vocab_size = 10_000  # byte-level BPE of both sides of the training part; not read with init_from
     config_fields.add(config, TranslationOptions)
-    config.metrics = ""  # comma-separated names: nll, perplexity, accuracy, bleu, bleu_lower, chrf; empty: first three
+    # Comma-separated names: nll, perplexity, accuracy, exact, bleu, bleu_lower, chrf; empty: the first three.
+    config.metrics = ""
     config.metric = ""  # chooses the best evaluation: nll (the default), bleu (of greedy translations), ...
 
     recipe.add_to(config)

@@ -39,9 +39,11 @@ OPTIONS = {
     "votes": "of a table: yes where a cell holds a label of each annotator",
     "normalize": "of a table: yes to scale shares that do not sum to 1",
     "encoding": "of the file, such as latin-1",
-    "beams": "of translation: hypotheses of the search; 1: the most probable token each time",
-    "length_penalty": "of translation: 0 for short texts, more for longer ones (0.6 where nothing else was trained)",
-    "best": "of translation: so many candidates of each text",
+    "images": "of pictures in an .npz file: the array with these",
+    "captions": "of pictures in an .npz file: the array with their captions",
+    "beams": "of translation and captions: hypotheses of the search; 1: the most probable token each time",
+    "length_penalty": "of translation and captions: 0 for short texts, more for longer ones (0.6 where not trained)",
+    "best": "of translation and captions: so many candidates of each",
 }
 
 

@@ -17,13 +17,13 @@ OPTIONS = {
     "model": "model directory or run directory",
     "input": "file of the form that the model was trained on; of a GLUE task its folder",
     "output": "file to write: the input's rows in the input's order, and the predictions",
-    "format": "csv, tsv, jsonl, txt (of translations), glue (a submission file), json (official files), conll, or "
+    "format": "csv, tsv, jsonl, txt (translations, captions), glue (a submission file), json (official), conll, or "
     "what an annotation tool imports: doccano, label_studio, prodigy, brat (a folder); by the ending where not given",
     "split": "of a GLUE folder: test (where not given), validation, test_mismatched, ...",
     "details": "yes: also the probabilities of each token, or the other candidates (jsonl)",
     "rank": "entropy, margin or disagreement: the rows of which the model is least sure come first, with this value",
     "top": "with --rank: only so many rows",
-    "attention": "of translation: HTML file to write: how the first hundred translations read their sources",
+    "attention": "of translations and captions: HTML file to write: how the first hundred read their sources",
     "batch_size": "rows computed at a time (32 where not given)",
     **file_options.OPTIONS,
 }

@@ -80,7 +80,7 @@ def for_finetuning(config: ConfigDict, examples: ExamplesJob, workdir: pathlib.P
         check_length(config.max_length, new[0], "config.model")
         return Start(*new, None, labels)
     loaded = sources.read(config.init_from, fresh=fresh, labels=labels, seed=seed)
-    if bool(examples.encoder_sizes) != bool(architectures.inputs_of(loaded.config)):
+    if bool(examples.encoder_sizes) == architectures.has_tokenizer(loaded.config):
         kind, reads = loaded.config.model_type, "texts" if examples.encoder_sizes else "no texts"
         what = f"{config.init_from} is a {kind!r} encoder, which reads {reads}"
         raise InputError(f"config.task is {config.task!r}, but {what}; start from another model")

@@ -55,6 +55,14 @@ REGISTRY: dict[str, tuple[Any, Any]] = {
     ),
     "gpt2": ("bert.architectures.gpt:GPT2Config", "bert.architectures.gpt_encoder:GPT2Encoder"),
     "patches": ("bert.architectures.patches:PicturesConfig", "bert.architectures.patches_encoder:PicturesEncoder"),
+    "picture-transformer": (
+        "bert.architectures.captions:PictureTransformerConfig",
+        "bert.architectures.captions_modules:PictureTransformer",
+    ),
+    "picture-rnn": (
+        "bert.architectures.captions:PictureRecurrentConfig",
+        "bert.architectures.captions_modules:PictureRecurrent",
+    ),
 }
 
 # Fields of configurations that change how an encoder is computed or trained, but not what its weights are.
@@ -185,9 +193,14 @@ def packs(config: ModelConfig) -> bool:
 def inputs_of(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     """What an encoder reads beside token ids, types, positions and examples: key of the batch -> shape at a position.
 
-    Where there is any, it reads no texts, and has no tokenizer.
+    Where there is any, it reads no texts; see `has_tokenizer`.
     """
     return dict(getattr(config, "token_inputs", {}))
+
+
+def has_tokenizer(config: ModelConfig) -> bool:
+    """Whether a model reads texts, or has a decoder, which writes them."""
+    return not inputs_of(config) or heads_of(config) == "none"
 
 
 def objectives_of(config: ModelConfig) -> tuple[str, ...]:
@@ -213,9 +226,8 @@ def heads_of(config: ModelConfig) -> str:
 def check_objective(config: ModelConfig, objective: str) -> None:
     """Raises InputError where an encoder cannot be pretrained by this objective."""
     if not (offered := objectives_of(config)):
-        raise InputError(
-            f"a {config.model_type!r} is trained on pairs of texts; use bert finetune --config=translation"
-        )
+        pairs = ("pictures with captions", "captioning") if inputs_of(config) else ("pairs of texts", "translation")
+        raise InputError(f"a {config.model_type!r} is trained on {pairs[0]}; use bert finetune --config={pairs[1]}")
     if objective not in offered:
         rule = f"a {config.model_type!r} encoder like this one is pretrained by {' or '.join(offered)}"
         raise InputError(f"objective is {objective!r}, but {rule}; set objective={offered[0]}")

@@ -14,7 +14,7 @@ from bert.errors import InputError, check_choice
 # By pretraining, by the tasks (their names are those of inference.TASKS) and by bert finetune.
 WRITTEN_HERE = (
     *("written_by", "pretraining", "finetuning", "files", "scored", "card"),
-    *("classification", "bio_mrc", "squad", "tagging", "pictures", "translation"),
+    *("classification", "bio_mrc", "squad", "tagging", "pictures", "translation", "captioning"),
 )
 # They change no output of an encoder that is not a decoder: what a file was made by, words for tokenizers and
 # generation, what is returned, how it is computed, the shares dropped in training.

@@ -72,7 +72,8 @@ class EncoderDecoder(nn.Module):
         self.source = self._encoder()
         self.decoder = self._decoder()
 
-    def _encoder(self) -> StackedEncoder:
+    def _encoder(self) -> Any:
+        """What reads the source."""
         return (PreNormSourceEncoder if self.config.norm == "pre" else SourceEncoder)(self.config)
 
     def _decoder(self) -> DecoderStack:

@@ -39,11 +39,12 @@ class RecurrentDecoder(nn.Module):
     """
 
     config: RecurrentDecoderConfig
+    of_grid: bool = False  # whether the memory has no order, so that its summary is its mean, not its ends
 
     def setup(self) -> None:
         config = self.config
         J, C, G = config.decoder_size, config.hidden_size, config.gate_size
-        self.first = Weights((C // 2, J))
+        self.first = Weights((C if self.of_grid else C // 2, J))
         self.word, self.context = Weights((config.embedding_size, G)), Weights((C, G), bias=False)
         self.state = Weights((J, G), bias=config.cell != "gru" or config.reset == "after")
         if self.attends:
@@ -73,7 +74,7 @@ class RecurrentDecoder(nn.Module):
         """float32 [B, U, J], the state before each step, and [B, U, C], the context that the step reads."""
         config, dtype = self.config, self.config.dtype
         allowed_BUS = _allowed(memory, batch)
-        summary_BUC = _summary(memory, allowed_BUS)
+        summary_BUC = self._summary(memory, allowed_BUS)
         first_UB = (batch["target_position_ids"] == 0).T
         x_BUG = self._of_word(words_BUI)  # of all steps at once, as all that no state enters
         if not self.attends:
@@ -103,7 +104,7 @@ class RecurrentDecoder(nn.Module):
     def begin(self, memory: Memory, rows: int) -> DecoderState:
         """As `decoders.Decoder.begin`."""
         allowed_B1S = (memory.example_ids_BS != 0)[:, None]
-        summary_B1C = _summary(memory, allowed_B1S)
+        summary_B1C = self._summary(memory, allowed_B1S)
         begun_RJ = jnp.repeat(self._begun(summary_B1C)[:, 0], rows // len(summary_B1C), axis=0)
         keys_BSA = self.attention.of_memory(memory.hidden_BSD) if self.attends else None
         return DecoderState((memory.hidden_BSD, keys_BSA, allowed_B1S, summary_B1C), self._with_rest(begun_RJ))
@@ -124,9 +125,16 @@ class RecurrentDecoder(nn.Module):
         return self._output(before[0], words_RI, context_RC), DecoderState(state.fixed, after)
 
     def _begun(self, summary_BUC: Array) -> Array:
-        """float32 [B, U, J]: the first state, of what has read the source from its end to its beginning."""
-        backward_BUn = summary_BUC[..., self.config.hidden_size // 2 :]
-        return jnp.tanh(matmul.dense(backward_BUn, *self.first(), self.config.dtype, "float32"))
+        """float32 [B, U, J]: the first state, of what has read the source from its end to its beginning, or of all."""
+        read_BUn = summary_BUC if self.of_grid else summary_BUC[..., self.config.hidden_size // 2 :]
+        return jnp.tanh(matmul.dense(read_BUn, *self.first(), self.config.dtype, "float32"))
+
+    def _summary(self, memory: Memory, allowed_BUS: Array) -> Array:
+        """[B, U, C]: of the source that may be read, its ends or its mean."""
+        if not self.of_grid:
+            return _ends(memory, allowed_BUS)
+        share_BUS = allowed_BUS / jnp.maximum(allowed_BUS.sum(-1, keepdims=True), 1)
+        return scored_attention.mixed(share_BUS, memory.hidden_BSD, self.config.dtype).astype(self.config.dtype)
 
     def _with_rest(self, first_BJ: Array) -> State:
         """The state that begins with this output; what else a cell keeps is 0."""
@@ -166,7 +174,8 @@ class RecurrentEncoderDecoder(nn.Module):
 
     def setup(self) -> None:
         config = self.config
-        self.source, self.decoder = RecurrentEncoder(config.source), RecurrentDecoder(config)
+        self.source: Any = RecurrentEncoder(config.source)
+        self.decoder = RecurrentDecoder(config)
         if not config.tied:
             self.target_token = Embedding(config, config.vocab_size, config.embedding_size)
             self.output_token = Embedding(config, config.vocab_size, config.output_size)
@@ -232,7 +241,7 @@ def _allowed(memory: Memory, batch: Batch) -> Array:
     return (target_BU1 == source_B1S) & (source_B1S != 0)
 
 
-def _summary(memory: Memory, allowed_BUS: Array) -> Array:
+def _ends(memory: Memory, allowed_BUS: Array) -> Array:
     """[B, U, C]: of the source that may be read, the left state of its last token and the right state of its first."""
     left_BSn, right_BSn = jnp.split(memory.hidden_BSD, 2, axis=-1)
     first_BU, last_BU = allowed_BUS.argmax(-1), allowed_BUS.shape[-1] - 1 - allowed_BUS[..., ::-1].argmax(-1)

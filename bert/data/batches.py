@@ -18,7 +18,8 @@ theirs; causal, each token at the place before it, but for the first of an examp
 | next_sentence_weights | float32 [B, E] | 1 with a label, 0 without |
 
 An encoder of pictures also reads ``patches``, float32 [B, T, K]: the pixels of the patch at each position, anything
-at [CLS]. Batches of fine-tuning have the first five keys and the targets below. A weight of 0 excludes a target.
+at [CLS], which pictures that are captioned do not have. Batches of fine-tuning have the first five keys and the targets
+below. A weight of 0 excludes a target.
 
 | key | | |
 | --- | --- | --- |

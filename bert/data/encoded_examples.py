@@ -56,6 +56,21 @@ class EncodedExamples:
         """See `assemble`."""
         return assemble(self, members, length, size, slots)
 
+    def take(self, chosen: Sequence[int]) -> EncodedExamples:
+        """The chosen examples, in that order."""
+        parts = [slice(self.starts[i], self.starts[i + 1]) for i in chosen]
+
+        def flat(values: np.ndarray) -> np.ndarray:
+            return np.concatenate([values[:0], *(values[part] for part in parts)])
+
+        return EncodedExamples(
+            flat(self.token_ids),
+            starts_of([part.stop - part.start for part in parts]),
+            self.a_length_N[list(chosen)],
+            {name: values[list(chosen)] for name, values in self.of_example.items()},
+            {name: flat(values) for name, values in self.of_token.items()},
+        )
+
 
 def starts_of(length_N: Sequence[int]) -> np.ndarray:
     """int64 [N + 1], where each of N runs of these lengths begins, and the last ends."""
@@ -67,22 +82,6 @@ def join(sequences: Sequence[tuple[Sequence[int], int]], **of_example: np.ndarra
     starts = starts_of([len(ids) for ids, _ in sequences])
     flat = np.fromiter((i for ids, _ in sequences for i in ids), np.int32, starts[-1])
     return EncodedExamples(flat, starts, np.array([first for _, first in sequences], np.int32), of_example)
-
-
-def take(examples: EncodedExamples, chosen: Sequence[int]) -> EncodedExamples:
-    """The chosen examples, in that order."""
-    parts = [slice(examples.starts[i], examples.starts[i + 1]) for i in chosen]
-
-    def flat(values: np.ndarray) -> np.ndarray:
-        return np.concatenate([values[:0], *(values[part] for part in parts)])
-
-    return EncodedExamples(
-        flat(examples.token_ids),
-        starts_of([part.stop - part.start for part in parts]),
-        examples.a_length_N[list(chosen)],
-        {name: values[list(chosen)] for name, values in examples.of_example.items()},
-        {name: flat(values) for name, values in examples.of_token.items()},
-    )
 
 
 @dataclasses.dataclass(frozen=True)

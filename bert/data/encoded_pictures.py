@@ -1,11 +1,18 @@
-"""Pictures as examples: [CLS], then the patches row by row. NumPy only.
+"""Pictures as examples: [CLS], then the patches row by row; as sources: the patches alone. NumPy only.
 
-Axes: N picture, X row, Y column, C channel, K numbers of a patch.
+Axes: N picture, X row, Y column, C channel, B row of a batch, S patch, K numbers of a patch.
 """
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
 
 import numpy as np
 
 from bert.data.encoded_examples import EncodedExamples, starts_of
+from bert.types import HostBatch
 
 
 def patches(pictures_NXYC: np.ndarray, size: int) -> np.ndarray:
@@ -24,3 +31,44 @@ def encode(pictures_NXYC: np.ndarray, size: int, **of_example: np.ndarray) -> En
     return EncodedExamples(
         ids, starts_of(lengths.tolist()), lengths, of_example, {"patches": with_cls.reshape(N * T, K)}
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class EncodedPictures:
+    """N pictures of one size as sources of targets, each in a row of its own, which has a place for each patch.
+
+    Pixels become numbers when they are needed, less the ``mean`` and over the ``deviation``.
+    """
+
+    pictures: Sequence[np.ndarray]  # [X, Y, C] each, of any dtype
+    patch_size: int
+    mean: float = 0.0
+    deviation: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.pictures)
+
+    @functools.cached_property
+    def length_N(self) -> np.ndarray:
+        """0 each: pictures take no place of the rows whose length a batch chooses."""
+        return np.zeros(len(self), np.int64)
+
+    def take(self, chosen: Sequence[int]) -> EncodedPictures:
+        """The chosen pictures, in that order."""
+        return dataclasses.replace(self, pictures=[self.pictures[i] for i in chosen])
+
+    def assembled(self, members: Sequence[np.ndarray], length: int, size: int, slots: int) -> HostBatch:
+        """As `encoded_examples.assemble`, with ``patches``, float32 [B, S, K]; ``length`` changes nothing."""
+        del length
+        pixels_NXYC = np.stack([self.pictures[int(i)] for (i,) in members]).astype(np.float32)
+        scaled = (pixels_NXYC - np.float32(self.mean)) / np.float32(self.deviation)
+        patches_NSK = patches(scaled, self.patch_size)
+        N, S, K = patches_NSK.shape
+        names = ("token_ids", "type_ids", "position_ids", "example_ids")
+        batch = {name: np.zeros((size, S), np.int32) for name in names}
+        batch["position_ids"][:N] = np.arange(S)
+        batch["example_ids"][:N] = 1
+        batch["cls_positions"] = np.zeros((size, slots), np.int32)
+        batch["patches"] = np.zeros((size, S, K), np.float32)
+        batch["patches"][:N] = patches_NSK
+        return batch

@@ -69,8 +69,8 @@ def _row(task: str, extra: Mapping[str, Any]) -> Any:
 
 def library(task: str, extra: Mapping[str, Any], tokenizer: Tokenizer | None) -> str:
     """With this library, from Python."""
-    match extra.get("pictures"):
-        case {"shape": [*shape]} if task == "pictures":
+    match extra.get(task):
+        case {"shape": [*shape]} if task in ("pictures", "captioning"):
             load = 'import numpy as np\n\nimport bert\n\nmodel = bert.load(".")\n'
             return f"{load}print(model.predict(np.zeros({(1, *shape)})))\n"
     if tokenizer is None:

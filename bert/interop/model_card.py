@@ -42,6 +42,7 @@ _USES = {
     "tagging": Use("token-classification", "tags words"),
     "pictures": Use("image-classification", "classifies pictures"),
     "translation": Use("translation", "translates sentences"),
+    "captioning": Use("image-to-text", "writes captions of pictures"),
     "fill_mask": Use("fill-mask", "fills masked words"),
     "generate": Use("text-generation", "continues texts"),
     "": Use("feature-extraction", "turns tokens into vectors"),

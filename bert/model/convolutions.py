@@ -1,6 +1,7 @@
-"""Convolutions over time, as matrix products of the taps side by side, and the gated block of ConvS2S.
+"""Convolutions over time and grids, as matrix products of the taps side by side, and the gated block of ConvS2S.
 
-Axes: B row, T position, S position of the next level, K tap, I width in, O width out, D width of a block.
+Axes: B row, X row of a grid, Y column, T position, S position of the next level, K tap, I width in, O width out,
+D width of a block.
 
 Source: van den Oord et al. 2016 (WaveNet: dilated, one-sided); Gehring et al. 2017 (ConvS2S), section 3.1 (the block).
 """
@@ -25,6 +26,17 @@ def strided(x_BTI: Array, kernel_KIO: Array, bias_O: Array, dtype: str) -> Array
     x_BTI = jnp.pad(x_BTI, ((0, 0), (0, K), (0, 0)))
     taps = [jax.lax.slice_in_dim(x_BTI, k, k + 2 * S - 1, stride=2, axis=1) for k in range(K)]
     return _product(taps, kernel_KIO, -bias_O, dtype)
+
+
+def strided_in_two(x_BXYI: Array, kernel_KKIO: Array, bias_O: Array, dtype: str) -> Array:
+    """[B, X/2, Y/2, O]: ``sum_kl x[2 x + k - 1, 2 y + l - 1] @ kernel[k, l] + bias`` of a grid of even sides.
+
+    The kernel has 3 x 3 taps, of which the middle one lies on a cell that stays; beyond the grid, cells are 0.
+    """
+    X, Y = x_BXYI.shape[1:3]
+    x_BXYI = jnp.pad(x_BXYI, ((0, 0), (1, 0), (1, 0), (0, 0)))
+    taps = [x_BXYI[:, k : k + X : 2, l : l + Y : 2] for k in range(3) for l in range(3)]  # noqa: E741
+    return _product(taps, kernel_KKIO, bias_O, dtype)
 
 
 def transposed(y_BSO: Array, kernel_KOI: Array, bias_I: Array, length: int, dtype: str) -> Array:

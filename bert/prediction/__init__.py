@@ -16,6 +16,7 @@ TASKS: dict[str, str] = {
     "tagging": "token_classifier",
     "pictures": "",
     "translation": "",
+    "captioning": "",
 }
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from bert import architectures
 from bert.architectures import ModelConfig
 from bert.data.encoded_examples import ExampleSettings, prediction_batches
+from bert.data.sequence_pairs import EncodedPairs
 from bert.model import matmul, stack
 from bert.prediction import translation
 from bert.prediction.scores import Scorer
@@ -55,18 +56,32 @@ def of_texts(
         translation.check_lengths(length_N, limit, places or [f"text {i}" for i in range(len(sources))])
     template = tokenizer.template
     source_N = _pieces(tokenizer, sources, template.before, template.after)
-    target_N = _pieces(tokenizer, targets, (), (tokenizer.sep_id,))
+    results = []
+    for (source, source_words), (target, target_words), weights_AUS in zip(
+        source_N, pieces_of_targets(tokenizer, targets), weights_of(scorer, pairs), strict=True
+    ):
+        own_AUS = weights_AUS[:, : len(target), : len(source)]
+        results.append(SourceAttention(source, target, own_AUS, source_words, target_words))
+    return results
+
+
+def weights_of(scorer: Scorer, pairs: EncodedPairs) -> list[np.ndarray]:
+    """The attention of each target to its source, float32 [A, U, S], with the padding behind them."""
+    limit = scorer.config.max_length
     settings = ExampleSettings(min(scorer.batch_size, _ROWS, len(pairs)), limit, packed=False, row_unit=scorer.row_unit)
     run, params = _compiled(scorer.config), stack.by_layer(scorer.params, scorer.config)
-    by_text: dict[int, SourceAttention] = {}
+    by_pair: dict[int, np.ndarray] = {}
     for batch, index_BE in prediction_batches(pairs, settings):
         weights_BAUS = scorer.devices.fetch(run(params, scorer.devices.place(batch)))
         for row, i in enumerate(index_BE[:, 0]):
             if i >= 0:
-                (source, source_words), (target, target_words) = source_N[i], target_N[i]
-                weights_AUS = np.array(weights_BAUS[row, :, : len(target), : len(source)])
-                by_text[i] = SourceAttention(source, target, weights_AUS, source_words, target_words)
-    return [by_text[i] for i in range(len(pairs))]
+                by_pair[i] = np.array(weights_BAUS[row])
+    return [by_pair[i] for i in range(len(pairs))]
+
+
+def pieces_of_targets(tokenizer: Tokenizer, targets: Sequence[str]) -> list[tuple[list[str], list[int]]]:
+    """(pieces, numbers of their words) of each target, as of `SourceAttention`."""
+    return _pieces(tokenizer, targets, (), (tokenizer.sep_id,))
 
 
 def _pieces(

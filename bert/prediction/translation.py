@@ -1,21 +1,21 @@
 """Translates texts with an encoder-decoder, and computes what given translations cost.
 
-Training is tasks/translation/job.py; the search is bert/model/beam_search.py.
+`written` and `costs` are of any source. Training is tasks/translation/job.py; the search is bert/model/beam_search.py.
 Axes: N text, B row, U target position, K hypothesis.
 """
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
 
 from bert import architectures
 from bert.architectures import ModelConfig
-from bert.data import padding, sequence_pairs
-from bert.data.encoded_examples import ExampleSettings, prediction_batches
+from bert.data import encoded_examples, padding
+from bert.data.encoded_examples import EncodedExamples, Examples, ExampleSettings, prediction_batches
 from bert.data.sequence_pairs import EncodedPairs
 from bert.errors import InputError, check_range
 from bert.model import decoding, matmul, stack
@@ -34,6 +34,7 @@ _LONGER = 50  # tokens that a translation may have more than its source; Vaswani
 class TranslationOptions:
     """How sources are translated."""
 
+    key: ClassVar[str] = KEY  # of config.json
     max_length: int = 64  # tokens of a side, with the one that ends it; training leaves out longer pairs
     beams: int = 5  # hypotheses of the search; 1: the most probable token each time
     length_penalty: float = 0.6  # alpha of ((5 + tokens) / 6) ^ alpha; 0: the most probable text, which is a short one
@@ -46,7 +47,7 @@ class TranslationOptions:
 
     def to_json(self) -> dict[str, Any]:
         """Keys of config.json that say the same."""
-        return {KEY: dataclasses.asdict(self)}
+        return {self.key: dataclasses.asdict(self)}
 
 
 class Translation(NamedTuple):
@@ -62,8 +63,8 @@ def options_of(extra: Mapping[str, Any], config: ModelConfig) -> TranslationOpti
 
 
 def translates(config: ModelConfig) -> bool:
-    """Whether the model has a decoder that reads a source."""
-    return architectures.heads_of(config) == "none"
+    """Whether the model has a decoder that reads a text."""
+    return architectures.heads_of(config) == "none" and not architectures.inputs_of(config)
 
 
 def check_translates(config: ModelConfig, source: str) -> None:
@@ -87,9 +88,9 @@ def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measu
     return [answer(candidates) for candidates in translations(scorer, rows, options)]
 
 
-def answer(candidates: Sequence[Translation]) -> dict[str, Any]:
-    """A prediction, as of `predict`."""
-    first = {"translation": candidates[0].text, "score": candidates[0].score}
+def answer(candidates: Sequence[Translation], name: str = KEY) -> dict[str, Any]:
+    """A prediction, as of `predict`; ``name``: of the text."""
+    first = {name: candidates[0].text, "score": candidates[0].score}
     return first | ({"candidates": [c._asdict() for c in candidates]} if len(candidates) > 1 else {})
 
 
@@ -102,19 +103,28 @@ def translations(
     """
     check_translates(scorer.config, scorer.source)
     sources, limit = encode(scorer.tokenizer, texts), scorer.config.max_length
-    lengths = [len(ids) for ids in sources]
-    check_lengths(lengths, limit, places or [f"text {i}" for i in range(len(texts))])
+    check_lengths(map(len, sources), limit, places or [f"text {i}" for i in range(len(texts))])
+    return written(scorer, joined(sources), lambda length: length + _LONGER, options, "text")
+
+
+def written(
+    scorer: Scorer, sources: Examples, room: Callable[[int], int], options: TranslationOptions, unit: str
+) -> list[list[Translation]]:
+    """The candidates of each source, the best first. They depend on no other source.
+
+    ``room``: a source's length -> tokens of its target at most; ``unit``: what the progress calls a source.
+    """
     config, words = scorer.config, min(scorer.tokenizer.vocab_size, scorer.config.vocab_size)
-    params = stack.by_layer(scorer.params, config)
+    params, limit, length_N = stack.by_layer(scorer.params, config), config.max_length, sources.length_N.tolist()
     alpha, stop = np.float32(options.length_penalty), np.int32(scorer.tokenizer.sep_id)
-    by_text: dict[int, list[Translation]] = {}
-    with show_progress(len(texts), "text", shown=scorer.progress) as done:
-        for members, length, size in padding.plan(lengths, limit, scorer.batch_size):
+    by_source: dict[int, list[Translation]] = {}
+    with show_progress(len(sources), unit, shown=scorer.progress) as done:
+        for members, length, size in padding.plan(length_N, limit, scorer.batch_size):
             rows = -(-size // scorer.row_unit) * scorer.row_unit
-            batch = padding.one_example_a_row([sources[i] for i in members], length, rows)
-            places_U = min(length + _LONGER, limit)
-            limit_B = np.ones(rows, np.int32)  # rows without a text end at once
-            limit_B[: len(members)] = [min(len(sources[i]) + _LONGER, places_U) for i in members]
+            batch = sources.assembled([np.array([i]) for i in members], length, rows, 1)
+            places_U = min(room(length), limit)
+            limit_B = np.ones(rows, np.int32)  # rows without a source end at once
+            limit_B[: len(members)] = [min(room(length_N[i]), places_U) for i in members]
             arguments = scorer.devices.place(batch | {"limit": limit_B})
             limits = arguments.pop("limit")
             sizes = {"beams": options.beams, "places": places_U, "words": words}
@@ -123,9 +133,9 @@ def translations(
             for row, i in enumerate(members):
                 hypotheses = zip(ids_BKU[row], length_BK[row], score_BK[row], strict=True)
                 real = [(ids[:count], score) for ids, count, score in hypotheses if count][: options.best]
-                by_text[i] = [Translation(decode(scorer.tokenizer, ids), float(score)) for ids, score in real]
+                by_source[i] = [Translation(decode(scorer.tokenizer, ids), float(score)) for ids, score in real]
             done(len(members))
-    return [by_text[i] for i in range(len(texts))]
+    return [by_source[i] for i in range(len(sources))]
 
 
 def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
@@ -134,9 +144,18 @@ def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
 
 
 def encode_pairs(tokenizer: Tokenizer, sources: Sequence[str], targets: Sequence[str]) -> EncodedPairs:
-    """Sources as `encode` has them, and targets with the token that ends a text behind them."""
-    ended = [[*ids, tokenizer.sep_id] for ids in tokenizer.encode_ids(list(targets))]
-    return sequence_pairs.join(encode(tokenizer, sources), ended)
+    """Sources as `encode` has them, and targets as `encode_targets`."""
+    return EncodedPairs(joined(encode(tokenizer, sources)), encode_targets(tokenizer, targets))
+
+
+def encode_targets(tokenizer: Tokenizer, targets: Sequence[str]) -> EncodedExamples:
+    """The tokens of each target, with the one that ends a text."""
+    return joined([[*ids, tokenizer.sep_id] for ids in tokenizer.encode_ids(list(targets))])
+
+
+def joined(tokens: Sequence[Sequence[int]]) -> EncodedExamples:
+    """Examples of these tokens."""
+    return encoded_examples.join([(ids, len(ids)) for ids in tokens])
 
 
 def decode(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
@@ -152,9 +171,9 @@ def check_lengths(lengths: Iterable[int], limit: int, places: Sequence[str]) -> 
 
 def costs(scorer: Scorer, pairs: EncodedPairs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each pair the nats of its target, float64 [N], its words and those that no other outscores, int [N] each."""
-    check_translates(scorer.config, scorer.source)
     nats_N, correct_N = np.zeros(len(pairs)), np.zeros(len(pairs), np.int64)
-    settings = ExampleSettings(scorer.batch_size, scorer.config.max_length, scorer.packed, row_unit=scorer.row_unit)
+    packed = scorer.packed and architectures.packs(scorer.config)
+    settings = ExampleSettings(scorer.batch_size, scorer.config.max_length, packed, row_unit=scorer.row_unit)
     run, params = _compiled_costs(scorer.config), stack.by_layer(scorer.params, scorer.config)
     for batch, index_BE in prediction_batches(pairs, settings):
         outputs = run(params, scorer.devices.place(batch))

@@ -238,7 +238,7 @@ def read_tokenizer(workdir: pathlib.Path) -> Tokenizer | None:
     Raises InputError where its files are missing, damaged, or those of another tokenizer.
     """
     settings = read(workdir)
-    if "encoder" in settings and architectures.inputs_of(read_encoder(workdir)):
+    if "encoder" in settings and not architectures.has_tokenizer(read_encoder(workdir)):
         return None
     expected, tokenizer = settings.get(_TOKENIZER), load_tokenizer(workdir)
     if expected not in (None, tokenizer.fingerprint):

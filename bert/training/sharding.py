@@ -28,7 +28,7 @@ _AXES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
     (r"feed_forward/down/kernel$", ("mlp", "embed")),
     (r"(pooler|transform|input|state|mix|hidden|skip|query|context|(enter|leave)_\w+)/kernel$", ("embed", None)),
     (r"(decoder/(first|word|from_\w+)|attention/vector)/kernel$", ("embed", None)),
-    (r"((up|back)_\d+|convolution)/kernel$", (None, "embed", None)),  # taps first
+    (r"((up|back|convolution)_\d+|convolution)/kernel$", (None, "embed", None)),  # taps first
 )
 MODES: dict[str, dict[str, str | tuple[str, ...]]] = {
     "dp": {},

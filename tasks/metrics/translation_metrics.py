@@ -1,4 +1,5 @@
-"""Metrics of translations: what the references cost by the model, and BLEU and chrF of its texts by sacrebleu.
+"""Metrics of texts that a model writes: what the references cost by it, how many of its texts equal them, and BLEU and
+chrF by sacrebleu.
 
 Source: Post 2018, "A call for clarity in reporting BLEU scores"; Popović 2015 (chrF); Koehn 2004, "Statistical
 significance tests for machine translation evaluation" (paired bootstrap).
@@ -16,7 +17,8 @@ from tasks.target_words import of_words
 
 LOSS = "nll"
 USUAL = ("nll", "perplexity", "accuracy")
-_OF_TEXTS = ("bleu", "bleu_lower", "chrf")
+_BY_SACREBLEU = ("bleu", "bleu_lower", "chrf")
+_OF_TEXTS = ("exact", *_BY_SACREBLEU)
 NAMES = (*USUAL, *_OF_TEXTS, "n")
 LOWER_IS_BETTER = ("nll", "perplexity")
 RESAMPLES = 1_000  # of the paired bootstrap
@@ -35,8 +37,8 @@ def is_installed() -> bool:
 
 def check_installed(names: Collection[str], setting: str) -> None:
     """Raises InputError where a metric is asked for whose package is missing."""
-    if of_texts(names) and not is_installed():
-        raise InputError(f"{setting} names {next(name for name in _OF_TEXTS if name in names)}, which {_MISSING}")
+    if named := [name for name in _BY_SACREBLEU if name in names and not is_installed()]:
+        raise InputError(f"{setting} names {named[0]}, which {_MISSING}")
 
 
 def of_costs(nats_N: np.ndarray, words_N: np.ndarray, correct_N: np.ndarray) -> dict[str, Score]:
@@ -47,14 +49,15 @@ def of_costs(nats_N: np.ndarray, words_N: np.ndarray, correct_N: np.ndarray) -> 
 
 
 def scores(texts: Sequence[str], references: Sequence[str]) -> dict[str, Score]:
-    """bleu (13a tokens, cased), bleu_lower (lower-cased) and chrf, 0 to 100, of sacrebleu, with its signatures as
-    remarks."""
+    """exact, the share of texts that equal their reference, blanks apart; bleu (13a tokens, cased), bleu_lower
+    (lower-cased) and chrf, 0 to 100, of sacrebleu, with its signatures as remarks."""
+    equal = [text.split() == reference.split() for text, reference in zip(texts, references, strict=True)]
+    values = {"exact": Score(float(np.mean(equal)) if equal else None)}
     if not is_installed():
-        return dict.fromkeys(_OF_TEXTS, Score(None, _MISSING))
+        return values | dict.fromkeys(_BY_SACREBLEU, Score(None, _MISSING))
     from sacrebleu.metrics import BLEU, CHRF  # an extra, and slow to import
 
-    values = {}
-    for name, metric in zip(_OF_TEXTS, (BLEU(), BLEU(lowercase=True), CHRF()), strict=True):
+    for name, metric in zip(_BY_SACREBLEU, (BLEU(), BLEU(lowercase=True), CHRF()), strict=True):
         result = metric.corpus_score(list(texts), [list(references)])
         values[name] = Score(float(result.score), str(metric.get_signature()))
     return values

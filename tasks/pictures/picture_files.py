@@ -28,14 +28,14 @@ def read(
     Raises InputError for a file or array that is not there or has another form, and an unknown class.
     """
     check_labelled(labelled)
-    arrays = _digits(images, classes) if path == DIGITS else _arrays(path)
-    pictures_NXYC = as_pictures(_array(arrays, images, path), name=f"{path}: {images}")
+    arrays = _digits(images, classes) if path == DIGITS else arrays_of(path)
+    pictures_NXYC = as_pictures(array_of(arrays, images, path), name=f"{path}: {images}")
     N = len(pictures_NXYC)
     if not N:
         raise InputError(f"{path}: {images} holds no picture; give at least one")
     targets = None
     if labelled == "needed" or (labelled == "if there" and classes in arrays):
-        class_N = _array(arrays, classes, path)
+        class_N = array_of(arrays, classes, path)
         if class_N.shape != (N,) or class_N.dtype.kind not in "buiU":
             what = f"{path}: {classes} is {class_N.dtype} {list(class_N.shape)}"
             raise InputError(f"{what}; it must be a whole number or a text for each of the {N:,} pictures")
@@ -70,7 +70,7 @@ def _digits(images: str, classes: str) -> dict[str, np.ndarray]:
     return {images: digits.images, classes: digits.target}
 
 
-def _arrays(path: str) -> dict[str, np.ndarray]:
+def arrays_of(path: str) -> dict[str, np.ndarray]:
     try:
         file = np.load(path, allow_pickle=False)
         if isinstance(file, np.lib.npyio.NpzFile):
@@ -85,7 +85,7 @@ def _arrays(path: str) -> dict[str, np.ndarray]:
     raise InputError(f"{path}: is one array, not an .npz file; save it with its classes by numpy.savez")
 
 
-def _array(arrays: dict[str, np.ndarray], name: str, path: str) -> np.ndarray:
+def array_of(arrays: dict[str, np.ndarray], name: str, path: str) -> np.ndarray:
     if name not in arrays:
         raise InputError(f"{path}: has no array {name!r} (it has {', '.join(arrays) or 'none'}); set its name")
     return arrays[name]

@@ -17,7 +17,6 @@ from jax import Array
 from ml_collections import ConfigDict
 
 from bert.architectures import ModelConfig
-from bert.data import encoded_examples
 from bert.data.encoded_examples import EncodedExamples, ExampleSettings, TrainingBatches
 from bert.data.passages import Passages
 from bert.errors import InputError, check_choice
@@ -142,7 +141,7 @@ def windows_with_answers(
         raise InputError("no window holds an answer; raise config.max_length, or set windows_without_answer to null")
     ones = np.ones(len(start_W), np.float32)
     targets = {"start": start_W, "end": end_W, "target_weights": ones}
-    return encoded_examples.take(dataclasses.replace(cut.encoded, of_example=targets), trained)
+    return dataclasses.replace(cut.encoded, of_example=targets).take(trained)
 
 
 def _targets(

@@ -4,11 +4,12 @@ import csv
 import dataclasses
 import io
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
+from bert.data.sequence_pairs import EncodedPairs
 from bert.errors import InputError, check_choice, printable
 from bert.inference import LoadedModel
 from bert.pages import translation_page
@@ -18,10 +19,11 @@ from tasks import evaluation
 from tasks.evaluation import WRITTEN_WORST, Evaluation
 from tasks.files import outputs
 from tasks.metrics import translation_metrics
+from tasks.metrics.score import Score
 from tasks.translation import pairs
 from tasks.translation.pairs import FILE_SETTINGS, Pairs
 
-_SEARCH = {"beams": int, "length_penalty": float, "best": int}  # fields of `TranslationOptions` that commands change
+SEARCH = {"beams": int, "length_penalty": float, "best": int}  # fields of `TranslationOptions` that commands change
 
 
 class TranslationEvaluator(evaluation.Evaluator):
@@ -32,13 +34,16 @@ class TranslationEvaluator(evaluation.Evaluator):
     """
 
     formats = ("txt", "csv", "tsv", "jsonl")
-    file_defaults: ClassVar = FILE_SETTINGS | dict.fromkeys((*_SEARCH, "attention", "against"), "")
+    file_defaults: ClassVar = FILE_SETTINGS | dict.fromkeys((*SEARCH, "attention", "against"), "")
     unit = "pairs"
+    written: ClassVar[str] = translation.KEY  # what an answer calls the text
+    read_from: ClassVar[str] = "source"  # what files call its source
+    options_of: ClassVar[Callable[..., TranslationOptions]] = staticmethod(translation.options_of)
 
     def __init__(self, model: LoadedModel, changes: Mapping[str, str | None], batch_size: int = 32) -> None:
         super().__init__(model, changes, batch_size)
-        self.options = translation.options_of(model.extra, model.config)
-        for name, kind in _SEARCH.items():
+        self.options = self.options_of(model.extra, model.config)
+        for name, kind in SEARCH.items():
             if value := self.settings[name]:
                 self.options = dataclasses.replace(self.options, **{name: _number(name, value, kind)})
 
@@ -53,12 +58,12 @@ class TranslationEvaluator(evaluation.Evaluator):
 
     def evaluate(self, examples: Pairs, metrics: Sequence[str] = ()) -> Evaluation:
         """Without sacrebleu, BLEU and chrF are undefined, with that as the reason."""
-        if against := self.settings["against"]:
+        if against := self.settings.get("against"):
             translation_metrics.check_installed(["bleu"], "--against")
             others = pairs.others(against, examples, self.settings["encoding"])
         scorer, rows, limit = self.scorer, examples.rows, self.scorer.config.max_length
         references = [row.target or "" for row in rows]
-        encoded = translation.encode_pairs(scorer.tokenizer, [row.source for row in rows], references)
+        encoded = self._encoded(examples)
         fit = pairs.fitting(examples, encoded.length_N, limit)
         if fit.left_out:
             raise InputError(f"{fit.first}: has more tokens than the model has positions, {limit}; split the sentence")
@@ -67,23 +72,40 @@ class TranslationEvaluator(evaluation.Evaluator):
         texts = [candidates[0].text for candidates in candidates_N]
         scores = translation_metrics.of_costs(nats_N, words_N, correct_N)
         scores |= translation_metrics.scores(texts, references)
+        scores |= (more := self._more_scores(examples))
         losses_N = nats_N / words_N
 
         def row_of(i: int) -> dict[str, Any]:
             row = rows[i]
             known = {"place": row.place, "loss": float(losses_N[i]), "text": [row.source]}
-            return known | {"truth": row.target, "predicted": {"translation": texts[i]}}
+            return known | {"truth": row.target, "predicted": {self.written: texts[i]}}
 
         result = Evaluation(examples.report)
-        result.add_scores(scores, self.unit, metrics=metrics or translation_metrics.NAMES)
-        by_length = translation_metrics.by_length([row.source for row in rows], texts, references, nats_N, words_N)
-        result.add(_length_table(by_length), by_length=[row._asdict() for row in by_length])
+        result.add_scores(scores, self.unit, metrics=metrics or (*translation_metrics.NAMES, *more))
+        self._add_lengths(result, examples, texts, nats_N, words_N)
         if against:
             compared = translation_metrics.compared(texts, others, references)
             result.add(_comparison(compared, against), compared=_as_json(compared, against))
         result.keep_rows(losses_N.tolist(), row_of)
-        result.add_worst("worst (nats a word):", [row_of(int(i)) for i in np.argsort(-losses_N)[:WRITTEN_WORST]], _line)
+        worst = [row_of(int(i)) for i in np.argsort(-losses_N)[:WRITTEN_WORST]]
+        result.add_worst("worst (nats a word):", worst, self._line)
         return result
+
+    def _add_lengths(
+        self, result: Evaluation, examples: Pairs, texts: Sequence[str], nats_N: np.ndarray, words_N: np.ndarray
+    ) -> None:
+        """Adds the scores of short and long sources."""
+        sources, references = [row.source for row in examples.rows], [row.target or "" for row in examples.rows]
+        by_length = translation_metrics.by_length(sources, texts, references, nats_N, words_N)
+        result.add(_length_table(by_length), by_length=[row._asdict() for row in by_length])
+
+    def _more_scores(self, examples: Pairs) -> dict[str, Score]:
+        """Those of a task alone."""
+        return {}
+
+    def _encoded(self, examples: Pairs) -> EncodedPairs:
+        sources, targets = [row.source for row in examples.rows], [row.target or "" for row in examples.rows]
+        return translation.encode_pairs(self.scorer.tokenizer, sources, targets)
 
     def _translated(self, examples: Pairs, options: TranslationOptions) -> list[list[translation.Translation]]:
         sources, places = [row.source for row in examples.rows], [row.place for row in examples.rows]
@@ -92,15 +114,18 @@ class TranslationEvaluator(evaluation.Evaluator):
     def predictions(self, examples: Pairs, *, details: bool, measure: str) -> list[dict[str, Any]]:
         del details
         if measure:
-            raise InputError(f"--rank={measure}: a translation has no such measure; leave it out")
-        return [translation.answer(candidates) for candidates in self._translated(examples, self.options)]
+            raise InputError(f"--rank={measure}: a {self.written} has no such measure; leave it out")
+        return [translation.answer(candidates, self.written) for candidates in self._translated(examples, self.options)]
 
     def check_writable(self, examples: Pairs, format: str, rank: str) -> None:
         super().check_writable(examples, format, rank)
         if format == "txt" and self.options.best > 1:
             raise InputError(f"--best={self.options.best} needs a place for all: --format=jsonl, csv or tsv")
         if self.settings["attention"]:  # a decoder without attention is refused before all is translated
-            source_attention.of_texts(self.scorer, [""], [""])
+            self._check_attention()
+
+    def _check_attention(self) -> None:
+        source_attention.of_texts(self.scorer, [""], [""])
 
     def contents(
         self, path: pathlib.Path, examples: Pairs, predictions: list[dict[str, Any]], format: str, details: bool
@@ -108,23 +133,34 @@ class TranslationEvaluator(evaluation.Evaluator):
         del details
         files = {path: self._table(examples, predictions, format)}
         if page := self.settings["attention"]:
-            sides = [row.source for row in examples.rows], [row["translation"] for row in predictions]
-            files[pathlib.Path(page)] = translation_page.of_texts(self.scorer, *sides)
+            files[pathlib.Path(page)] = self._page(examples, [row[self.written] for row in predictions])
         return files
+
+    def _page(self, examples: Pairs, texts: list[str]) -> str:
+        """How the texts read their sources."""
+        return translation_page.of_texts(self.scorer, [row.source for row in examples.rows], texts)
 
     def _table(self, examples: Pairs, predictions: list[dict[str, Any]], format: str) -> str:
         if format == "txt":
-            return "".join(" ".join(row["translation"].split()) + "\n" for row in predictions)
-        sourced = [{"source": row.source} | answer for row, answer in zip(examples.rows, predictions, strict=True)]
+            return "".join(" ".join(row[self.written].split()) + "\n" for row in predictions)
+        sourced = [
+            {self.read_from: row.source} | answer for row, answer in zip(examples.rows, predictions, strict=True)
+        ]
         if format == "jsonl":
             return outputs.json_lines(sourced)
         table = io.StringIO()
         writer = csv.writer(table, delimiter="," if format == "csv" else "\t", lineterminator="\n")
-        writer.writerow(["source", "translation", "score"])
+        writer.writerow([self.read_from, self.written, "score"])
         for row in sourced:
-            for candidate in row.get("candidates") or [{"text": row["translation"], "score": row["score"]}]:
-                writer.writerow([row["source"], candidate["text"], candidate["score"]])
+            for candidate in row.get("candidates") or [{"text": row[self.written], "score": row["score"]}]:
+                writer.writerow([row[self.read_from], candidate["text"], candidate["score"]])
         return table.getvalue()
+
+    def _line(self, row: dict[str, Any]) -> str:
+        """A row of the report."""
+        start, shown = printable(f"{row['loss']:8.3f}  {row['place']}  "), evaluation.cut(row["text"][0], 50)
+        texts = [evaluation.cut(str(text), 60) for text in (row["truth"], row["predicted"][self.written])]
+        return f"{start}{shown}  reference {texts[0]}, written {texts[1]}"
 
 
 def _length_table(rows: Sequence[translation_metrics.LengthRow]) -> str:
@@ -156,13 +192,6 @@ def _number(name: str, value: str, kind: type) -> Any:
         return kind(value)
     except ValueError:
         raise InputError(f"--{name}={value} must be a {'whole ' if kind is int else ''}number") from None
-
-
-def _line(row: dict[str, Any]) -> str:
-    """A row of the report."""
-    start, shown = printable(f"{row['loss']:8.3f}  {row['place']}  "), evaluation.cut(row["text"][0], 50)
-    texts = [evaluation.cut(str(text), 60) for text in (row["truth"], row["predicted"]["translation"])]
-    return f"{start}{shown}  reference {texts[0]}, translated {texts[1]}"
 
 
 EVALUATOR = TranslationEvaluator

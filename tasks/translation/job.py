@@ -7,7 +7,7 @@ bert/prediction/translation.py.
 import dataclasses
 import functools
 import itertools
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from absl import logging
@@ -15,7 +15,7 @@ from ml_collections import ConfigDict
 
 from bert import architectures, config_fields
 from bert.architectures import ModelConfig
-from bert.data.encoded_examples import ExampleSettings, TrainingBatches, take
+from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.data.sequence_pairs import EncodedPairs
 from bert.errors import InputError
 from bert.interop import warm_start
@@ -23,7 +23,7 @@ from bert.interop.model_directory import ModelDirectory
 from bert.interop.warm_start import WarmStart
 from bert.prediction import translation
 from bert.prediction.scores import Scorer
-from bert.prediction.translation import TranslationOptions
+from bert.prediction.translation import Translation, TranslationOptions
 from bert.tokenizer import bpe_training
 from bert.tokenizer.added_words import words_of
 from bert.tokenizer.tokenizer import Tokenizer
@@ -53,15 +53,14 @@ class Job(ExamplesJob):
     compared = "pairs"
 
     def new_model(self, config: ConfigDict) -> tuple[ModelConfig, Tokenizer]:
-        """Sizes as the settings have them, and a vocabulary of the training part's texts, of both sides."""
+        """Sizes as the settings and the sources have them, and a vocabulary of the training part's texts."""
         if "variant" in config.model:
             what = f"config.init_from is missing; {config.model.variant} has the sizes and the vocabulary of a BERT"
             raise InputError(f"{what}: name its directory, also where nothing else is taken from it")
-        texts = itertools.chain.from_iterable((row.source, row.target or "") for row in self.train.rows)
-        tokenizer = bpe_training.train(texts, config.vocab_size).add_words(words_of(config.add_tokens))
+        tokenizer = bpe_training.train(self.texts(), config.vocab_size).add_words(words_of(config.add_tokens))
         fields = {name: value for name, value in config.model.items() if name != "model_type"}
         kind = architectures.config_class("config.model.model_type", config.model.model_type)
-        sizes = {"vocab_size": tokenizer.vocab_size, "start_id": tokenizer.cls_id}
+        sizes = {"vocab_size": tokenizer.vocab_size, "start_id": tokenizer.cls_id, **self.source_sizes}
         return config_fields.build(kind, fields, **sizes), tokenizer
 
     def started(self, config: ConfigDict, loaded: ModelDirectory, seed: int) -> ModelDirectory:
@@ -72,6 +71,15 @@ class Job(ExamplesJob):
         made = warm_start.encoder_decoder(loaded, config_fields.build(WarmStart, config.model), seed)
         logging.info("%s", made.report.notes[-1])
         return made
+
+    def texts(self) -> Iterable[str]:
+        """Of both sides."""
+        return itertools.chain.from_iterable((row.source, row.target or "") for row in self.train.rows)
+
+    @property
+    def source_sizes(self) -> Mapping[str, Any]:
+        """Fields of the model's configuration that the sources decide."""
+        return {}
 
     def task(self, config: ModelConfig) -> TargetWords:
         translation.check_translates(config, "config.init_from")
@@ -86,7 +94,7 @@ class Job(ExamplesJob):
                 "on them",
                 *(fit.left_out, len(encoded), settings.max_length, fit.first),
             )
-            encoded = EncodedPairs(take(encoded.source, fit.kept), take(encoded.target, fit.kept))
+            encoded = encoded.take(fit.kept)
         return TrainingBatches(encoded, settings)
 
     def encode(self, part: Pairs, tokenizer: Tokenizer) -> EncodedPairs:
@@ -101,11 +109,15 @@ class Job(ExamplesJob):
         values = translation_metrics.of_costs(*translation.costs(scorer, encoded))
         if translation_metrics.of_texts(self.names):
             greedy = dataclasses.replace(self.options, beams=1, best=1)
-            candidates_N = translation.translations(scorer, [row.source for row in part.rows], greedy)
+            candidates_N = self.written(scorer, part, greedy)
             texts = [candidates[0].text for candidates in candidates_N]
             values |= translation_metrics.scores(texts, [row.target or "" for row in part.rows])
         names = dict.fromkeys((*self.names, translation_metrics.LOSS))
         return {name: values[name].value for name in names}
+
+    def written(self, scorer: Scorer, part: Pairs, options: TranslationOptions) -> list[list[Translation]]:
+        """Candidates of each target."""
+        return translation.translations(scorer, [row.source for row in part.rows], options)
 
     def keys_of(self, part: Pairs) -> Iterable[Hashable]:
         return map(pairs.key_of, part.rows)
@@ -118,11 +130,21 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     """The job that the settings of configs/translation.py describe; ``equal_apart``: see `tasks.job.as_begun`."""
     options = settings_of(TranslationOptions, config)
     files = {name: config[name] for name in FILE_SETTINGS}
-    names = metric_names(config.metrics, translation_metrics.USUAL, translation_metrics.NAMES)
-    chosen = [config.metric] if config.metric in translation_metrics.NAMES else []
-    translation_metrics.check_installed([*names, *chosen], "config.metrics")
+    names = metrics_of(config)
     reader = functools.partial(pairs.read_pairs, settings=files)
     train, validation = read_parts(config, "pairs", reader, pairs.split, equal_apart=equal_apart)
-    names = tuple(dict.fromkeys([*names, *chosen]))
-    choice = choice_of(config, names, translation_metrics.LOWER_IS_BETTER, validation, translation_metrics.LOSS)
-    return Job(train, validation, options, files, names, TargetWords(config.label_smoothing), choice)
+    loss = TargetWords(config.label_smoothing)
+    return Job(train, validation, options, files, names, loss, chosen(config, names, validation))
+
+
+def metrics_of(config: ConfigDict) -> tuple[str, ...]:
+    """The metrics that are logged, the one that chooses the best evaluation among them."""
+    names = metric_names(config.metrics, translation_metrics.USUAL, translation_metrics.NAMES)
+    more = [config.metric] if config.metric in translation_metrics.NAMES else []
+    translation_metrics.check_installed([*names, *more], "config.metrics")
+    return tuple(dict.fromkeys([*names, *more]))
+
+
+def chosen(config: ConfigDict, names: Sequence[str], validation: Any) -> Choice | None:
+    """Which evaluation is the best."""
+    return choice_of(config, names, translation_metrics.LOWER_IS_BETTER, validation, translation_metrics.LOSS)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import pathlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from bert.corpus.corpus_files import endings_of
 from bert.errors import InputError, check_range
 from tasks.files import equal_texts, splits, tables
 from tasks.files.records import Table, TableSettings, cell_of, check_column, comma_names
-from tasks.files.reports import ReadReport, ReadRows, Tally
+from tasks.files.reports import ReadReport, ReadRows, Row, Tally
 from tasks.files.text_lines import read_lines
 
 # Settings that a model directory carries, so that bert evaluate reads a file of the same form by its name alone.
@@ -80,6 +80,16 @@ def _of_lines(path: str, encoding: str) -> Pairs:
 
 
 def _of_table(data: str, settings: Mapping[str, Any], labelled: bool) -> Pairs:
+    rows, columns, notes = rows_of_table(data, settings, labelled)
+    if not labelled:
+        return Pairs(rows, ReadReport(data, len(rows), len(rows), notes=notes))
+    return _checked(rows, data, columns[1], notes)
+
+
+def rows_of_table(
+    data: str, settings: Mapping[str, Any], labelled: bool
+) -> tuple[list[Pair], tuple[str, ...], tuple[str, ...]]:
+    """(rows as they stand, the names of the columns that are read, notes on the table)."""
     names = ("delimiter", "quoting", "encoding", "ragged")
     how = TableSettings(columns=comma_names(settings["columns"]), **{name: settings[name] for name in names})
     table = tables.read_table(data, how)
@@ -89,9 +99,7 @@ def _of_table(data: str, settings: Mapping[str, Any], labelled: bool) -> Pairs:
     for column in columns[: 1 + labelled]:
         check_column(table, column, "text")
     rows = [Pair(*_texts(table, i, columns, labelled), table.places[i], i) for i in range(len(table.rows))]
-    if not labelled:
-        return Pairs(rows, ReadReport(data, len(rows), len(rows), notes=table.notes))
-    return _checked(rows, data, columns[1], table.notes)
+    return rows, columns, table.notes
 
 
 def _texts(table: Table, i: int, columns: tuple[str, ...], labelled: bool) -> tuple[str, str | None]:
@@ -139,15 +147,22 @@ def key_of(row: Pair) -> Hashable:
 
 def split(pairs: Pairs, share: float, seed: int, *, equal_apart: bool = False) -> tuple[Pairs, Pairs]:
     """(train, validation): a share of the pairs, those with equal sources in one part unless ``equal_apart``."""
+    keys = None if equal_apart else [equal_texts.key_of([row.source]) for row in pairs.rows]
+    return split_by(pairs, share, seed, keys)
+
+
+def split_by(
+    rows: ReadRows[Row], share: float, seed: int, keys: Sequence[Hashable] | None
+) -> tuple[ReadRows[Row], ReadRows[Row]]:
+    """(train, validation): a share of the rows, those with equal keys in one part."""
     check_range("validation_share", share, above=0, below=1)
-    count = len(pairs.rows)
-    keys = range(count) if equal_apart else [equal_texts.key_of([row.source]) for row in pairs.rows]
+    count = len(rows.rows)
     take_C = splits.rows_by_class(np.array([count]), share)
-    group_N = equal_texts.first_of_equal(keys)
+    group_N = equal_texts.first_of_equal(range(count) if keys is None else keys)
     held_N = splits.draw(np.zeros(count, np.int64), group_N, take_C, np.random.default_rng(seed))
     if not held_N.any():
-        raise InputError(f"{pairs.report.source}: {count} pairs are too few to hold out {share:g}; name a validation")
-    return pairs.divided(held_N, share, seed)
+        raise InputError(f"{rows.report.source}: {count} pairs are too few to hold out {share:g}; name a validation")
+    return rows.divided(held_N, share, seed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,7 +174,7 @@ class Fitting:
     first: str
 
 
-def fitting(pairs: Pairs, length_N: np.ndarray, limit: int) -> Fitting:
+def fitting(pairs: ReadRows[Any], length_N: np.ndarray, limit: int) -> Fitting:
     """The pairs of which each side has at most ``limit`` tokens. Raises InputError where none has."""
     long_N = np.asarray(length_N) > limit
     first = pairs.rows[int(long_N.argmax())].place if long_N.any() else ""

@@ -189,7 +189,7 @@ def test_chosen_examples_keep_all_that_is_theirs(encoded, chosen):
     whole = EncodedExamples(
         encoded.token_ids, encoded.starts, encoded.a_length_N, encoded.of_example, {"tags": tags_K2}
     )
-    found = encoded_examples.take(whole, chosen)
+    found = whole.take(chosen)
     assert len(found) == len(chosen)
     assert found.token_ids.dtype == encoded.token_ids.dtype
     np.testing.assert_array_equal(found.of_example["targets"][:, 0], chosen)

@@ -77,3 +77,16 @@ def test_a_score_for_all_alike_changes_no_weight():
     additive = Additive(*(np.zeros(shape, np.float32) for shape in ((2, 2), (2,), (2, 1))))
     weights_BKS = scored_attention.weights(state_BKJ, keys_BSA, ALL, additive, "float32")
     np.testing.assert_allclose(weights_BKS, np.full((1, 1, 3), 1 / 3), rtol=1e-6)
+
+
+def test_bilinear_scores_of_the_reference_s_grid(shared):
+    """golden2: a state and a grid of 3 x 4 cells of 8 numbers; added to all scores, a constant changes nothing."""
+    file = np.load(shared / "golden2" / "attention" / "two_dimensional_3x4.npz")
+    grid_BSC = file["h"].reshape(1, 12, 8).astype(np.float32)
+    params = {"key": {"kernel": file["caption_Wkey"].T.astype(np.float32)}}
+    state_BKJ = file["caption_state"].reshape(1, 1, 6).astype(np.float32)
+    weights_BKS, context_BKC = attended("bilinear", params, grid_BSC, state_BKJ, np.ones((1, 1, 12), bool))
+    np.testing.assert_allclose(weights_BKS[0, 0], file["caption_weights"].ravel(), atol=1e-6)
+    np.testing.assert_allclose(context_BKC[0, 0], file["caption_context"], atol=1e-6)
+    moved = np.exp(file["caption_scores"] + 5)
+    np.testing.assert_allclose(weights_BKS[0, 0], (moved / moved.sum()).ravel(), atol=1e-6)

@@ -8,7 +8,7 @@ import pytest
 
 import bert
 from bert import inference
-from bert.data import encoded_examples, passages
+from bert.data import passages
 from bert.errors import InputError
 from bert.prediction import bio_mrc, questions, tag_decoding
 from bert.prediction.bio_mrc import BioMrcOptions
@@ -204,7 +204,7 @@ def test_scores_do_not_depend_on_the_order_of_windows(model, rows):
     assert len(cut.encoded) > 2 * len(rows), "most passages have several windows"
     order = np.random.default_rng(5).permutation(len(cut.encoded))
     scorer = model.scorer(batch_size=8)
-    want, shuffled = (scorer.of_tokens(part, 32) for part in (cut.encoded, encoded_examples.take(cut.encoded, order)))
+    want, shuffled = (scorer.of_tokens(part, 32) for part in (cut.encoded, cut.encoded.take(order)))
     parts = passages.parts(shuffled, np.concatenate([[0], np.cumsum(cut.encoded.length_N[order])]))
     for place, window in enumerate(order):
         np.testing.assert_allclose(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bert.errors import InputError
 from tasks.metrics import translation_metrics
 from tasks.metrics.translation_metrics import by_length, compared, scores
 
@@ -59,3 +60,19 @@ def test_without_the_package_the_rows_have_no_bleu(monkeypatch):
     monkeypatch.setattr(translation_metrics, "is_installed", lambda: False)
     rows = by_length(["a b"], ["c"], ["c"], np.ones(1), np.ones(1))
     assert (rows[0].pairs, rows[0].bleu, rows[0].nll) == (1, None, 1.0)
+
+
+def test_exact_is_the_share_of_equal_texts_blanks_apart(monkeypatch):
+    texts, references = (
+        ["a red circle", " a  blue square", "A cat", ""],
+        ["a red circle", "a blue square ", "a cat", "a"],
+    )
+    assert translation_metrics.scores(texts, references)["exact"].value == 0.5
+    monkeypatch.setattr(translation_metrics, "is_installed", lambda: False)
+    without = translation_metrics.scores(texts, references)
+    assert without["exact"].value == 0.5
+    assert without["bleu"].value is None
+    assert translation_metrics.of_texts(["nll", "exact"])
+    translation_metrics.check_installed(["exact"], "config.metrics")
+    with pytest.raises(InputError, match=r"config.metrics names chrf.*install"):
+        translation_metrics.check_installed(["exact", "chrf"], "config.metrics")

@@ -1,0 +1,95 @@
+"""Configurations of models that write captions: an encoder of pictures, and a decoder that reads its grid of cells.
+
+``picture-transformer`` has the decoder of a Transformer, ``picture-rnn`` a recurrent one. The modules are in
+captions_modules.py, which needs JAX.
+
+Source: Xu et al. 2015, "Show, attend and tell" (attention to the cells of a grid, by a recurrent decoder).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import ClassVar
+
+from bert.architectures.encoder_decoder import EncoderDecoderConfig
+from bert.architectures.patches import GRID_POSITIONS
+from bert.architectures.recurrent_decoder import RecurrentDecoderConfig
+from bert.errors import InputError, check_choice, check_range
+
+_GRID = ("height", "width", "channels", "patch_size", "cells", "cell_positions", "reads")
+
+
+@dataclasses.dataclass(frozen=True)
+class PictureGrid:
+    """Sizes of pictures, and how they become a grid of cells, which the decoder reads."""
+
+    height: int = 64  # of a picture, in pixels
+    width: int = 64
+    channels: int = 3  # numbers of a pixel
+    patch_size: int = 8  # pixels of a cell's side; of a grid of features 1
+    # What makes the cells. convolutions: 3 x 3 with stride 2, log2 of patch_size one after the other; patches: the
+    # patches, in num_layers blocks of self-attention; linear: the patches, or features, through one layer.
+    cells: str = "convolutions"
+    cell_positions: str = "learned"  # added to cells: learned (tables of rows and columns), sinusoidal, or none
+    # What the decoder reads of the cells: grid, which it attends to; mean, one vector; none, so that it writes without
+    # the picture. The last two are for comparison.
+    reads: str = "grid"
+
+    def check_grid(self, width: int) -> None:
+        """Raises InputError for values that do not go together; ``width``: of a cell's state."""
+        for name in ("height", "width", "channels", "patch_size"):
+            check_range(name, getattr(self, name), at_least=1, whole=True)
+        check_choice("cells", self.cells, ("convolutions", "patches", "linear"))
+        check_choice("cell_positions", self.cell_positions, GRID_POSITIONS)
+        check_choice("reads", self.reads, ("grid", "mean", "none"))
+        sides = f"pictures have {self.height} x {self.width} pixels"
+        if self.height % self.patch_size or self.width % self.patch_size:
+            raise InputError(f"{sides}, no multiple of patch_size {self.patch_size}; set patch_size to a divisor")
+        if self.cells == "convolutions" and (self.patch_size < 2 or self.patch_size & (self.patch_size - 1)):
+            what = (
+                f"patch_size is {self.patch_size}; with cells='convolutions' it must be 2, 4, 8 or another power of 2"
+            )
+            raise InputError(f"{what}, or set cells='linear', for a grid of features")
+        if self.cell_positions == "sinusoidal" and width % 4:
+            raise InputError(f"hidden_size is {width}; with sinusoidal positions it must be a multiple of 4")
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of cells."""
+        return self.height // self.patch_size, self.width // self.patch_size
+
+    @property
+    def token_inputs(self) -> dict[str, tuple[int, ...]]:
+        """See `architectures.inputs_of`."""
+        return {"patches": (self.patch_size**2 * self.channels,)}
+
+
+@dataclasses.dataclass(frozen=True)
+class PictureTransformerConfig(PictureGrid, EncoderDecoderConfig):
+    """Sizes of the grid and of the decoder."""
+
+    model_type: ClassVar[str] = "picture-transformer"
+    json_names: ClassVar[Mapping[str, str]] = {name: name for name in (*EncoderDecoderConfig.json_names, *_GRID)}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_grid(self.hidden_size)
+
+
+@dataclasses.dataclass(frozen=True)
+class PictureRecurrentConfig(PictureGrid, RecurrentDecoderConfig):
+    """Sizes of the grid and of the recurrent decoder; ``hidden_size`` is the width of a cell.
+
+    The first state is made of the mean of the cells (Xu et al. 2015, section 3.1.2).
+    """
+
+    model_type: ClassVar[str] = "picture-rnn"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_grid(self.hidden_size)
+        if self.cells == "patches":
+            raise InputError("cells is 'patches', which have blocks of self-attention; set convolutions or linear")
+        if self.score == "none":
+            raise InputError("score is 'none'; a decoder without attention is reads='mean'")

@@ -1,0 +1,157 @@
+"""Reads pictures with captions: scenes drawn here, arrays of an .npz file, a table of files and captions, a folder."""
+
+import pathlib
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bert.errors import InputError
+from bert.extras import check_installed
+from bert.prediction.pictures import as_pictures
+from tasks.captioning import scenes
+from tasks.captioning.scenes import Thing
+from tasks.files import equal_texts, tables
+from tasks.files.reports import ReadReport, ReadRows
+from tasks.pictures import picture_files
+from tasks.translation import pairs
+
+SCENES = "scenes"
+# As of `pairs.FILE_SETTINGS`; ``images`` and ``captions`` are arrays of an .npz file.
+FILE_SETTINGS = pairs.FILE_SETTINGS | {"images": "images", "captions": "captions"}
+ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp")
+
+
+class Captioned(NamedTuple):
+    """A picture, its name as ``source``, and its caption as ``target``; None where only pictures were read."""
+
+    source: str
+    target: str | None
+    place: str
+    picture: np.ndarray  # uint8 or float32 [X, Y, C]
+    things: tuple[Thing, ...] = ()  # of a scene
+
+
+Captions = ReadRows[Captioned]
+
+
+def read(
+    data: str, settings: Mapping[str, Any], *, labelled: bool = True, shape: Sequence[int] | None = None
+) -> Captions:
+    """The pictures of ``data`` and (``labelled``) their captions, all of one size, which ``shape`` may say.
+
+    Raises InputError, with its place, for a picture without a caption, a caption without a picture, an empty caption, a
+    file that is not there, and pictures of several sizes or of another one.
+    """
+    if data.partition(":")[0] == SCENES and not pathlib.Path(data).exists():
+        return _of_scenes(data, labelled, shape)
+    path = tables.check_path(data)
+    if path.suffix.lower() == ".npz":
+        return _of_arrays(data, settings, labelled, shape)
+    if path.is_dir() or path.suffix.lower() in ENDINGS:
+        if labelled:
+            raise InputError(f"{data}: has no captions; name a table with the columns picture and caption")
+        return _of_folder(path, shape)
+    return _of_table(data, settings, labelled, shape)
+
+
+def source_key(row: Captioned) -> Hashable:
+    """The same for equal pictures."""
+    return row.picture.shape, row.picture.tobytes()
+
+
+def key_of(row: Captioned) -> Hashable:
+    """The same for equal pictures with equal captions."""
+    return source_key(row), equal_texts.key_of([row.target or ""])
+
+
+def split(part: Captions, share: float, seed: int, *, equal_apart: bool = False) -> tuple[Captions, Captions]:
+    """As `pairs.split`: equal pictures stay in one part."""
+    return pairs.split_by(part, share, seed, None if equal_apart else [source_key(row) for row in part.rows])
+
+
+def _of_scenes(data: str, labelled: bool, shape: Sequence[int] | None) -> Captions:
+    part, count = scenes.named(data)
+    drawn = enumerate(scenes.scenes(part, count))
+    rows = [
+        Captioned(f"scene {i}", s.caption if labelled else None, f"{data}: scene {i}", s.picture, s.things)
+        for i, s in drawn
+    ]
+    return _report(data, rows, shape)
+
+
+def _of_arrays(data: str, settings: Mapping[str, Any], labelled: bool, shape: Sequence[int] | None) -> Captions:
+    arrays = picture_files.arrays_of(data)
+    images, captions = settings["images"], settings["captions"]
+    picture_NXYC = picture_files.array_of(arrays, images, data)
+    as_bytes = picture_NXYC.dtype == np.uint8 and picture_NXYC.ndim == 4
+    picture_NXYC = picture_NXYC if as_bytes else as_pictures(picture_NXYC, name=f"{data}: {images}")
+    targets: list[str | None] = [None] * len(picture_NXYC)
+    if labelled:
+        caption_N = picture_files.array_of(arrays, captions, data)
+        if caption_N.dtype.kind != "U" or caption_N.shape != (len(picture_NXYC),):
+            what = f"{data}: {captions} is {caption_N.dtype} {list(caption_N.shape)}"
+            raise InputError(f"{what}; it must be a text for each of the {len(picture_NXYC):,} pictures of {images}")
+        targets = [text.strip() for text in caption_N.tolist()]
+    rows = [
+        Captioned(f"picture {i}", target, f"{data}: picture {i}", picture)
+        for i, (picture, target) in enumerate(zip(picture_NXYC, targets, strict=True))
+    ]
+    return _report(data, rows, shape)
+
+
+def _of_folder(path: pathlib.Path, shape: Sequence[int] | None) -> Captions:
+    files = [path] if path.is_file() else sorted(file for file in path.iterdir() if file.suffix.lower() in ENDINGS)
+    rows = [Captioned(file.name, None, str(file), _picture(file, str(file))) for file in files]
+    return _report(str(path), rows, shape)
+
+
+def _of_table(data: str, settings: Mapping[str, Any], labelled: bool, shape: Sequence[int] | None) -> Captions:
+    read_rows, columns, notes = pairs.rows_of_table(data, settings, labelled)
+    folder, pictures, rows = pathlib.Path(data).parent, dict[str, np.ndarray](), list[Captioned]()
+    for row in read_rows:
+        if not row.source:
+            raise InputError(f"{row.place}: no picture in {columns[0]}; name its file, or take out the row")
+        if row.source not in pictures:
+            pictures[row.source] = _picture(folder / row.source, f"{row.place}: {row.source}")
+        rows.append(Captioned(row.source, row.target, row.place, pictures[row.source]))
+    return _report(data, rows, shape, notes)
+
+
+def _picture(file: pathlib.Path, place: str) -> np.ndarray:
+    """uint8 [X, Y, 3]; what is transparent is white."""
+    if not file.is_file():
+        raise InputError(f"{place}: no such file; names of pictures start at the folder of the table")
+    check_installed("PIL", "pillow", "captioning", f"{place}: a file of this kind")
+    import PIL.Image
+
+    try:
+        with PIL.Image.open(file) as image:
+            white = PIL.Image.new("RGBA", image.size, "white")
+            return np.asarray(PIL.Image.alpha_composite(white, image.convert("RGBA")).convert("RGB"))
+    except (OSError, ValueError, SyntaxError, PIL.Image.DecompressionBombError):
+        raise InputError(f"{place}: is no picture, or a damaged one; write it again or take out the row") from None
+
+
+def _report(data: str, rows: list[Captioned], shape: Sequence[int] | None, notes: tuple[str, ...] = ()) -> Captions:
+    if not rows:
+        raise InputError(f"{data}: no pictures; is it the right file?")
+    first = rows[0]
+    check_shapes(rows, *(shape, "the model reads") if shape else (first.picture.shape, f"{first.source} is"))
+    for row in rows:
+        if row.target == "":
+            raise InputError(f"{row.place}: the caption of {row.source} is empty; write it, or take out the picture")
+    return Captions(rows, ReadReport(data, len(rows), len(rows), notes=notes))
+
+
+def check_shapes(rows: Sequence[Captioned], shape: Sequence[int], whose: str) -> None:
+    """Raises InputError for the first picture of another shape; ``whose``: "the model reads"."""
+    for row in rows:
+        if row.picture.shape != tuple(shape):
+            theirs, ours = (" x ".join(map(str, size)) for size in (row.picture.shape, shape))
+            raise InputError(f"{row.place}: {row.source} is {theirs}, but {whose} {ours}; scale them to one size")
+
+
+def sides(part: Captions) -> tuple[list[np.ndarray], list[str]]:
+    """Pictures and captions."""
+    return [row.picture for row in part.rows], [row.target or "" for row in part.rows]

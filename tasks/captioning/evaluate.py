@@ -1,0 +1,72 @@
+"""Evaluates models that write captions, and writes captions of files; of drawn scenes also where words look."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from bert.data.sequence_pairs import EncodedPairs
+from bert.errors import check_choice
+from bert.pages import caption_page
+from bert.prediction import captioning
+from bert.prediction.captioning import CaptioningOptions
+from bert.prediction.translation import Translation
+from tasks.captioning import captioned, looking
+from tasks.captioning.captioned import FILE_SETTINGS, Captions
+from tasks.metrics import translation_metrics
+from tasks.metrics.score import Score
+from tasks.translation.evaluate import SEARCH, TranslationEvaluator
+
+
+class CaptioningEvaluator(TranslationEvaluator):
+    """See `tasks.evaluation.Evaluator`; formats as of translations, where the name of a picture is the source."""
+
+    file_defaults: ClassVar = FILE_SETTINGS | dict.fromkeys((*SEARCH, "attention"), "")
+    unit = "pictures"
+    written: ClassVar[str] = captioning.TEXT
+    read_from: ClassVar[str] = "picture"
+    options: CaptioningOptions
+    options_of: ClassVar[Callable[..., CaptioningOptions]] = staticmethod(captioning.options_of)
+
+    def read(self, data: str, *, split: str, labelled: str) -> Captions:  # type: ignore[override]
+        del split
+        shape = captioning.shape_of(self.scorer.config)
+        return captioned.read(data, self.settings, labelled=labelled == "needed", shape=shape)
+
+    def check_metrics(self, names: Sequence[str], examples: Captions) -> None:  # type: ignore[override]
+        known = (*translation_metrics.NAMES, *(looking.NAMES if self._has_boxes(examples) else ()))
+        for name in names:
+            check_choice("--metrics", name, known)
+        translation_metrics.check_installed(names, "--metrics")
+
+    def _add_lengths(self, *arguments: Any) -> None:
+        """Pictures are of one size."""
+
+    def _has_boxes(self, examples: Captions) -> bool:
+        """Whether it is known where objects are, and the model looks at places."""
+        return any(row.things for row in examples.rows) and getattr(self.scorer.config, "reads", "") == "grid"
+
+    def _more_scores(self, examples: Captions) -> dict[str, Score]:  # type: ignore[override]
+        if not self._has_boxes(examples):
+            return {}
+        read = captioning.attention(self.scorer, *captioned.sides(examples), self.options)
+        config: Any = self.scorer.config
+        maps = [found.weights[-looking.last_maps(config) :].mean(0) for found in read]
+        words = [found.target_words for found in read]
+        return looking.scores([row.things for row in examples.rows], maps, words, config.patch_size)
+
+    def _encoded(self, examples: Captions) -> EncodedPairs:  # type: ignore[override]
+        return captioning.encode_pairs(self.scorer, *captioned.sides(examples), self.options)
+
+    def _translated(  # type: ignore[override]
+        self, examples: Captions, options: CaptioningOptions
+    ) -> list[list[Translation]]:
+        return captioning.captions(self.scorer, captioned.sides(examples)[0], options)
+
+    def _check_attention(self) -> None:
+        captioning.check_attends(self.scorer)
+
+    def _page(self, examples: Captions, texts: list[str]) -> str:  # type: ignore[override]
+        pictures, names = captioned.sides(examples)[0], [row.source for row in examples.rows]
+        return caption_page.of_captions(self.scorer, self.options, pictures, texts, names)
+
+
+EVALUATOR = CaptioningEvaluator

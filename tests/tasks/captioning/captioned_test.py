@@ -1,0 +1,107 @@
+"""Files of pictures with captions: what is read, and one line for what does not fit."""
+
+import numpy as np
+import pytest
+
+from bert.errors import InputError
+from tasks.captioning import captioned
+from tasks.captioning.captioned import FILE_SETTINGS
+
+PICTURES = np.random.default_rng(0).integers(0, 256, (3, 4, 6, 3), np.uint8)
+TEXTS = np.array(["a cat ", "a dog", "a dog"])
+
+
+@pytest.fixture
+def arrays(tmp_path):
+    """arrays(images=..., captions=...) -> the path of an .npz file."""
+
+    def one(**of_file) -> str:
+        np.savez(tmp_path / "a.npz", **of_file)
+        return str(tmp_path / "a.npz")
+
+    return one
+
+
+def read(data, **how):
+    return captioned.read(data, FILE_SETTINGS, **how)
+
+
+def test_arrays_and_scenes(arrays):
+    part = read(arrays(images=PICTURES, captions=TEXTS))
+    assert [row.target for row in part.rows] == ["a cat", "a dog", "a dog"]
+    np.testing.assert_array_equal(part.rows[2].picture, PICTURES[2])
+    assert part.rows[2].picture.dtype == np.uint8
+    assert [row.target for row in read(arrays(images=PICTURES), labelled=False).rows] == [None] * 3
+    grids = captioned.read(arrays(f=PICTURES[..., :2] / 7, captions=TEXTS), FILE_SETTINGS | {"images": "f"})
+    np.testing.assert_allclose(grids.rows[0].picture, PICTURES[0, ..., :2] / 7, rtol=1e-6)
+    scenes = read("scenes:test:2")
+    assert scenes.rows[1].place == "scenes:test:2: scene 1"
+    assert scenes.rows[1].things
+
+
+def test_equal_pictures_are_in_one_part(arrays):
+    """Each picture has five captions."""
+    pictures = np.random.default_rng(1).integers(0, 256, (12, 2, 2, 3), np.uint8)
+    part = read(arrays(images=pictures.repeat(5, 0), captions=np.array([f"text {i}" for i in range(60)])))
+    train, held = captioned.split(part, 0.25, 0)
+    assert len(held.rows) == 15
+    assert not set(map(captioned.source_key, train.rows)) & set(map(captioned.source_key, held.rows))
+
+
+@pytest.mark.parametrize(("of_file", "said"), [
+    ({"images": PICTURES}, "a.npz: has no array 'captions' .*images"),
+    ({"images": PICTURES, "captions": TEXTS[:2]}, r"captions is .* \[2\]; .*each of the 3 pictures"),
+    ({"images": PICTURES, "captions": np.arange(3)}, "captions is int64.*must be a text"),
+    ({"images": PICTURES, "captions": np.array(["a", " ", "b"])}, "a.npz: picture 1: the caption .* is empty"),
+    ({"images": PICTURES[..., 0, 0], "captions": TEXTS}, r"images is uint8 \[3, 4\]; .*channels"),
+    ({"images": PICTURES[:0], "captions": TEXTS[:0]}, "a.npz: no pictures"),
+])  # fmt: skip
+def test_arrays_that_do_not_fit(arrays, of_file, said):
+    with pytest.raises(InputError, match=said):
+        read(arrays(**of_file))
+
+
+def test_tables_that_do_not_fit(write, tmp_path):
+    """No file is opened before it is known to be there."""
+    with pytest.raises(InputError, match=r"a.csv:2: no picture in picture; name its file"):
+        read(write("a.csv", "picture,caption\n,a cat\nb.png,a dog\n"))
+    with pytest.raises(InputError, match=r"a.csv:2: b.png: no such file; .*folder of the table"):
+        read(write("a.csv", "picture,caption\nb.png,a dog\n"))
+    with pytest.raises(InputError, match=r"a.csv: no column 'image'"):
+        captioned.read(write("a.csv", "picture,caption\nb.png,a dog\n"), FILE_SETTINGS | {"text": "image,caption"})
+    with pytest.raises(InputError, match=r"has no captions; name a table"):
+        read(str(tmp_path))
+    with pytest.raises(InputError, match=r"nowhere.csv: no such file"):
+        read(str(tmp_path / "nowhere.csv"))
+
+
+def test_a_picture_needs_pillow(write, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    write("b.png", b"")
+    with pytest.raises(InputError, match=r"a.csv:2: b.png: .*pip install pillow"):
+        read(write("a.csv", "picture,caption\nb.png,a dog\n"))
+
+
+def test_files_of_pictures(write, tmp_path):
+    """A table beside its pictures, and a folder; another size, and a file that is none, are refused with their line."""
+    image = pytest.importorskip("PIL.Image")
+    for name, picture in zip("abc", (*PICTURES[:2], PICTURES[0, :2]), strict=True):
+        image.fromarray(picture).save(tmp_path / f"{name}.png")
+    part = read(write("t.csv", "picture,caption\na.png,a cat\nb.png,a dog\na.png,two cats\n"))
+    assert [row.target for row in part.rows] == ["a cat", "a dog", "two cats"]
+    np.testing.assert_array_equal(part.rows[1].picture, PICTURES[1])
+    with pytest.raises(InputError, match=r"t.csv:3: c.png is 2 x 6 x 3, but a.png is 4 x 6 x 3; scale"):
+        read(write("t.csv", "picture,caption\na.png,a cat\nc.png,a dog\n"))
+    with pytest.raises(InputError, match=r"t.csv:3: the caption of b.png is empty"):
+        read(write("t.csv", "picture,caption\na.png,a cat\nb.png,\n"))
+    write("d.png", b"no picture")
+    with pytest.raises(InputError, match=r"t.csv:2: d.png: is no picture"):
+        read(write("t.csv", "picture,caption\nd.png,a cat\n"))
+    (tmp_path / "d.png").unlink()
+    (tmp_path / "c.png").unlink()
+    assert [row.source for row in read(str(tmp_path), labelled=False).rows] == ["a.png", "b.png"]
+
+
+def test_a_model_reads_one_size(arrays):
+    with pytest.raises(InputError, match=r"a.npz: picture 0: picture 0 is 4 x 6 x 3, but the model reads 8 x 6 x 3"):
+        read(arrays(images=PICTURES, captions=TEXTS), shape=(8, 6, 3))
