@@ -31,6 +31,11 @@ print([(token, model.config.id2label[i]) for token, i in zip(tokens, outputs.log
     "squad": """start, end = outputs.start_logits.argmax().item(), outputs.end_logits.argmax().item()
 print(tokenizer.decode(inputs["input_ids"][0, start : end + 1]))  # without the rules by which we choose a span
 """,
+    # The length penalty is transformers' formula, not ours.
+    "translation": """search = {"attention_mask": inputs["attention_mask"], "num_beams": 5, "max_new_tokens": 50}
+ids = model.generate(inputs["input_ids"], **search)
+print(tokenizer.decode(ids[0], skip_special_tokens=True))
+""",
     "": "print(outputs.last_hidden_state.shape)\n",
 }
 
@@ -101,7 +106,8 @@ def commands(task: str, extra: Mapping[str, Any], tokenizer: Tokenizer) -> str:
 def transformers(task: str, extra: Mapping[str, Any], architecture: str, tokenizer: Tokenizer) -> str:
     """With transformers; ``architecture``: its class that reads the whole head. Empty where no outputs are known."""
     name = re.sub("^(Bert|OpenAIGPT|GPT2)", "", architecture)
-    loaders = {"fill_mask": "AutoModelForMaskedLM", "generate": "AutoModelForCausalLM"}
+    loaders = {"fill_mask": "AutoModelForMaskedLM", "generate": "AutoModelForCausalLM",
+               "translation": "AutoModelForSeq2SeqLM"}  # fmt: skip
     loader = loaders.get(task, "AutoModel" + name.removeprefix("Model"))
     kind = task
     if task == "classification":
@@ -115,7 +121,7 @@ def transformers(task: str, extra: Mapping[str, Any], architecture: str, tokeniz
     return (
         f"import torch\nfrom transformers import {loader}, AutoTokenizer\n\n"
         f'tokenizer, model = AutoTokenizer.from_pretrained("."), {loader}.from_pretrained(".")\n'
-        f'inputs = tokenizer({texts}, return_tensors="pt")\n{_RUN}{_PRINTED[kind]}'
+        f'inputs = tokenizer({texts}, return_tensors="pt")\n{"" if kind == "translation" else _RUN}{_PRINTED[kind]}'
     )
 
 

@@ -65,8 +65,7 @@ class Job(ExamplesJob):
 
     def started(self, config: ConfigDict, loaded: ModelDirectory, seed: int) -> ModelDirectory:
         """Of a BERT and settings with a ``variant``, an encoder-decoder that begins with its weights."""
-        translates = architectures.heads_of(loaded.config) == "none"
-        if "variant" not in config.model or translates:
+        if "variant" not in config.model or translation.translates(loaded.config):
             return loaded
         made = warm_start.encoder_decoder(loaded, config_fields.build(WarmStart, config.model), seed)
         logging.info("%s", made.report.notes[-1])

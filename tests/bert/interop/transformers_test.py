@@ -1,6 +1,7 @@
 """Exports as transformers sees them: tokenizer and configuration always, outputs (slow) where torch is installed."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -8,9 +9,14 @@ import pytest
 import transformers  # one of our development packages; it works without torch as far as ids and settings go
 
 import bert
+from bert import architectures, inference
+from bert.interop import sources, warm_start
 from bert.interop.added_rows import with_tokenizer
 from bert.interop.export import check_replaceable, save_model_directory
 from bert.interop.hugging_face import load_model_directory
+from bert.model import vocabulary
+from bert.model.decoders import words_before
+from bert.prediction import translation
 from bert.tokenizer.added_words import words_of
 from tests.bert.refusals import refused
 from tests.torch_package import import_torch
@@ -119,6 +125,39 @@ def test_outputs_equal_those_of_torch(golden, tmp_path, base, kept, class_name, 
         want = theirs.eval()(**{name: torch.tensor(value) for name, value in padded.items()})
     for name, their_name in names.items():
         np.testing.assert_allclose(got[name], want[their_name].numpy(), rtol=0, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["bert2bert", "bertshare"])
+def test_an_encoder_decoder_of_a_bert_scores_and_writes_as_in_torch(golden, tmp_path, monkeypatch, variant):
+    """Our export, loaded by transformers: nothing misses but a pooler that is not in use; the card's code."""
+    torch = import_torch()
+    made = warm_start.encoder_decoder(sources.read(golden / "tiny_bert"), warm_start.WarmStart(variant), 0)
+    model = inference.LoadedModel(made._replace(extra={"translation": {}}))
+    folder = bert.save(model, tmp_path / "out")
+    theirs, loading = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, output_loading_info=True)
+    assert {name for what in loading.values() for name in what} <= {
+        "encoder.pooler.dense.weight",
+        "encoder.pooler.dense.bias",
+    }
+    pairs = [("the cat sat on the mat.", "paris"), ("who ran?", "john read a book")]
+    encoded = translation.encode_pairs(model.tokenizer, *([*side] for side in zip(*pairs, strict=True)))
+    batch = encoded.assembled([np.array([0]), np.array([1])], 16, 2, 1)
+    encoder = {"params": model.params["encoder"]}
+    module = architectures.build(model.config)
+    memory = module.apply(encoder, batch, method="memory")
+    states_BUD = module.apply(encoder, memory, batch, method="teacher_forced")
+    table_VD, bias_V = module.apply(encoder, method="output_projection")
+    got = vocabulary.logits(states_BUD, table_VD, bias_V, "float32")
+    before = np.asarray(words_before(batch, model.tokenizer.cls_id))
+    inputs = {"input_ids": batch["token_ids"], "attention_mask": batch["example_ids"], "decoder_input_ids": before}
+    with torch.no_grad():
+        want = theirs.eval()(**{name: torch.tensor(value.astype(np.int64)) for name, value in inputs.items()}).logits
+    real = batch["target_example_ids"] > 0
+    np.testing.assert_allclose(got[real], want.numpy()[real], rtol=0, atol=2e-5)
+    (code,) = re.findall(r"```python\n(import torch.*?)```", (folder / "README.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(folder)
+    exec(code, {})
 
 
 @pytest.mark.slow
