@@ -84,7 +84,7 @@ def _of_arrays(data: str, settings: Mapping[str, Any], labelled: bool, shape: Se
     arrays = picture_files.arrays_of(data)
     images, captions = settings["images"], settings["captions"]
     picture_NXYC = picture_files.array_of(arrays, images, data)
-    as_bytes = picture_NXYC.dtype == np.uint8 and picture_NXYC.ndim == 4
+    as_bytes = picture_NXYC.dtype == np.uint8 and picture_NXYC.ndim == 4 and 0 not in picture_NXYC.shape[1:]
     picture_NXYC = picture_NXYC if as_bytes else as_pictures(picture_NXYC, name=f"{data}: {images}")
     targets: list[str | None] = [None] * len(picture_NXYC)
     if labelled:

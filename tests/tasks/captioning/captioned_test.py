@@ -54,6 +54,7 @@ def test_equal_pictures_are_in_one_part(arrays):
     ({"images": PICTURES, "captions": np.arange(3)}, "captions is int64.*must be a text"),
     ({"images": PICTURES, "captions": np.array(["a", " ", "b"])}, "a.npz: picture 1: the caption .* is empty"),
     ({"images": PICTURES[..., 0, 0], "captions": TEXTS}, r"images is uint8 \[3, 4\]; .*channels"),
+    ({"images": PICTURES[:, :0], "captions": TEXTS}, r"images is uint8 \[3, 0, 6, 3\]; .*channels"),
     ({"images": PICTURES[:0], "captions": TEXTS[:0]}, "a.npz: no pictures"),
 ])  # fmt: skip
 def test_arrays_that_do_not_fit(arrays, of_file, said):
