@@ -54,6 +54,7 @@ def test_a_run_learns_and_its_model_writes_captions(trained, monkeypatch, capsys
     scores = json.loads((workdir / "evaluation.json").read_text())["scores"]
     assert scores["exact"]["value"] > 0.9
     assert "box_attention" not in scores
+    assert "<th>caption</th>" in re.sub(r"<th[^>]*>", "<th>", (workdir / "report.html").read_text())
     model, new = bert.load(workdir), pictures(12, 7)
     captions = model.caption(new["images"])
     assert np.mean(np.array(captions) == new["captions"]) > 0.9
