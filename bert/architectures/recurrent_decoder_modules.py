@@ -132,7 +132,7 @@ class RecurrentDecoder(nn.Module):
     def _summary(self, memory: Memory, allowed_BUS: Array) -> Array:
         """[B, U, C]: of the source that may be read, its ends or its mean."""
         if not self.of_grid:
-            return _ends(memory, allowed_BUS)
+            return ends_of(memory, allowed_BUS)
         share_BUS = allowed_BUS / jnp.maximum(allowed_BUS.sum(-1, keepdims=True), 1)
         return scored_attention.mixed(share_BUS, memory.hidden_BSD, self.config.dtype).astype(self.config.dtype)
 
@@ -241,7 +241,7 @@ def _allowed(memory: Memory, batch: Batch) -> Array:
     return (target_BU1 == source_B1S) & (source_B1S != 0)
 
 
-def _ends(memory: Memory, allowed_BUS: Array) -> Array:
+def ends_of(memory: Memory, allowed_BUS: Array) -> Array:
     """[B, U, C]: of the source that may be read, the left state of its last token and the right state of its first."""
     left_BSn, right_BSn = jnp.split(memory.hidden_BSD, 2, axis=-1)
     first_BU, last_BU = allowed_BUS.argmax(-1), allowed_BUS.shape[-1] - 1 - allowed_BUS[..., ::-1].argmax(-1)

@@ -6,7 +6,9 @@ import jax
 import numpy as np
 import pytest
 
+from bert.architectures import ModelConfig
 from bert.architectures.encoder_decoder import EncoderDecoderConfig
+from bert.architectures.recurrent_decoder import RecurrentDecoderConfig
 from bert.data.encoded_examples import ExampleSettings, TrainingBatches
 from bert.data.sequence_pairs import join
 from bert.model import decoding
@@ -28,7 +30,7 @@ def pairs_of(sources: list[list[int]], order):
     return join([[*ids, END] for ids in sources], [[*order(ids), END] for ids in sources])
 
 
-def learnt(config: EncoderDecoderConfig, pairs, steps: int, rate: float):
+def learnt(config: ModelConfig, pairs, steps: int, rate: float):
     """Parameters after so many steps of 64 pairs."""
     batches = TrainingBatches(pairs, ExampleSettings(64, 16, packed=True))
     optimizer = OptimizerSettings(
@@ -45,7 +47,7 @@ def learnt(config: EncoderDecoderConfig, pairs, steps: int, rate: float):
     return jax.device_get(state.params)
 
 
-def share_right(params, config: EncoderDecoderConfig, sources: list[list[int]], order) -> float:
+def share_right(params, config: ModelConfig, sources: list[list[int]], order) -> float:
     """The share of new sequences that greedy search writes without a mistake."""
     length = max(map(len, sources)) + 1
     batch = pairs_of(sources, order).source.assembled(
@@ -70,6 +72,15 @@ def test_sequences_are_copied_and_reversed_without_a_mistake(order):
     (other,) = ORDERS.keys() - {order}
     assert share_right(params, config, new, ORDERS[order]) == 1.0
     assert share_right(params, config, new, ORDERS[other]) < 0.2
+
+
+@pytest.mark.slow
+def test_a_recurrent_decoder_with_attention_reverses_without_a_mistake():
+    """Eight words, lengths 1 to 8; 300 new sequences."""
+    sizes = dict(embedding_size=32, output_size=32, hidden_size=64, decoder_size=64, attention_size=32)
+    config = RecurrentDecoderConfig(FIRST + 8, **sizes, hidden_dropout=0.0, initializer_range=0.3)
+    params = learnt(config, pairs_of(sequences(8, 8, 20_000, 0), ORDERS["reverse"]), 500, 1e-2)
+    assert share_right(params, config, sequences(8, 8, 300, 1), ORDERS["reverse"]) == 1.0
 
 
 def test_the_loss_of_the_words_is_reported_beside_the_smoothed_one():

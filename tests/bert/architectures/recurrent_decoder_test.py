@@ -9,6 +9,8 @@ from safetensors.numpy import load_file
 
 from bert import architectures
 from bert.architectures.recurrent_decoder import RecurrentDecoderConfig
+from bert.architectures.recurrent_decoder_modules import ends_of
+from bert.data.sequence_pairs import join
 from bert.errors import InputError
 from bert.model import vocabulary
 from bert.model.decoders import Memory
@@ -122,14 +124,23 @@ def test_attention_logits_loss_and_gradients_are_those_of_the_reference(shared, 
     jax.tree_util.tree_map_with_path(compare, grads, wanted)
 
 
-def shapes_of(config):
-    """Of the parameters, by their paths, biases left out."""
+def sizes_of(config, biases=False):
+    """How many numbers the parameters have, by their paths, biases left out."""
     ids = np.ones((1, 2), np.int32)
     batch = {"token_ids": ids, "position_ids": ids, "example_ids": ids}
     batch |= {"target_ids": ids, "target_position_ids": ids, "target_example_ids": ids}
     shapes = jax.eval_shape(TeacherForced(config).init, jax.random.key(0), batch)["params"]["encoder"]
     named = {jax.tree_util.keystr(path, simple=True, separator="/"): x for path, x in jax.tree.leaves_with_path(shapes)}
-    return {path: leaf.size for path, leaf in named.items() if not path.endswith("bias")}
+    return {path: leaf.size for path, leaf in named.items() if biases or not path.endswith("bias")}
+
+
+@pytest.mark.parametrize("config", [BAHDANAU, BILINEAR])
+def test_the_encoder_by_itself_has_all_parameters(config):
+    """What is written and read back is found so; with a table for each side and with one."""
+    ids = np.ones((1, 2), np.int32)
+    batch = {"token_ids": ids, "position_ids": ids, "example_ids": ids}
+    shapes = jax.eval_shape(architectures.build(config).init, jax.random.key(0), batch)["params"]
+    assert sum(leaf.size for leaf in jax.tree.leaves(shapes)) == sum(sizes_of(config, biases=True).values())
 
 
 def test_parameters_are_those_of_the_published_size():
@@ -137,7 +148,7 @@ def test_parameters_are_those_of_the_published_size():
     config = RecurrentDecoderConfig(
         30_000, 620, 2000, decoder_size=1000, attention_size=1000, output_size=500, tied=False
     )
-    sizes = shapes_of(config)
+    sizes = sizes_of(config)
     parts = {
         "source/token": 18_600_000, "target_token": 18_600_000, "output_token": 15_000_000, "source/": 9_720_000,
         "decoder/attention": 3_001_000, "decoder/first": 1_000_000, "decoder/from_": 3_620_000, "decoder/": 10_860_000,
@@ -183,7 +194,7 @@ def test_sizes_that_do_not_fit_are_refused(changes, said):
 def test_depths_run_from_the_embeddings_to_the_decoder():
     config = dataclasses.replace(BAHDANAU, num_layers=2)
     encoder = architectures.build(config)
-    depths = {path: encoder.depth_of(path.split("/")) for path in shapes_of(config)}
+    depths = {path: encoder.depth_of(path.split("/")) for path in sizes_of(config)}
     assert depths["source/token/embedding"] == depths["target_token/embedding"] == 0
     assert depths["source/forward_0/input/kernel"] == depths["source/backward_0/state/kernel"] == 1
     assert depths["source/backward_1/input/kernel"] == 2
@@ -207,3 +218,23 @@ def test_a_linear_output_does_not_read_the_start_token():
         first_RD, second_RD = first_and_second(params)
         assert (np.abs(first_RD[0] - first_RD[1]).max() > 1e-4) == reads
         assert np.abs(second_RD[0] - second_RD[1]).max() > 1e-4
+
+
+def test_the_vector_of_a_source_is_what_both_directions_end_with():
+    """Of rows with several pairs: the states that heads read of an encoder of two sides for a whole example."""
+    encoder = architectures.build(dataclasses.replace(BAHDANAU, score="none"))
+    batch = join([[3, 4, 5], [6, 2], [7]], [[8], [9, 2], [3]]).assembled([np.array([2, 0]), np.array([1])], 5, 2, 2)
+    params = jax.jit(encoder.init)(jax.random.key(0), batch)["params"]
+
+    @jax.jit
+    def vectors(params):
+        call = lambda *inputs, **more: encoder.apply({"params": params}, *inputs, **more)  # noqa: E731
+        memory = call(batch, method="memory")
+        reads_BUS = batch["target_example_ids"][:, :, None] == memory.example_ids_BS[:, None]
+        return ends_of(memory, reads_BUS), call(batch, reads={"examples": None})["examples"]
+
+    found_BUC, wanted_BEC = vectors(params)
+    assert batch["target_example_ids"][0, :2].tolist() == [1, 2]
+    np.testing.assert_array_equal(found_BUC[0, :2], wanted_BEC[0])
+    np.testing.assert_array_equal(found_BUC[1, :2], np.stack([wanted_BEC[1, 0]] * 2))
+    assert np.abs(wanted_BEC[0, 0] - wanted_BEC[0, 1]).max() > 1e-3

@@ -79,7 +79,7 @@ class Killed(Exception):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("kind", sorted(CONFIGS.keys() - {"rnn", "bilinear", "dot"}))  # their loop is that of bahdanau
 def test_a_killed_run_ends_bit_equal_and_its_model_loads_back(kind, tmp_path):
     """With dropout; the crash is in step 7, after the checkpoint of step 4."""
 
