@@ -93,6 +93,7 @@ def _check_none_below(folder: pathlib.Path) -> None:
 def settings_without_shape(config: ModelConfig) -> dict[str, str]:
     """Metadata of exported weights: the keys of config.json that change outputs but no shape."""
     values = config.to_json()
+    values = {**values.get("encoder", {}), **values}  # of an encoder-decoder, whose halves are alike
     keys = ("hidden_act", "layer_norm_eps", "num_attention_heads", "is_decoder", "n_head", "afn",
             "activation_function", "layer_norm_epsilon")  # fmt: skip
     return {key: json.dumps(values[key]) for key in keys if key in values}

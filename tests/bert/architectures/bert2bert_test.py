@@ -137,6 +137,10 @@ def test_files_are_written_again_bit_for_bit(family, tmp_path):
     }
     for half in ("encoder", "decoder"):
         assert ours[half].items() <= theirs[half].items()
+        ours[half]["num_attention_heads"] = 4
+    (written / "config.json").write_text(json.dumps(ours))
+    with pytest.raises(InputError, match=r"config.json: num_attention_heads is 4, but .* 2"):
+        bert.load(written)
 
 
 @pytest.fixture(scope="module")
