@@ -2,7 +2,6 @@
 
 bert evaluate --model=runs/mine --data=more.csv --out=scores.json
 bert evaluate --model=runs/mine --data=other.csv --text=body --label=grade --metrics=accuracy,macro_f1
-bert evaluate --model=runs/mnli --data=MNLI/ --split=validation_mismatched
 bert evaluate --model=runs/en-de --data=test.en,test.de --against=other.txt    with another system's BLEU
 """
 

@@ -1,9 +1,8 @@
 """Writes the predictions of a fine-tuned model for each row of a file: labels, answers or tags, with probabilities.
 
 bert predict --model=runs/mine --input=new.csv --output=answers.csv
-bert predict --model=runs/mine --input=new.csv --output=next.csv --rank=entropy --top=100    what to annotate next
-bert predict --model=runs/tagger --input=new.txt --output=tasks.json --format=label_studio   for annotators to mend
-bert predict --model=runs/en-de --input=new.en --output=new.de --attention=page.html         and what each word reads
+bert predict --model=runs/tagger --input=new.txt --output=tasks.json --format=label_studio --rank=entropy --top=100
+bert predict --model=runs/en-de --input=new.en --output=new.de --attention=page.html
 """
 
 import pathlib
