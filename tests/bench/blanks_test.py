@@ -114,7 +114,7 @@ def test_scores_of_a_run_that_was_begun_otherwise_are_refused(prepared, held_out
         ({"seed": 1}, "seed 0, and it is 1"),
         ({"number": 8}, "extra {'blanks': 9}, and it is {'blanks': 8}"),
     ):
-        with pytest.raises(InputError, match=f"{tmp_path}: was begun with {rule}.*move it away"):
+        with pytest.raises(InputError, match=f"{tmp_path}: .*{rule}.*move it"):
             blanks._check_begun(tmp_path, job(**changed))
     (tmp_path / "config.json").write_text(json.dumps(begun | {"data_sha256": "0"}))
     with pytest.raises(InputError, match="data_sha256 '0'"):
@@ -155,5 +155,5 @@ def test_models_are_calibrated_trained_and_scored(prepared, tmp_path, monkeypatc
     monkeypatch.setattr(blanks, "run_job", lambda *_: pytest.fail("a finished run was repeated"))
     blanks.run(words)
     (tmp_path / "rates.json").write_text(json.dumps(dict.fromkeys(blanks.MODELS, 20)))
-    with pytest.raises(InputError, match=r"begun with total_steps 10, and it is 20"):
+    with pytest.raises(InputError, match=r"total_steps 10, .*20"):
         blanks.run(words)

@@ -78,7 +78,7 @@ def test_names_of_the_hub_are_answered_where_a_model_is_expected(name):
 def test_names_of_the_hub_are_answered_where_a_vocabulary_is_expected():
     with pytest.raises(InputError, match=r"^bert-base-cased: no such file; .*hf download google-bert/bert-base-cased "):
         open_vocabulary("bert-base-cased")
-    with pytest.raises(InputError, match=r"^vocab\.txt: no such file; name a vocabulary"):
+    with pytest.raises(InputError, match=r"^vocab\.txt: no such file"):
         open_vocabulary("vocab.txt")
 
 
@@ -92,5 +92,5 @@ def test_paths_are_not_taken_for_names(path):
 def test_a_folder_of_a_models_name_is_loaded(tmp_path):
     """A folder that is there counts, whatever it is called."""
     (tmp_path / "bert-base-uncased").mkdir()
-    with pytest.raises(InputError, match=r"^bert-base-uncased/config\.json: no such file"):
+    with pytest.raises(InputError, match=r"^bert-base-uncased/.*no such file"):
         bert.load("bert-base-uncased")

@@ -65,9 +65,9 @@ def test_it_learns_resumes_at_the_same_weights_translates_and_goes_on(variant, d
 
 
 def test_where_it_cannot_start_one_line_says_so(data, tmp_path):
-    with pytest.raises(InputError, match=r"config.init_from is missing; rnd2rnd .*BERT"):
+    with pytest.raises(InputError, match=r"init_from is missing; rnd2rnd"):
         finetune.run(command("rnd2rnd", data, tmp_path / "a", 1, start=None))
-    with pytest.raises(InputError, match=r"config.init_from: .*'bert' .*translation:bert2bert"):
+    with pytest.raises(InputError, match=r"init_from: .*'bert' .*bert2bert"):
         finetune.run(command("transformer-tiny", data, tmp_path / "b", 1))
-    with pytest.raises(InputError, match=r"max_length is 100.*tiny_bert has 64 positions"):
+    with pytest.raises(InputError, match=r"max_length is 100.*tiny_bert .*64"):
         finetune.run([*command("bert2bert", data, tmp_path / "c", 1), "--config.max_length=100"])

@@ -130,13 +130,13 @@ def test_what_does_not_fit_is_refused(trained, tmp_path, words, said):
 def test_other_pictures_and_uses_are_refused(trained):
     _, workdir = trained
     model = bert.load(workdir)
-    with pytest.raises(InputError, match=r"pictures holds pictures of 5 x 4 x 3, the model reads 4 x 4 x 3"):
+    with pytest.raises(InputError, match=r"pictures .*5 x 4 x 3.*4 x 4 x 3"):
         model.caption(np.zeros((5, 4, 3)))
-    with pytest.raises(InputError, match=r"pictures holds pictures of several sizes"):
+    with pytest.raises(InputError, match=r"pictures .*several sizes"):
         model.caption([np.zeros((4, 4, 3)), np.zeros((5, 4, 3))])
-    with pytest.raises(InputError, match=r"'picture-transformer' .*no decoder that reads a"):
+    with pytest.raises(InputError, match=r"'picture-transformer' .*no decoder"):
         model.translate("a text")
-    with pytest.raises(InputError, match=r"'bert' .*no decoder that reads pictures; .*=captioning"):
+    with pytest.raises(InputError, match=r"'bert' .*no decoder.*captioning"):
         bert.load(TINY).caption(np.zeros((4, 4, 3)))
     with pytest.raises(InputError, match=r"setting of caption"):
         model.caption(np.zeros((4, 4, 3)), beam=3)

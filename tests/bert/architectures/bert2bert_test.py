@@ -139,7 +139,7 @@ def test_files_are_written_again_bit_for_bit(family, tmp_path):
         assert ours[half].items() <= theirs[half].items()
         ours[half]["num_attention_heads"] = 4
     (written / "config.json").write_text(json.dumps(ours))
-    with pytest.raises(InputError, match=r"config.json: num_attention_heads is 4, but .* 2"):
+    with pytest.raises(InputError, match=r"num_attention_heads is 4, .* 2"):
         bert.load(written)
 
 
@@ -244,7 +244,7 @@ def test_only_a_bert_becomes_an_encoder_decoder(tiny_bert):
     causal = tiny_bert._replace(config=dataclasses.replace(tiny_bert.config, is_decoder=True))
     with pytest.raises(InputError, match=r"tiny_bert.*causal BERT.*both sides"):
         warm_start.encoder_decoder(causal, WarmStart(), 0)
-    with pytest.raises(InputError, match=r"config.model.variant .*'bert2gpt'.*bert2rnd"):
+    with pytest.raises(InputError, match=r"variant .*'bert2gpt'.*bert2rnd"):
         WarmStart("bert2gpt")
     one_end = type("Tokenizer", (), {"cls_id": 1, "sep_id": 1, "vocab": ("a", "<|end|>")})
     with pytest.raises(InputError, match=r"'<\|end\|>' .*\[CLS\]"):

@@ -149,7 +149,7 @@ def test_labels_that_are_judged_one_by_one():
 
 def test_labels_of_another_shape_never_broadcast():
     """[4, 3] logits and [4, 1] labels would give 16 losses."""
-    with pytest.raises(ValueError, match=r"labels \(4, 1\) must have the shape \(4,\)"):
+    with pytest.raises(ValueError, match=r"labels \(4, 1\) .*\(4,\)"):
         cross_entropy(jnp.ones((4, 3)), jnp.ones((4, 1), int))
     for values in (sigmoid_cross_entropy, soft_cross_entropy):
         with pytest.raises(ValueError, match="must have one shape"):

@@ -54,9 +54,9 @@ def test_a_damaged_file_is_refused_in_a_line(folder, tmp_path):
     content = json.loads((folder / "tokenizer.json").read_text())
     content["model"]["merges"] = [["no", "entry"]]
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match=r"tokenizer.json: no tokenizer that `tokenizers` can read"):
+    with pytest.raises(InputError, match=r"tokenizer.json: no tokenizer"):
         load_tokenizer(tmp_path)
     shutil.copy(folder / "tokenizer.json", tmp_path / "tokenizer.json")
     (tmp_path / "tokenizer_config.json").write_text('{"model_max_length": "long"}')
-    with pytest.raises(InputError, match=r"tokenizer_config.json: model_max_length is 'long'"):
+    with pytest.raises(InputError, match=r"model_max_length is 'long'"):
         load_tokenizer(tmp_path)

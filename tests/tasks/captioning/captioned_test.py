@@ -64,9 +64,9 @@ def test_arrays_that_do_not_fit(arrays, of_file, said):
 
 def test_tables_that_do_not_fit(write, tmp_path):
     """No file is opened before it is known to be there."""
-    with pytest.raises(InputError, match=r"a.csv:2: no picture in picture; name its file"):
+    with pytest.raises(InputError, match=r"a.csv:2: no picture"):
         read(write("a.csv", "picture,caption\n,a cat\nb.png,a dog\n"))
-    with pytest.raises(InputError, match=r"a.csv:2: b.png: no such file; .*folder of the table"):
+    with pytest.raises(InputError, match=r"a.csv:2: b.png: no such file"):
         read(write("a.csv", "picture,caption\nb.png,a dog\n"))
     with pytest.raises(InputError, match=r"a.csv: no column 'image'"):
         captioned.read(write("a.csv", "picture,caption\nb.png,a dog\n"), FILE_SETTINGS | {"text": "image,caption"})
@@ -79,7 +79,7 @@ def test_tables_that_do_not_fit(write, tmp_path):
 def test_a_picture_needs_pillow(write, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     write("b.png", b"")
-    with pytest.raises(InputError, match=r"a.csv:2: b.png: .*pip install pillow"):
+    with pytest.raises(InputError, match=r"a.csv:2: b.png: .*pillow"):
         read(write("a.csv", "picture,caption\nb.png,a dog\n"))
 
 
@@ -91,9 +91,9 @@ def test_files_of_pictures(write, tmp_path):
     part = read(write("t.csv", "picture,caption\na.png,a cat\nb.png,a dog\na.png,two cats\n"))
     assert [row.target for row in part.rows] == ["a cat", "a dog", "two cats"]
     np.testing.assert_array_equal(part.rows[1].picture, PICTURES[1])
-    with pytest.raises(InputError, match=r"t.csv:3: c.png is 2 x 6 x 3, but a.png is 4 x 6 x 3; scale"):
+    with pytest.raises(InputError, match=r"t.csv:3: c.png .*2 x 6 x 3"):
         read(write("t.csv", "picture,caption\na.png,a cat\nc.png,a dog\n"))
-    with pytest.raises(InputError, match=r"t.csv:3: the caption of b.png is empty"):
+    with pytest.raises(InputError, match=r"t.csv:3: .*b.png is empty"):
         read(write("t.csv", "picture,caption\na.png,a cat\nb.png,\n"))
     write("d.png", b"no picture")
     with pytest.raises(InputError, match=r"t.csv:2: d.png: is no picture"):
@@ -104,5 +104,5 @@ def test_files_of_pictures(write, tmp_path):
 
 
 def test_a_model_reads_one_size(arrays):
-    with pytest.raises(InputError, match=r"a.npz: picture 0: picture 0 is 4 x 6 x 3, but the model reads 8 x 6 x 3"):
+    with pytest.raises(InputError, match=r"a.npz: picture 0.*8 x 6 x 3"):
         read(arrays(images=PICTURES, captions=TEXTS), shape=(8, 6, 3))

@@ -71,5 +71,5 @@ def test_names_of_parts():
     for name in ("scenes:all", "scenes:test:five"):
         with pytest.raises(InputError, match=rf"{name}: .*held-out"):
             scenes.named(name)
-    with pytest.raises(InputError, match=r"number of scenes in scenes:test:0 is 0"):
+    with pytest.raises(InputError, match=r"scenes:test:0 is 0"):
         scenes.named("scenes:test:0")

@@ -59,7 +59,7 @@ def test_files_that_are_none_and_unknown_classes_are_refused(saved, tmp_path):
     damaged[80] ^= 255  # within what is compressed
     for content in (b"not a zip", damaged):
         (tmp_path / "c.npz").write_bytes(content)
-        with pytest.raises(InputError, match=r"c.npz: cannot be read \(it is damaged or another kind"):
+        with pytest.raises(InputError, match=r"c.npz: .*damaged"):
             picture_files.read(str(tmp_path / "c.npz"), "images", "labels")
     np.save(tmp_path / "d.npy", PICTURES)
     with pytest.raises(InputError, match=r"d.npy: .*one array"):
