@@ -105,7 +105,8 @@ class _Meter:
         """ "20.0 of 120.0 MB", or "2,000 of 3,000 texts"."""
         if self._unit == "B":
             return " of ".join(f"{number / 1e6:,.1f}" for number in numbers) + " MB"
-        return " of ".join(f"{number:,}" for number in numbers) + f" {self._unit}s"
+        ending = "es" if self._unit.endswith("ch") else "s"
+        return " of ".join(f"{number:,}" for number in numbers) + f" {self._unit}{ending}"
 
 
 @contextlib.contextmanager

@@ -48,6 +48,7 @@ def test_a_plain_line_has_what_is_done_the_rate_and_the_time_left(monkeypatch, c
 
 def test_before_a_rate_is_known_the_line_says_how_long_it_has_taken(monkeypatch, caplog):
     assert lines_at(monkeypatch, caplog, [0.0, 65.0], []) == "0 of 3,000 texts, 1:05 so far"
+    assert lines_at(monkeypatch, caplog, [0.0, 65.0], [], unit="batch") == "0 of 3,000 batches, 1:05 so far"
 
 
 def test_slow_work_has_a_rate_of_two_digits(monkeypatch, caplog):
