@@ -27,7 +27,7 @@ pretrain: $(READY)  ## pretrain a small BERT on the documentation of the install
 	@$(BIN)/python -m launch.prepare --config=configs/prepare.py --out=prepared/installed-docs
 	@$(BIN)/python -m launch.pretrain --config=configs/quickstart.py --workdir=runs/quickstart
 
-test: $(READY)  ## all tests except the slow ones (10 minutes on two cores before its programs are cached)
+test: $(READY)  ## all tests except the slow ones (5 minutes on two cores; 7 before its programs are cached)
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 test-quick: $(READY)  ## the tests of model, data and training (50 seconds; longer before its programs are cached)
