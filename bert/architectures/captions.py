@@ -13,15 +13,15 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from bert.architectures.encoder_decoder import EncoderDecoderConfig
-from bert.architectures.patches import GRID_POSITIONS
+from bert.architectures.patches import GRID_POSITIONS, CutPictures
 from bert.architectures.recurrent_decoder import RecurrentDecoderConfig
-from bert.errors import InputError, check_choice, check_range
+from bert.errors import InputError, check_choice
 
 _GRID = ("height", "width", "channels", "patch_size", "cells", "cell_positions", "reads")
 
 
 @dataclasses.dataclass(frozen=True)
-class PictureGrid:
+class PictureGrid(CutPictures):
     """Sizes of pictures, and how they become a grid of cells, which the decoder reads."""
 
     height: int = 64  # of a picture, in pixels
@@ -38,31 +38,15 @@ class PictureGrid:
 
     def check_grid(self, width: int) -> None:
         """Raises InputError for values that do not go together; ``width``: of a cell's state."""
-        for name in ("height", "width", "channels", "patch_size"):
-            check_range(name, getattr(self, name), at_least=1, whole=True)
         check_choice("cells", self.cells, ("convolutions", "patches", "linear"))
         check_choice("cell_positions", self.cell_positions, GRID_POSITIONS)
         check_choice("reads", self.reads, ("grid", "mean", "none"))
-        sides = f"pictures have {self.height} x {self.width} pixels"
-        if self.height % self.patch_size or self.width % self.patch_size:
-            raise InputError(f"{sides}, no multiple of patch_size {self.patch_size}; set patch_size to a divisor")
+        self.check_cut(self.cell_positions, width)
         if self.cells == "convolutions" and (self.patch_size < 2 or self.patch_size & (self.patch_size - 1)):
             what = (
                 f"patch_size is {self.patch_size}; with cells='convolutions' it must be 2, 4, 8 or another power of 2"
             )
             raise InputError(f"{what}, or set cells='linear', for a grid of features")
-        if self.cell_positions == "sinusoidal" and width % 4:
-            raise InputError(f"hidden_size is {width}; with sinusoidal positions it must be a multiple of 4")
-
-    @property
-    def grid(self) -> tuple[int, int]:
-        """Rows and columns of cells."""
-        return self.height // self.patch_size, self.width // self.patch_size
-
-    @property
-    def token_inputs(self) -> dict[str, tuple[int, ...]]:
-        """See `architectures.inputs_of`."""
-        return {"patches": (self.patch_size**2 * self.channels,)}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,8 +21,37 @@ _NAMES = (
 )  # fmt: skip
 
 
+class CutPictures:
+    """What configurations of pictures that are cut into squares share."""
+
+    height: int
+    width: int
+    channels: int
+    patch_size: int
+
+    def check_cut(self, positions: str, hidden_size: int) -> None:
+        """Raises InputError for sizes that do not go together; ``positions``: of squares, states of ``hidden_size``."""
+        for name in ("height", "width", "channels", "patch_size"):
+            check_range(name, getattr(self, name), at_least=1, whole=True)
+        if self.height % self.patch_size or self.width % self.patch_size:
+            sides = f"pictures have {self.height} x {self.width} pixels"
+            raise InputError(f"{sides}, no multiple of patch_size {self.patch_size}; set patch_size to a divisor")
+        if positions == "sinusoidal" and hidden_size % 4:
+            raise InputError(f"hidden_size is {hidden_size}; with sinusoidal positions it must be a multiple of 4")
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of squares."""
+        return self.height // self.patch_size, self.width // self.patch_size
+
+    @property
+    def token_inputs(self) -> dict[str, tuple[int, ...]]:
+        """See `architectures.inputs_of`."""
+        return {"patches": (self.patch_size**2 * self.channels,)}
+
+
 @dataclasses.dataclass(frozen=True)
-class PicturesConfig(TransformerConfig):
+class PicturesConfig(CutPictures, TransformerConfig):
     """Sizes of pictures and of the encoder. Raises InputError for a value out of range."""
 
     model_type: ClassVar[str] = "patches"
@@ -36,27 +65,11 @@ class PicturesConfig(TransformerConfig):
     positions: str = "learned"  # of patches: learned (tables of rows and columns), sinusoidal, or none
 
     def __post_init__(self) -> None:
-        for name in ("height", "width", "channels", "patch_size"):
-            check_range(name, getattr(self, name), at_least=1, whole=True)
         check_choice("positions", self.positions, GRID_POSITIONS)
-        if self.height % self.patch_size or self.width % self.patch_size:
-            sides = f"pictures have {self.height} x {self.width} pixels"
-            raise InputError(f"{sides}, no multiple of patch_size {self.patch_size}; set patch_size to a divisor")
+        self.check_cut(self.positions, self.hidden_size)
         rows, columns = self.grid
         object.__setattr__(self, "max_position_embeddings", 1 + rows * columns)
         super().__post_init__()
-        if self.positions == "sinusoidal" and self.hidden_size % 4:
-            raise InputError(f"hidden_size is {self.hidden_size}; with sinusoidal positions it must be a multiple of 4")
-
-    @property
-    def grid(self) -> tuple[int, int]:
-        """Rows and columns of patches."""
-        return self.height // self.patch_size, self.width // self.patch_size
-
-    @property
-    def token_inputs(self) -> dict[str, tuple[int, ...]]:
-        """See `architectures.inputs_of`."""
-        return {"patches": (self.patch_size**2 * self.channels,)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any], *, source: str = "config.json") -> PicturesConfig:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bert.pages import template
-from bert.prediction import captioning
+from bert.prediction import captioning, source_attention
 from bert.prediction.captioning import CaptioningOptions
 from bert.prediction.scores import Scorer
 
@@ -32,7 +32,7 @@ def of_captions(
     Raises InputError for a model whose words attend to no cells.
     """
     config: Any = scorer.config
-    heads = int(getattr(config, "num_heads", 1))
+    heads = source_attention.heads_of(config)
     grid = {"rows": config.grid[0], "columns": config.grid[1], "height": config.height, "width": config.width}
     data = {"model": template.name_of(scorer.source), "heads": heads, "layers": 0, "total": len(pictures)} | grid
     shown = list[dict[str, Any]]()

@@ -23,7 +23,7 @@ def of_texts(scorer: Scorer, sources: Sequence[str], targets: Sequence[str]) -> 
 
     Pairs that are longer than the model's positions are left out. Raises InputError for a model without a decoder.
     """
-    heads = int(getattr(scorer.config, "num_heads", 1))
+    heads = source_attention.heads_of(scorer.config)
     data = {"model": template.name_of(scorer.source), "heads": heads, "layers": 0, "total": len(sources)}
     sentences = list[dict[str, Any]]()
     room = template.LIMIT - len(_filled(data | {"sentences": sentences}).encode())

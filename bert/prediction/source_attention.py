@@ -41,6 +41,11 @@ class SourceAttention(NamedTuple):
     target_words: list[int]
 
 
+def heads_of(config: ModelConfig) -> int:
+    """The maps of a layer; 1 where an architecture has no heads, as a recurrent or a convolutional one."""
+    return int(getattr(config, "num_heads", 1))
+
+
 def of_texts(
     scorer: Scorer, sources: Sequence[str], targets: Sequence[str], places: Sequence[str] = ()
 ) -> list[SourceAttention]:
