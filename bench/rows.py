@@ -16,6 +16,8 @@ class Other(NamedTuple):
 AS_SHIPPED, GATHERED, COMPILED = "torch", "torch, gathered", "torch, gathered, compiled"
 SENTENCES = "Sentence-Transformers"
 LANGUAGE, LANGUAGE_COMPILED = "torch, language model", "torch, language model, compiled"
+BY_LENGTH, PACKED, PACKED_COMPILED = "torch.nn, by length", "torch.nn, packed", "torch.nn, packed, compiled"
+BEAMS = "transformers' generate"
 FLAX, KERAS, PADDED, ONNX = "transformers' Flax", "Keras Hub", "torch, dynamic padding", "ONNX Runtime, dynamic padding"
 OTHERS = {
     AS_SHIPPED: Other("torch", "torch_peer"),
@@ -28,6 +30,10 @@ OTHERS = {
     SENTENCES: Other("torch", "sentences_peer"),
     LANGUAGE: Other("torch", "torch_language"),
     LANGUAGE_COMPILED: Other("torch", "torch_language", ("--compile",)),
+    BY_LENGTH: Other("torch", "torch_pairs"),
+    PACKED: Other("torch", "torch_pairs", ("--packed",)),
+    PACKED_COMPILED: Other("torch", "torch_pairs", ("--packed", "--compile")),
+    BEAMS: Other("torch", "torch_beams"),
 }
 
 
@@ -110,6 +116,11 @@ ROWS = {
             ("--model=gpt2", "--step=generate", "--batch=8", "--length=32", "--new=96"),
             {LANGUAGE: 2.0},
         ),
+        # A block is all batches, so that all have as many words: sorted by length, some have few rows and some many.
+        Row(
+            "transformer-tiny-f32", "ours_pairs", (), dict.fromkeys((BY_LENGTH, PACKED, PACKED_COMPILED), 1.5), steps=8
+        ),
+        Row("translate-bert2bert-f32", "ours_beams", (), {BEAMS: 2.0}),
         _pretrain("start-mini-f32", "mini 32 128", {AS_SHIPPED: 1.0}, start=5.0),
         _pretrain("start-base-f32", "base 8 128", {AS_SHIPPED: 1.0}, start=8.0),
     )

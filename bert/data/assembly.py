@@ -7,7 +7,8 @@ import numpy as np
 from bert.data import masking
 from bert.data.pairs import NO_LABEL, ExampleRanges
 from bert.data.settings import BatchSettings
-from bert.store.reader import Store, range_positions
+from bert.store.ranges import range_positions
+from bert.store.reader import Store
 from bert.types import HostBatch
 
 

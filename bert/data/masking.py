@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bert.store.reader import Store, range_positions
+from bert.store.ranges import range_positions
+from bert.store.reader import Store
 
 # SplitMix64 (Steele, Lea, Flood 2014): weyl increment and the two multipliers of the finaliser
 _WEYL, _MULTIPLIER_1, _MULTIPLIER_2 = map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))

@@ -20,6 +20,7 @@ import numpy as np
 
 from bert.errors import InputError
 from bert.store.manifest import MANIFEST, check_files, damaged, read_manifest
+from bert.store.ranges import range_positions
 from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
 
@@ -41,12 +42,6 @@ class Shard(NamedTuple):
 
 def token_dtype(vocab_size: int) -> np.dtype:
     return np.dtype("<u2" if vocab_size <= 1 << 16 else "<u4")
-
-
-def range_positions(start_N: np.ndarray, length_N: np.ndarray) -> np.ndarray:
-    """int64 [sum of lengths]: start, start + 1, ... of each range, one range after the other."""
-    place_N = np.cumsum(length_N) - length_N  # where each range begins in the result
-    return np.repeat(start_N - place_N, length_N) + np.arange(int(length_N.sum()))
 
 
 class Store:

@@ -1,5 +1,7 @@
 """The other implementations, if `make bench` or `make test-slow` has created their environments."""
 
+import sys
+
 import pytest
 
 from bench import environments, rows
@@ -11,6 +13,8 @@ FINETUNING = ("--step=finetune", "--size=tiny", "--lengths=sst2", "--count=8", "
 CLASSIFYING = ("--step=classify", *FINETUNING[1:])
 CONTINUING = ("--model=gpt2", "--step=generate", "--batch=2", "--length=4", "--new=3")
 EMBEDDING = ("--size=tiny", "--count=20")
+PAIRS = ("--count=64", "--batch=16", "--steps=2")
+TRANSLATING = ("--count=4", "--batch=2", "--new=3")
 HALF = "--dtype=bfloat16"
 
 
@@ -32,6 +36,9 @@ HALF = "--dtype=bfloat16"
         (rows.LANGUAGE, ("--model=gpt2", "--batch=2", "--length=8")),
         (rows.LANGUAGE, CONTINUING),
         (rows.LANGUAGE_COMPILED, ("--model=lstm", "--batch=2", "--length=8")),
+        (rows.BY_LENGTH, PAIRS),
+        (rows.PACKED, PAIRS),
+        (rows.BEAMS, TRANSLATING),
     ],
 )
 def test_another_runs(name, flags):
@@ -41,6 +48,8 @@ def test_another_runs(name, flags):
         pytest.skip("needs the environments that make bench creates")
     if name == rows.SENTENCES:  # our process, which starts first, writes the model
         Sentences("tiny", 20).write()
+    if name == rows.BEAMS:  # and here the translations, which the other must equal
+        assert Peer("ours", [sys.executable, "-m", "bench.ours_beams", *flags]).stop() == 0
     command = [environments.python_of(other.environment), "-m", f"bench.{other.module}"]
     peer = Peer(name, [*command, *flags, *other.flags])
     peer.run(2)

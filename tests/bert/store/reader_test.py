@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
-from bert.store.reader import Store, range_positions
+from bert.store.reader import Store
 from bert.store.writer import StoreWriter, finish
 from bert.tokenizer.wordpiece import WordPiece
 from tests.bert.builders import SPECIAL, write_store
@@ -190,11 +190,3 @@ def test_wide_ids_for_large_vocabularies(tmp_path):
     store = Store.open(tmp_path, verify=True)
     assert store.shards[0].tokens.dtype == np.uint32
     assert store.read([0], [2]).tolist() == [70_000, 5]
-
-
-def test_every_position_of_every_range_in_the_order_given():
-    """Ranges may overlap, be empty, and go back; nothing gives nothing."""
-    position_N = range_positions(np.array([3, 9, 0, 4]), np.array([2, 0, 3, 1]))
-    assert position_N.dtype == np.int64
-    assert position_N.tolist() == [3, 4, 0, 1, 2, 4]
-    assert range_positions(np.zeros(0, np.int64), np.zeros(0, np.int64)).tolist() == []
