@@ -7,6 +7,7 @@ words.
 Source: Bahdanau et al. 2015, appendix A; Cho et al. 2014 (without attention: the context is one vector).
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -18,13 +19,14 @@ from jax import Array
 from bert.architectures.recurrent_decoder import RecurrentDecoderConfig
 from bert.architectures.recurrent_encoder import RecurrentEncoder
 from bert.errors import InputError
-from bert.model import matmul, scored_attention
+from bert.model import matmul, recurrence, scored_attention
 from bert.model.blocks import pick
 from bert.model.cells import CELLS, State
 from bert.model.decoders import DecoderState, Memory, without_bias, words_before
 from bert.model.dropout import by_number
 from bert.model.embeddings import Embedding
 from bert.model.reading import TOKENS, Reads, States
+from bert.model.recurrence import Times
 from bert.model.scored_attention import ScoredAttention
 from bert.model.stack import rows_over_data
 from bert.model.weights import Weights
@@ -75,29 +77,19 @@ class RecurrentDecoder(nn.Module):
         config, dtype = self.config, self.config.dtype
         allowed_BUS = _allowed(memory, batch)
         summary_BUC = self._summary(memory, allowed_BUS)
-        first_UB = (batch["target_position_ids"] == 0).T
+        first_BU = batch["target_position_ids"] == 0
         x_BUG = self._of_word(words_BUI)  # of all steps at once, as all that no state enters
         if not self.attends:
             x_BUG = x_BUG + self._of_context(summary_BUC)
-        steps = (x_BUG.swapaxes(0, 1), self._begun(summary_BUC).swapaxes(0, 1), first_UB)
-        kernel_CG, state_weights = self.context()[0], self.state()
-        keys_BSA = self.attention.of_memory(memory.hidden_BSD) if self.attends else None
-        additive = self.attention.additive() if self.attends else None
-
-        def step(state: State, now: Any) -> tuple[State, Any]:
-            (x_BG, begun_BJ, first_B), allowed_BS = now
-            state = _where(first_B, self._with_rest(begun_BJ), state)
-            context_BC = None
-            if keys_BSA is not None:
-                reading = (state[0][:, None], keys_BSA, allowed_BS[:, None], additive, dtype)
-                weights_B1S = scored_attention.weights(*reading)
-                context_BC = scored_attention.mixed(weights_B1S, memory.hidden_BSD, dtype)[:, 0]
-                x_BG = x_BG + _times(context_BC, kernel_CG, dtype)
-            return _cell(config, x_BG, state, *state_weights), (state[0], context_BC)
-
-        zero_BJ = jnp.zeros_like(steps[1][0])
-        carry = self._with_rest(zero_BJ)
-        _, (before_UBJ, context_UBC) = jax.lax.scan(step, carry, (steps, allowed_BUS.swapaxes(0, 1)))
+        begun_BUJ, zero_BJ = self._begun(summary_BUC), jnp.zeros((len(x_BUG), config.decoder_size))
+        steps = tuple(x.swapaxes(0, 1) for x in (x_BUG, begun_BUJ, first_BU, allowed_BUS))
+        kernel_JG, bias_G = self.state()
+        kernels, reading = _state_kernels(config, kernel_JG), None
+        if self.attends:
+            kernels |= {"context": self.context()[0], "memory": memory.hidden_BSD.astype(jnp.float32)}
+            reading = self.attention.of_memory(memory.hidden_BSD), self.attention.additive()
+        step, constants, carry = functools.partial(_step, config), (bias_G, reading), _with_rest(config, zero_BJ)
+        _, (before_UBJ, context_UBC) = recurrence.scan(step, dtype, False, kernels, constants, carry, steps)
         context_BUC = context_UBC.swapaxes(0, 1) if self.attends else summary_BUC
         return before_UBJ.swapaxes(0, 1), context_BUC
 
@@ -107,7 +99,7 @@ class RecurrentDecoder(nn.Module):
         summary_B1C = self._summary(memory, allowed_B1S)
         begun_RJ = jnp.repeat(self._begun(summary_B1C)[:, 0], rows // len(summary_B1C), axis=0)
         keys_BSA = self.attention.of_memory(memory.hidden_BSD) if self.attends else None
-        return DecoderState((memory.hidden_BSD, keys_BSA, allowed_B1S, summary_B1C), self._with_rest(begun_RJ))
+        return DecoderState((memory.hidden_BSD, keys_BSA, allowed_B1S, summary_B1C), _with_rest(self.config, begun_RJ))
 
     def step(self, words_RI: Array, state: DecoderState, position: Array) -> tuple[Array, DecoderState]:
         """[R, D] of the words embedded as ``words_RI``, and the state with them."""
@@ -119,7 +111,9 @@ class RecurrentDecoder(nn.Module):
         context_RC = jnp.repeat(context_BKC, len(words_RI) // context_BKC[..., 0].size, axis=1)
         context_RC = context_RC.reshape(len(words_RI), -1)
         x_RG = self._of_word(words_RI) + self._of_context(context_RC)
-        after = _cell(self.config, x_RG, before, *self.state())
+        kernel_JG, bias_G = self.state()
+        times = recurrence.times(_state_kernels(self.config, kernel_JG), self.config.dtype)
+        after = _cell(self.config, x_RG, before, times, bias_G)
         if self.config.output == "linear":  # no start token: the first word is scored by the first state
             before = after = _where(position == 0, before, after)
         return self._output(before[0], words_RI, context_RC), DecoderState(state.fixed, after)
@@ -135,10 +129,6 @@ class RecurrentDecoder(nn.Module):
             return ends_of(memory, allowed_BUS)
         share_BUS = allowed_BUS / jnp.maximum(allowed_BUS.sum(-1, keepdims=True), 1)
         return scored_attention.mixed(share_BUS, memory.hidden_BSD, self.config.dtype).astype(self.config.dtype)
-
-    def _with_rest(self, first_BJ: Array) -> State:
-        """The state that begins with this output; what else a cell keeps is 0."""
-        return (first_BJ, *[jnp.zeros_like(first_BJ)] * (CELLS[self.config.cell].states - 1))
 
     def _of_word(self, words: Array) -> Array:
         """What embedded words give to the gates, float32 [..., G]."""
@@ -248,22 +238,42 @@ def ends_of(memory: Memory, allowed_BUS: Array) -> Array:
     return jnp.concatenate([pick(left_BSn, last_BU), pick(right_BSn, first_BU)], axis=-1)
 
 
-def _cell(config: RecurrentDecoderConfig, x_BG: Array, state: State, kernel_JG: Array, bias_G: Array) -> State:
-    """The next state, of what word and context give to the gates."""
+def _step(config: RecurrentDecoderConfig, times: Times, constants: Any, state: State, now: Any) -> tuple[State, Any]:
+    """A step of `recurrence.scan`."""
+    (bias_G, reading), (x_BG, begun_BJ, first_B, allowed_BS) = constants, now
+    state = _where(first_B, _with_rest(config, begun_BJ), state)
+    context_BC = None
+    if reading is not None:
+        keys_BSA, additive = reading
+        weights_B1S = scored_attention.weights(state[0][:, None], keys_BSA, allowed_BS[:, None], additive, config.dtype)
+        context_BC = times("memory", weights_B1S[:, 0])
+        x_BG = x_BG + times("context", context_BC)
+    return _cell(config, x_BG, state, times, bias_G), (state[0], context_BC)
+
+
+def _state_kernels(config: RecurrentDecoderConfig, kernel_JG: Array) -> dict[str, Array]:
+    """What `_cell` multiplies with; ``new``: the part behind the reset gate, where this acts before the product."""
     if config.cell != "gru" or config.reset == "after":
-        return CELLS[config.cell].step(x_BG, _times(state[0], kernel_JG, config.dtype) + bias_G, state)
-    gates = 2 * config.decoder_size
-    h_BG = _times(state[0], kernel_JG[:, :gates], config.dtype)
+        return {"state": kernel_JG}
+    return {"state": kernel_JG[:, : 2 * config.decoder_size], "new": kernel_JG[:, 2 * config.decoder_size :]}
+
+
+def _cell(config: RecurrentDecoderConfig, x_BG: Array, state: State, times: Times, bias_G: Array) -> State:
+    """The next state, of what word and context give to the gates."""
+    h_BG = times("state", state[0])
+    if config.cell != "gru" or config.reset == "after":
+        return CELLS[config.cell].step(x_BG, h_BG + bias_G, state)
+    gates = h_BG.shape[-1]
     reset_BJ, update_BJ = jnp.split(jax.nn.sigmoid(x_BG[:, :gates] + h_BG), 2, axis=-1)
-    new_BJ = jnp.tanh(x_BG[:, gates:] + _times(reset_BJ * state[0], kernel_JG[:, gates:], config.dtype))
+    new_BJ = jnp.tanh(x_BG[:, gates:] + times("new", reset_BJ * state[0]))
     return ((1 - update_BJ) * state[0] + update_BJ * new_BJ,)
+
+
+def _with_rest(config: RecurrentDecoderConfig, first_BJ: Array) -> State:
+    """The state that begins with this output; what else a cell keeps is 0."""
+    return (first_BJ, *[jnp.zeros_like(first_BJ)] * (CELLS[config.cell].states - 1))
 
 
 def _where(condition: Array, ours: State, others: State) -> State:
     """Row by row, or all rows alike."""
     return tuple(jnp.where(condition[..., None], a, b) for a, b in zip(ours, others, strict=True))
-
-
-def _times(x: Array, kernel: Array, dtype: str) -> Array:
-    operands = matmul.operand(x, dtype), matmul.operand(kernel, dtype)
-    return matmul.dot(*operands, ((x.ndim - 1,), (0,)), result="float32")

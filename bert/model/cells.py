@@ -6,7 +6,7 @@ Axes: T time, B row, I width of the input, J width of the state, G the gates sid
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import flax.linen as nn
 import jax
@@ -14,7 +14,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from bert.architectures import ModelConfig
-from bert.model import matmul
+from bert.model import matmul, recurrence
+from bert.model.recurrence import Times
 from bert.model.weights import Weights
 
 State = tuple[Array, ...]  # float32 [B, J] each; the first is the output
@@ -81,7 +82,6 @@ class Recurrence(nn.Module):
         return run(self.config.cell, self.backward, self.config.dtype, x_TBG, *self.state(), real_TB, first_TB)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
 def run(
     cell: str,
     backward: bool,
@@ -92,62 +92,18 @@ def run(
     real_TB: Array,
     first_TB: Array,
 ) -> Array:
-    """The outputs, float32 [T, B, J], of a cell whose input has given ``x_TBG`` to the gates.
-
-    The gradient of the kernel is one product over all steps behind the loop, not a sum of one in each step.
-    """
-    return _forward(cell, backward, dtype, x_TBG, kernel_JG, bias_G, real_TB, first_TB)[0]
-
-
-def _forward(
-    cell: str,
-    backward: bool,
-    dtype: str,
-    x_TBG: Array,
-    kernel_JG: Array,
-    bias_G: Array,
-    real_TB: Array,
-    first_TB: Array,
-) -> tuple[Array, Any]:
-    kernel = matmul.operand(kernel_JG, dtype)
-
-    def step(state: State, now: tuple[Array, ...]) -> tuple[State, Any]:
-        x_BG, real_B1, first_B1 = now
-        before = tuple(jnp.where(first_B1, 0.0, part) for part in state)
-        h_BG = _times(before[0], kernel, dtype, 0) + bias_G
-        after = CELLS[cell].step(x_BG, h_BG, before)
-        after = tuple(jnp.where(real_B1, new, old) for new, old in zip(after, before, strict=True))
-        return after, (before, h_BG, after[0])
-
+    """The outputs, float32 [T, B, J], of a cell whose input has given ``x_TBG`` to the gates."""
     zero_BJ = jnp.zeros((x_TBG.shape[1], len(kernel_JG)), jnp.float32)
     steps = (x_TBG, real_TB[..., None], first_TB[..., None])
-    _, (before, h_TBG, output_TBJ) = jax.lax.scan(step, (zero_BJ,) * CELLS[cell].states, steps, reverse=backward)
-    return output_TBJ, (x_TBG, kernel_JG, *steps[1:], before, h_TBG)
+    step = functools.partial(_step, CELLS[cell])
+    begun = (zero_BJ,) * CELLS[cell].states
+    _, output_TBJ = recurrence.scan(step, dtype, backward, {"state": kernel_JG}, bias_G, begun, steps)
+    return output_TBJ
 
 
-def _backward(cell: str, backward: bool, dtype: str, saved: Any, doutput_TBJ: Array) -> tuple[Any, ...]:
-    x_TBG, kernel_JG, real_TB1, first_TB1, before, h_TBG = saved
-    kernel = matmul.operand(kernel_JG, dtype)
-
-    def step(dstate: State, now: Any) -> tuple[State, Any]:
-        x_BG, h_BG, before, real_B1, first_B1, doutput_BJ = now
-        dafter = (dstate[0] + doutput_BJ, *dstate[1:])
-        dnew = tuple(jnp.where(real_B1, part, 0.0) for part in dafter)
-        dx_BG, dh_BG, dbefore = jax.vjp(CELLS[cell].step, x_BG, h_BG, before)[1](dnew)
-        dbefore = (dbefore[0] + _times(dh_BG, kernel, dtype, 1), *dbefore[1:])
-        dbefore = tuple(part + jnp.where(real_B1, 0.0, past) for part, past in zip(dbefore, dafter, strict=True))
-        return tuple(jnp.where(first_B1, 0.0, part) for part in dbefore), (dx_BG, dh_BG)
-
-    steps = (x_TBG, h_TBG, before, real_TB1, first_TB1, doutput_TBJ)
-    zeros = tuple(jnp.zeros_like(part[0]) for part in before)
-    _, (dx_TBG, dh_TBG) = jax.lax.scan(step, zeros, steps, reverse=not backward)
-    operands = matmul.operand(before[0], dtype), matmul.operand(dh_TBG, dtype)
-    dkernel_JG = matmul.dot(*operands, ((0, 1), (0, 1)), result="float32")
-    return dx_TBG, dkernel_JG, matmul.column_sums(dh_TBG), None, None
-
-
-def _times(x: Array, kernel: Array, dtype: str, axis: int) -> Array:
-    return matmul.dot(matmul.operand(x, dtype), kernel, ((1,), (axis,)), result="float32")
-
-
-run.defvjp(_forward, _backward)
+def _step(cell: Cell, times: Times, bias_G: Array, state: State, now: tuple[Array, ...]) -> tuple[State, Array]:
+    x_BG, real_B1, first_B1 = now
+    before = tuple(jnp.where(first_B1, 0.0, part) for part in state)
+    after = cell.step(x_BG, times("state", before[0]) + bias_G, before)
+    after = tuple(jnp.where(real_B1, new, old) for new, old in zip(after, before, strict=True))
+    return after, after[0]
