@@ -65,7 +65,9 @@ def _forward(
     log_total_M1 = high_M1 + jnp.log(total_M1)
     plain_M1 = loss_M1 = log_total_M1 - own_M1
     if smoothing:
-        mean_M1 = scores_MW[:, : table_VD.shape[0]].mean(-1, keepdims=True)
+        # The mean of all scores, without another pass over them.
+        mean_D = matmul.column_sums(matmul.operand(table_VD, dtype)) / table_VD.shape[0]
+        mean_M1 = (matmul.operand(x_MD, dtype).astype(jnp.float32) * mean_D).sum(-1, keepdims=True) + bias_V.mean()
         loss_M1 = log_total_M1 - (1 - smoothing) * own_M1 - smoothing * mean_M1
     known_M1 = (label_M1 >= 0) & (label_M1 < table_VD.shape[0])
     loss_M1, plain_M1 = (jnp.where(known_M1, value_M1, jnp.nan) for value_M1 in (loss_M1, plain_M1))
