@@ -42,7 +42,7 @@ def get_config(kind: str = "transformer") -> ConfigDict:
 
     # A table with the names of pictures and their captions (csv, tsv, jsonl, parquet); an .npz file; or scenes, which
     # are drawn: scenes:PART:COUNT, with the parts train, validation, test and held-out (colours of shapes that no other
-    # part has).
+    # part has). emoji:PART:TABLE are people in a table of emoji, with the parts train and held-out (skins of roles).
     config.data = "scenes"
     config.validation = ""  # the same for validation; empty: split off from the data
     config.validation_share = 0.05  # of the pictures, by seed, if no validation is given; 0: none

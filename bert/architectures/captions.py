@@ -15,9 +15,9 @@ from typing import ClassVar
 from bert.architectures.encoder_decoder import EncoderDecoderConfig
 from bert.architectures.patches import GRID_POSITIONS, CutPictures
 from bert.architectures.recurrent_decoder import RecurrentDecoderConfig
-from bert.errors import InputError, check_choice
+from bert.errors import InputError, check_choice, check_range
 
-_GRID = ("height", "width", "channels", "patch_size", "cells", "cell_positions", "reads")
+_GRID = ("height", "width", "channels", "patch_size", "cells", "cell_layers", "cell_positions", "reads", "word_dropout")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,16 +31,26 @@ class PictureGrid(CutPictures):
     # What makes the cells. convolutions: 3 x 3 with stride 2, log2 of patch_size one after the other; patches: the
     # patches, in num_layers blocks of self-attention; linear: the patches, or features, through one layer.
     cells: str = "convolutions"
+    # Of convolutions: so many 3 x 3 with stride 1 behind these, each added to what it reads, so that a cell sees
+    # patch_size more pixels around it.
+    cell_layers: int = 0
     cell_positions: str = "learned"  # added to cells: learned (tables of rows and columns), sinusoidal, or none
     # What the decoder reads of the cells: grid, which it attends to; mean, one vector; none, so that it writes without
     # the picture. The last two are for comparison.
     reads: str = "grid"
+    # Share of the words before that the decoder reads as start tokens in training (Bowman et al. 2016, "Generating
+    # sentences from a continuous space"), so that it looks at the picture instead of guessing from them.
+    word_dropout: float = 0.0
 
     def check_grid(self, width: int) -> None:
         """Raises InputError for values that do not go together; ``width``: of a cell's state."""
         check_choice("cells", self.cells, ("convolutions", "patches", "linear"))
         check_choice("cell_positions", self.cell_positions, GRID_POSITIONS)
         check_choice("reads", self.reads, ("grid", "mean", "none"))
+        check_range("cell_layers", self.cell_layers, at_least=0, whole=True)
+        if self.cell_layers and self.cells != "convolutions":
+            raise InputError(f"cell_layers is {self.cell_layers}, but cells is {self.cells!r}; set it to 0")
+        check_range("word_dropout", self.word_dropout, at_least=0, below=1)
         self.check_cut(self.cell_positions, width)
         if self.cells == "convolutions" and (self.patch_size < 2 or self.patch_size & (self.patch_size - 1)):
             what = (

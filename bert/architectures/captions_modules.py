@@ -20,7 +20,7 @@ from bert.architectures.recurrent_decoder_modules import RecurrentDecoder, Recur
 from bert.model import convolutions
 from bert.model.blocks import LayerNorm, PreNormBlock
 from bert.model.decoders import Memory
-from bert.model.dropout import dropout
+from bert.model.dropout import dropout, kept
 from bert.model.embeddings import Embedding
 from bert.model.grid import GridPositions, PatchEmbedding
 from bert.model.reading import TOKENS, Reads, States, of_tokens
@@ -68,7 +68,8 @@ class LinearCells(nn.Module):
 class ConvolutionCells(nn.Module):
     """Cells [B, S, D] by convolutions with stride 2, each normalised over its channels, and the places of the cells.
 
-    A cell sees its own patch and as many pixels less one around it: 15 of patches of 8.
+    A cell sees its own patch and as many pixels less one before it: 15 of patches of 8; each of ``cell_layers`` adds a
+    patch on either side.
     """
 
     config: Any
@@ -77,9 +78,9 @@ class ConvolutionCells(nn.Module):
         config = self.config
         levels = config.patch_size.bit_length() - 1
         widths = [config.channels, *(max(16, config.hidden_size >> i) for i in range(levels - 1, 0, -1))]
-        widths.append(config.hidden_size)
+        widths += [config.hidden_size] * (1 + config.cell_layers)
         self.convolution = [Weights((3, 3, a, b), gain=2**0.5) for a, b in itertools.pairwise(widths)]
-        self.norm = [LayerNorm(config) for _ in range(levels)]
+        self.norm = [LayerNorm(config) for _ in self.convolution]
         self.position = GridPositions(config, config.grid, config.cell_positions)
 
     def __call__(self, batch: Batch, *, train: bool = False, reads: Reads = TOKENS) -> States:
@@ -89,9 +90,11 @@ class ConvolutionCells(nn.Module):
             patches_BSK = jnp.pad(patches_BSK, ((0, 0), (0, X * Y - S), (0, 0)))
         x_BXYC = patches_BSK.reshape(B, X, Y, p, p, config.channels).swapaxes(2, 3)
         x_BXYC = x_BXYC.reshape(B, X * p, Y * p, config.channels)
-        for convolution, norm in zip(self.convolution, self.norm, strict=True):
-            x_BXYC = convolutions.strided_in_two(x_BXYC, *convolution(), config.dtype)
-            x_BXYC = jax.nn.relu(norm(x_BXYC)).astype(config.dtype)
+        for i, (convolution, norm) in enumerate(zip(self.convolution, self.norm, strict=True)):
+            shrinks = i < len(self.norm) - config.cell_layers
+            y_BXYC = convolutions.in_two(x_BXYC, *convolution(), config.dtype, 1 + shrinks)
+            y_BXYC = jax.nn.relu(norm(y_BXYC)).astype(config.dtype)
+            x_BXYC = y_BXYC if shrinks else x_BXYC + y_BXYC
         x_BSD = x_BXYC.reshape(B, X * Y, -1)[:, :S]
         key = self.make_rng("dropout") if train else None
         places_BS = jnp.broadcast_to(jnp.arange(S), (B, S))
@@ -111,6 +114,15 @@ def memory_of(cells_BSD: Array, batch: Batch, reads: str) -> Memory:
     return Memory(mean_B1D if reads == "mean" else jnp.zeros_like(mean_B1D), ids_BS[:, :1])
 
 
+def with_dropped_words(batch: Batch, config: Any, key: Array) -> Batch:
+    """The batch with the words that a decoder reads in training, as `captions.PictureGrid.word_dropout` says."""
+    if not config.word_dropout:
+        return batch
+    ids_BU = batch["target_ids"]
+    read_BU = jnp.where(kept(key, ids_BU.shape, config.word_dropout), ids_BU, config.start_id)
+    return {**batch, "target_ids": read_BU}
+
+
 class PictureTransformer(EncoderDecoder):
     """An `EncoderDecoder` whose source is a picture, its patches in ``patches``, float32 [B, S, K]; one in a row."""
 
@@ -126,6 +138,11 @@ class PictureTransformer(EncoderDecoder):
 
     def memory(self, batch: Batch, *, train: bool = False) -> Memory:
         return memory_of(self.source(batch, train=train)["tokens"], batch, self.config.reads)
+
+    def teacher_forced(self, memory: Memory, batch: Batch, *, train: bool = False) -> Array:
+        if train:
+            batch = with_dropped_words(batch, self.config, self.make_rng("dropout"))
+        return super().teacher_forced(memory, batch, train=train)
 
     def _embedded(self, words: Batch, key: Array | None) -> Any:
         return self.words(words, key)
@@ -150,6 +167,11 @@ class PictureRecurrent(RecurrentEncoderDecoder):
 
     def memory(self, batch: Batch, *, train: bool = False) -> Memory:
         return memory_of(self.source(batch, train=train)["tokens"], batch, self.config.reads)
+
+    def teacher_forced(self, memory: Memory, batch: Batch, *, train: bool = False) -> Array:
+        if train:
+            batch = with_dropped_words(batch, self.config, self.make_rng("dropout"))
+        return super().teacher_forced(memory, batch, train=train)
 
     def _embedded(self, ids: Array) -> Array:
         embedded: Array = self.token(ids)

@@ -28,14 +28,15 @@ def strided(x_BTI: Array, kernel_KIO: Array, bias_O: Array, dtype: str) -> Array
     return _product(taps, kernel_KIO, -bias_O, dtype)
 
 
-def strided_in_two(x_BXYI: Array, kernel_KKIO: Array, bias_O: Array, dtype: str) -> Array:
-    """[B, X/2, Y/2, O]: ``sum_kl x[2 x + k - 1, 2 y + l - 1] @ kernel[k, l] + bias`` of a grid of even sides.
+def in_two(x_BXYI: Array, kernel_KKIO: Array, bias_O: Array, dtype: str, stride: int = 1) -> Array:
+    """``sum_kl x[p x + k - 1, p y + l - 1] @ kernel[k, l] + bias`` of a grid, [B, X, Y, O], p the ``stride``, 1 or 2.
 
-    The kernel has 3 x 3 taps, of which the middle one lies on a cell that stays; beyond the grid, cells are 0.
+    With a stride of 2 the grid has even sides, and the result is [B, X/2, Y/2, O]. The kernel has 3 x 3 taps, of which
+    the middle one lies on a cell that stays; beyond the grid, cells are 0.
     """
     X, Y = x_BXYI.shape[1:3]
-    x_BXYI = jnp.pad(x_BXYI, ((0, 0), (1, 0), (1, 0), (0, 0)))
-    taps = [x_BXYI[:, k : k + X : 2, l : l + Y : 2] for k in range(3) for l in range(3)]  # noqa: E741
+    x_BXYI = jnp.pad(x_BXYI, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    taps = [x_BXYI[:, k : k + X : stride, l : l + Y : stride] for k in range(3) for l in range(3)]  # noqa: E741
     return _product(taps, kernel_KKIO, bias_O, dtype)
 
 

@@ -26,7 +26,8 @@ _AXES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
     (r"feed_forward/up/kernel$", ("embed", "mlp")),
     (r"feed_forward/up/bias$", ("mlp",)),
     (r"feed_forward/down/kernel$", ("mlp", "embed")),
-    (r"(pooler|transform|input|state|mix|hidden|skip|query|context|(enter|leave)_\w+)/kernel$", ("embed", None)),
+    (r"(pooler|transform|input|projection|state|mix|hidden|skip|query|context)/kernel$", ("embed", None)),
+    (r"(enter|leave)_\w+/kernel$", ("embed", None)),
     (r"(decoder/(first|word|from_\w+)|attention/vector)/kernel$", ("embed", None)),
     (r"((up|back|convolution)_\d+|convolution)/kernel$", (None, "embed", None)),  # taps first
 )

@@ -1,4 +1,4 @@
-"""Reads pictures with captions: scenes drawn here, arrays of an .npz file, a table of files and captions, a folder."""
+"""Reads pictures with captions: scenes drawn here, arrays of an .npz file, tables of files, emoji, a folder."""
 
 import pathlib
 from collections.abc import Hashable, Mapping, Sequence
@@ -6,17 +6,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bert.errors import InputError
+from bert.errors import InputError, check_choice
 from bert.extras import check_installed
 from bert.prediction.pictures import as_pictures
-from tasks.captioning import scenes
+from tasks.captioning import emoji, scenes
+from tasks.captioning.emoji import Person
 from tasks.captioning.scenes import Thing
 from tasks.files import equal_texts, tables
 from tasks.files.reports import ReadReport, ReadRows
 from tasks.pictures import picture_files
 from tasks.translation import pairs
 
-SCENES = "scenes"
+SCENES, EMOJI = "scenes", "emoji"
 # As of `pairs.FILE_SETTINGS`; ``images`` and ``captions`` are arrays of an .npz file.
 FILE_SETTINGS = pairs.FILE_SETTINGS | {"images": "images", "captions": "captions"}
 ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp")
@@ -30,6 +31,7 @@ class Captioned(NamedTuple):
     place: str
     picture: np.ndarray  # uint8 or float32 [X, Y, C]
     things: tuple[Thing, ...] = ()  # of a scene
+    person: Person | None = None  # of an emoji, in a part of these
 
 
 Captions = ReadRows[Captioned]
@@ -45,6 +47,8 @@ def read(
     """
     if data.partition(":")[0] == SCENES and not pathlib.Path(data).exists():
         return _of_scenes(data, labelled, shape)
+    if data.partition(":")[0] == EMOJI and not pathlib.Path(data).exists():
+        return _of_emoji(data, settings, labelled, shape)
     path = tables.check_path(data)
     if path.suffix.lower() == ".npz":
         return _of_arrays(data, settings, labelled, shape)
@@ -116,6 +120,25 @@ def _of_table(data: str, settings: Mapping[str, Any], labelled: bool, shape: Seq
             pictures[row.source] = _picture(folder / row.source, f"{row.place}: {row.source}")
         rows.append(Captioned(row.source, row.target, row.place, pictures[row.source]))
     return _report(data, rows, shape, notes)
+
+
+def _of_emoji(data: str, settings: Mapping[str, Any], labelled: bool, shape: Sequence[int] | None) -> Captions:
+    """The people in a table that belong to a part of `emoji.PARTS`; its captions say which."""
+    part, _, table = data.partition(":")[2].partition(":")
+    check_choice(f"the part of {data}, which is emoji:PART:TABLE,", part, emoji.PARTS)
+    rows = _of_table(table, settings, True, shape).rows
+    people = [emoji.person(row.target or "") for row in rows]
+    of_part = zip(rows, people, emoji.part_of(people), strict=True)
+    kept = [
+        row._replace(person=person, target=row.target if labelled else None)
+        for row, person, own in of_part
+        if own == part
+    ]
+    if not kept:
+        rule = "has no role in all skins and genders; captions must be the English names of emoji"
+        raise InputError(f"{table}: {rule}, say by config.text=image,captions.en")
+    elsewhere = {"in the other part, or of no role in all skins and genders": len(rows) - len(kept)}
+    return Captions(kept, ReadReport(data, len(rows), len(kept), elsewhere=elsewhere))
 
 
 def _picture(file: pathlib.Path, place: str) -> np.ndarray:

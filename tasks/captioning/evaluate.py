@@ -1,4 +1,5 @@
-"""Evaluates models that write captions, and writes captions of files; of drawn scenes also where words look."""
+"""Evaluates models that write captions, and writes captions of files; of drawn scenes also where words look,
+of emoji which attributes are right."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -9,8 +10,9 @@ from bert.pages import caption_page
 from bert.prediction import captioning
 from bert.prediction.captioning import CaptioningOptions
 from bert.prediction.translation import Translation
-from tasks.captioning import captioned, looking
+from tasks.captioning import captioned, emoji, looking
 from tasks.captioning.captioned import FILE_SETTINGS, Captions
+from tasks.captioning.emoji import Person
 from tasks.metrics import translation_metrics
 from tasks.metrics.score import Score
 from tasks.translation.evaluate import SEARCH, TranslationEvaluator
@@ -32,7 +34,8 @@ class CaptioningEvaluator(TranslationEvaluator):
         return captioned.read(data, self.settings, labelled=labelled == "needed", shape=shape)
 
     def check_metrics(self, names: Sequence[str], examples: Captions) -> None:  # type: ignore[override]
-        known = (*translation_metrics.NAMES, *(looking.NAMES if self._has_boxes(examples) else ()))
+        more = looking.NAMES if self._has_boxes(examples) else emoji.NAMES if _people(examples) else ()
+        known = (*translation_metrics.NAMES, *more)
         for name in names:
             check_choice("--metrics", name, known)
         translation_metrics.check_installed(names, "--metrics")
@@ -44,7 +47,9 @@ class CaptioningEvaluator(TranslationEvaluator):
         """Whether it is known where objects are, and the model looks at places."""
         return any(row.things for row in examples.rows) and getattr(self.scorer.config, "reads", "") == "grid"
 
-    def _more_scores(self, examples: Captions) -> dict[str, Score]:  # type: ignore[override]
+    def _more_scores(self, examples: Captions, texts: Sequence[str]) -> dict[str, Score]:  # type: ignore[override]
+        if people := _people(examples):
+            return emoji.scores(people, texts)
         if not self._has_boxes(examples):
             return {}
         read = captioning.attention(self.scorer, *captioned.sides(examples), self.options)
@@ -67,6 +72,11 @@ class CaptioningEvaluator(TranslationEvaluator):
     def _page(self, examples: Captions, texts: list[str]) -> str:  # type: ignore[override]
         pictures, names = captioned.sides(examples)[0], [row.source for row in examples.rows]
         return caption_page.of_captions(self.scorer, self.options, pictures, texts, names)
+
+
+def _people(examples: Captions) -> list[Person]:
+    """Of a part of the emoji; else none."""
+    return [row.person for row in examples.rows if row.person is not None]
 
 
 EVALUATOR = CaptioningEvaluator

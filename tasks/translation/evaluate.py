@@ -72,7 +72,7 @@ class TranslationEvaluator(evaluation.Evaluator):
         texts = [candidates[0].text for candidates in candidates_N]
         scores = translation_metrics.of_costs(nats_N, words_N, correct_N)
         scores |= translation_metrics.scores(texts, references)
-        scores |= (more := self._more_scores(examples))
+        scores |= (more := self._more_scores(examples, texts))
         losses_N = nats_N / words_N
 
         def row_of(i: int) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class TranslationEvaluator(evaluation.Evaluator):
         by_length = translation_metrics.by_length(sources, texts, references, nats_N, words_N)
         result.add(_length_table(by_length), by_length=[row._asdict() for row in by_length])
 
-    def _more_scores(self, examples: Pairs) -> dict[str, Score]:
+    def _more_scores(self, examples: Pairs, texts: Sequence[str]) -> dict[str, Score]:
         """Those of a task alone."""
         return {}
 

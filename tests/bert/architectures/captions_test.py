@@ -1,5 +1,6 @@
 """Models that write captions: steps equal one pass, what a cell sees, and what a decoder reads of the cells."""
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -19,10 +20,11 @@ from bert.model.teacher_forcing import TeacherForced
 
 TINY = {"vocab_size": 11, "hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 16,
         "initializer_range": 0.3, "height": 8, "width": 12, "patch_size": 4}  # fmt: skip
-RECURRENT = {"vocab_size": 11, "embedding_size": 8, "hidden_size": 16, "decoder_size": 12, "output_size": 8,
+RECURRENT = {"vocab_size": 11, "embedding_size": 8, "hidden_size": 16, "decoder_size": 24, "output_size": 8,
              "attention_size": 8, "initializer_range": 0.5, "height": 8, "width": 12, "patch_size": 4}  # fmt: skip
 CONFIGS: dict[str, Any] = {
     "convolutions": PictureTransformerConfig(**TINY),
+    "more convolutions": PictureTransformerConfig(**TINY, cell_layers=1),
     "patches": PictureTransformerConfig(**TINY, cells="patches", cell_positions="sinusoidal", norm="pre"),
     "linear": PictureTransformerConfig(**TINY, cells="linear", cell_positions="none"),
     "bilinear": PictureRecurrentConfig(**RECURRENT, score="bilinear", output="linear", reset="after"),
@@ -78,9 +80,10 @@ def test_steps_with_a_cache_equal_one_pass(name):
     assert np.ptp(weights_BAUS[1], axis=-1).max() > 1e-3
 
 
-def test_a_cell_sees_its_patch_and_three_pixels_before_it():
+@pytest.mark.parametrize(("name", "before", "after"), [("convolutions", 3, 0), ("more convolutions", 7, 4)])
+def test_a_cell_sees_its_patch_and_some_pixels_around_it(name, before, after):
     """The Jacobian of the states by the patches, of convolutions down to 4 x 4 pixels a cell, in both directions."""
-    config, batch = CONFIGS["convolutions"], batch_of()
+    config, batch = CONFIGS[name], batch_of()
     weights_D = jnp.array(np.random.default_rng(0).standard_normal(16))
 
     def cells(patches_BSK):
@@ -92,7 +95,7 @@ def test_a_cell_sees_its_patch_and_three_pixels_before_it():
     for x in range(2):
         for y in range(3):
             expected = np.zeros((8, 12), bool)
-            expected[max(0, 4 * x - 3) : 4 * x + 4, max(0, 4 * y - 3) : 4 * y + 4] = True
+            expected[max(0, 4 * x - before) : 4 * x + 4 + after, max(0, 4 * y - before) : 4 * y + 4 + after] = True
             np.testing.assert_array_equal(seen_XYXY[x, y], expected)
 
 
@@ -124,6 +127,28 @@ def test_a_decoder_without_the_picture_reads_nothing_of_it():
     assert changed(PictureTransformerConfig(**TINY, reads="mean"), PICTURES[::-1]) > 1e-2
 
 
+@pytest.mark.parametrize("name", ["linear", "additive", "bilinear"])
+def test_words_that_are_dropped_are_start_tokens_in_training_alone(name):
+    """Where nearly all are dropped, other words before change nothing; the first word reads the start token anyway."""
+    config = dataclasses.replace(CONFIGS[name], word_dropout=1 - 1e-9, hidden_dropout=0.0)
+    params, one, other = drawn(CONFIGS[name]), batch_of(), batch_of(targets=[[8, 9, 2], [3, 3, 3, 3, 2]])
+
+    @functools.partial(jax.jit, static_argnames="train")
+    def run(batch, train):
+        module, variables = architectures.build(config), {"params": params}
+        memory = module.apply(variables, batch, method="memory")
+        key = {"dropout": jax.random.key(0)}
+        return module.apply(variables, memory, batch, train=train, rngs=key, method="teacher_forced")
+
+    def difference(train):
+        return np.abs(run(one, train=train) - run(other, train=train))[:, 1:3].max()
+
+    assert difference(train=True) == 0
+    assert difference(train=False) > 1e-3
+    same = states(CONFIGS[name], params, one)
+    np.testing.assert_allclose(run(one, train=False), same, rtol=0, atol=1e-5)
+
+
 def test_a_configuration_comes_back_and_needs_a_tokenizer():
     config = PictureTransformerConfig(**TINY, cells="patches", reads="mean")
     assert architectures.config_from_json(config.to_json()) == config
@@ -139,6 +164,8 @@ def test_a_configuration_comes_back_and_needs_a_tokenizer():
     ({"patch_size": 3}, "8 x 12 pixels, no multiple of patch_size 3"),
     ({"patch_size": 1}, "patch_size is 1; with cells='convolutions' .*power of 2.*linear"),
     ({"cells": "resnet"}, "cells is 'resnet'"),
+    ({"cells": "linear", "cell_layers": 1}, "cell_layers is 1, but cells is 'linear'"),
+    ({"word_dropout": 1.0}, "word_dropout is 1.0"),
     ({"reads": "all"}, "reads is 'all'"),
     ({"hidden_size": 18, "cell_positions": "sinusoidal"}, "hidden_size is 18; with sinusoidal .*multiple of 4"),
 ])  # fmt: skip

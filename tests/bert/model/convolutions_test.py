@@ -86,15 +86,16 @@ def test_three_causal_blocks_see_nothing_to_their_right():
     np.testing.assert_array_equal(influence_TS, (distance_TS >= 0) & (distance_TS <= 6))
 
 
-def test_in_two_directions_each_second_cell_stays():
+@pytest.mark.parametrize("stride", [1, 2])
+def test_in_two_directions_each_second_cell_stays_or_all(stride):
     """Against XLA's convolution, whose taps lie as these do where it pads one cell in front."""
     rng = np.random.default_rng(0)
     x_BXYI, kernel_KKIO = rng.standard_normal((2, 4, 6, 3), np.float32), rng.standard_normal((3, 3, 3, 5), np.float32)
     bias_O = rng.standard_normal(5).astype(np.float32)
     layout = ("NHWC", "HWIO", "NHWC")
     theirs = jax.lax.conv_general_dilated(
-        x_BXYI, kernel_KKIO, (2, 2), ((1, 0), (1, 0)), dimension_numbers=layout, precision="highest"
+        x_BXYI, kernel_KKIO, (stride,) * 2, ((1, 2 - stride),) * 2, dimension_numbers=layout, precision="highest"
     )
-    ours = convolutions.strided_in_two(x_BXYI, kernel_KKIO, bias_O, "float32")
-    assert ours.shape == (2, 2, 3, 5)
+    ours = convolutions.in_two(x_BXYI, kernel_KKIO, bias_O, "float32", stride)
+    assert ours.shape == (2, 4 // stride, 6 // stride, 5)
     np.testing.assert_allclose(ours, theirs + bias_O, atol=1e-5)

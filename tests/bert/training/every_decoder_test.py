@@ -1,5 +1,5 @@
-"""Every encoder-decoder on pairs: on eight devices it trains as on one, whatever is split; a killed run ends with the
-same bits; its weights are written and read back."""
+"""Every encoder-decoder on pairs of texts, or of pictures and texts: on eight devices it trains as on one, whatever is
+split; a killed run ends with the same bits; its weights are written and read back."""
 
 import dataclasses
 import functools
@@ -10,27 +10,36 @@ import pytest
 
 import bert
 from bert import inference
-from bert.data.sequence_pairs import join
+from bert.data.encoded_pictures import EncodedPictures
+from bert.data.sequence_pairs import EncodedPairs, join
 from bert.training import optim, sharding, train
 from bert.training.step import Setup
 from tasks.target_words import TargetWords
+from tests.bert.architectures import captions_test
 from tests.bert.model import decoders_test
 from tests.bert.training import tiny
 
 VOCAB, ROWS, LENGTH = 64, 8, 8
-CONFIGS = {kind: dataclasses.replace(of, vocab_size=VOCAB) for kind, of in decoders_test.CONFIGS.items()}
+OF_PICTURES = ("more convolutions", "patches", "additive")
+CONFIGS = {kind: dataclasses.replace(of, vocab_size=VOCAB) for kind, of in decoders_test.CONFIGS.items()} | {
+    kind: dataclasses.replace(captions_test.CONFIGS[kind], vocab_size=VOCAB, channels=8) for kind in OF_PICTURES
+}
 MODES = {"dp": 1, "fsdp": 1, "tp": 4, "fsdp_tp": 4}  # devices that share rows
 # One mode splits rows, kernels and heads; those of Transformers are tested in all modes without a decoder.
 EACH_MODE = ("bahdanau", "convs2s")
 CASES = [(kind, mode) for kind in CONFIGS for mode in MODES if mode == "fsdp_tp" or kind in EACH_MODE]
 
 
-def batch(number: int) -> dict[str, np.ndarray]:
-    """Two pairs of random lengths a row."""
+def batch(kind: str, number: int) -> dict[str, np.ndarray]:
+    """Two pairs of random lengths a row, or one of a picture and a text."""
     rng = np.random.default_rng((7, number))
     sources, targets = (
         [rng.integers(3, VOCAB, rng.integers(1, LENGTH // 2 + 1)) for _ in range(2 * ROWS)] for _ in "st"
     )
+    if kind in OF_PICTURES:
+        pictures = EncodedPictures(list(rng.integers(0, 256, (2 * ROWS, 8, 12, 8))), 4, 127.0, 70.0)
+        pairs = EncodedPairs(pictures, join(targets, targets).target)
+        return pairs.assembled([np.array([i]) for i in range(ROWS)], LENGTH, ROWS, 1)
     return join(sources, targets).assembled([np.array([2 * i, 2 * i + 1]) for i in range(ROWS)], LENGTH, ROWS, 2)
 
 
@@ -44,7 +53,7 @@ def make_setup(kind, devices=1, mode="dp"):
 
 def trained(kind, devices, mode):
     """The state after two steps, and the losses."""
-    state, values = tiny.run_steps(make_setup(kind, devices, mode), [batch(0), batch(1)])
+    state, values = tiny.run_steps(make_setup(kind, devices, mode), [batch(kind, 0), batch(kind, 1)])
     return state, [step["loss"] for step in values]
 
 
@@ -67,7 +76,7 @@ def test_eight_devices_train_as_one_does(kind, mode):
 def test_fsdp_splits_every_kernel(kind):
     """No device holds a whole kernel or table."""
     setup = make_setup(kind, 8, "fsdp")
-    shapes = jax.eval_shape(setup.model.init, jax.random.key(0), batch(0))["params"]
+    shapes = jax.eval_shape(setup.model.init, jax.random.key(0), batch(kind, 0))["params"]
     shards = sharding.state_shardings(shapes, setup.mesh, "fsdp")
     for (path, leaf), shard in zip(jax.tree.leaves_with_path(shapes), jax.tree.leaves(shards), strict=True):
         if optim.decays(tuple(key.key for key in path)):
@@ -87,7 +96,7 @@ def test_a_killed_run_ends_bit_equal_and_its_model_loads_back(kind, tmp_path):
         def train_batch(number):
             if number == killed_at:
                 raise Killed
-            return batch(number)
+            return batch(kind, number)
 
         loop = train.LoopSettings(10, log_every=5, evaluate_every=10, save_every=4)
         return train.fit(train.Run(make_setup(kind), loop, workdir, train_batch, None, 1.0)).state

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
-from tasks.captioning import captioned
+from tasks.captioning import captioned, emoji
 from tasks.captioning.captioned import FILE_SETTINGS
 
 PICTURES = np.random.default_rng(0).integers(0, 256, (3, 4, 6, 3), np.uint8)
@@ -101,6 +101,23 @@ def test_files_of_pictures(write, tmp_path):
     (tmp_path / "d.png").unlink()
     (tmp_path / "c.png").unlink()
     assert [row.source for row in read(str(tmp_path), labelled=False).rows] == ["a.png", "b.png"]
+
+
+def test_people_among_emoji(write, tmp_path):
+    """Of a role in five skins and three genders one skin is held out; the picture of a hand is in no part."""
+    image = pytest.importorskip("PIL.Image")
+    names = [f"{who}: {skin}" for skin in emoji.SKINS for who in ("cook", "man cook", "woman cook")]
+    names.append("waving hand: dark skin tone")
+    image.fromarray(PICTURES[0]).save(tmp_path / "a.png")
+    data = write("t.csv", "picture,caption\n" + "".join(f"a.png,{name}\n" for name in names))
+    parts = {part: read(f"emoji:{part}:{data}").rows for part in emoji.PARTS}
+    assert {part: len(rows) for part, rows in parts.items()} == {"train": 12, "held-out": 3}
+    assert {row.person.role for row in parts["held-out"]} == {"cook"}
+    assert [row.target for row in read(f"emoji:held-out:{data}", labelled=False).rows] == [None] * 3
+    with pytest.raises(InputError, match=r"emoji:test:.*'test'.*held-out"):
+        read(f"emoji:test:{data}")
+    with pytest.raises(InputError, match=r"u.csv: has no role .*English"):
+        read("emoji:train:" + write("u.csv", "picture,caption\na.png,a cat\n"))
 
 
 def test_a_model_reads_one_size(arrays):
