@@ -21,8 +21,12 @@ def add_to(config: ConfigDict) -> None:
     config_fields.add(config, LoopSettings, "log_every", "keep_checkpoints", "stop_after_skips")
 
     config.mesh = ConfigDict()
-    config.mesh.mode = "dp"  # dp (copies), fsdp (split parameters), tp (split heads), fsdp_tp
-    config.mesh.model_devices = 1  # devices that share one copy of the rows, for tp
+    # dp: data parallelism; fsdp: with parameters and optimizer state split, too (ZeRO-3); tp: tensor parallelism, which
+    # splits attention heads and feed-forward layers; fsdp_tp: both of these.
+    config.mesh.mode = "dp"
+    # Degree of tensor parallelism, for tp and fsdp_tp; a divisor of the devices of a process and of the heads. All
+    # devices divided by it are the degree of data parallelism.
+    config.mesh.model_devices = 1
     # keep: freed memory stays with the process, steps on CPUs take up to 15 % less time; system: as glibc does, with a
     # half to a third of the memory.
     config.allocator = "keep"

@@ -5,6 +5,10 @@ import sys
 from types import TracebackType
 from typing import NoReturn
 
+# XLA's lines for its developers, such as "Very slow compile?"; what concerns users is an exception, too. JAX reads it
+# when it is imported.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
 
 def without_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """A hook for exceptions that nothing catches: Ctrl-C is one line."""

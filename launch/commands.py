@@ -21,6 +21,7 @@ COMMANDS = {
     "prepare": Command("turns text into a vocabulary and token ids on disk", "configs/prepare.py"),
     "pretrain": Command("trains a model on prepared text", "configs/pretrain.py"),
     "finetune": Command("trains a model on labelled examples", "configs/table.py"),
+    "local-processes": Command("trains with several processes on the CPU of this machine"),
     "evaluate": Command("computes all scores of a fine-tuned model on a file"),
     "predict": Command("writes a fine-tuned model's prediction for each row of a file"),
     "fill-mask": Command("prints the most probable words for each [MASK] of a text"),

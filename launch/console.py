@@ -3,6 +3,7 @@
 import logging
 import os
 import pathlib
+import re
 import sys
 from collections.abc import Iterable
 from typing import Any, TextIO
@@ -14,13 +15,17 @@ from bert.errors import printable
 
 
 class _Escaping:
-    """A stream that escapes control characters and passes everything else on."""
+    """A stream that escapes control characters and passes everything else on; ``prefix`` begins each line."""
 
     def __init__(self, stream: TextIO):
-        self._stream = stream
+        self._stream, self.prefix, self._at_start = stream, "", True
 
     def write(self, text: str) -> int:
-        return self._stream.write(printable(text, lines=True))
+        text = printable(text, lines=True)
+        if self.prefix and text:
+            lines = re.sub(r"\n(?=.)", f"\n{self.prefix}", text, flags=re.DOTALL)
+            text, self._at_start = self.prefix * self._at_start + lines, text.endswith("\n")
+        return self._stream.write(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -41,6 +46,29 @@ def plain_output() -> None:
             stream.reconfigure(errors="backslashreplace")
         if stream is not None and not isinstance(stream, _Escaping):  # None: closed
             setattr(sys, name, _Escaping(stream))
+
+
+def without_native_output() -> None:
+    """Drops what C++ code prints to standard output, such as Gloo's lines on connections; Python's goes there still."""
+    if sys.stdout is None:  # closed
+        return
+    sys.stdout.flush()
+    output = os.fdopen(os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding, errors="backslashreplace")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.stdout = output
+    plain_output()
+
+
+def of_process(number: int) -> None:
+    """Shows of a process of several what one should see: of all but number 0 only warnings and errors, each line with
+    the number of the process."""
+    if number == 0:
+        return
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    plain_output()
+    absl_logging.set_verbosity(absl_logging.WARNING)
+    errors: Any = sys.stderr
+    errors.prefix = f"process {number}: "
 
 
 def beside(*outputs: str | None) -> TextIO:

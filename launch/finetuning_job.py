@@ -68,7 +68,8 @@ class FinetuningJob(TrainingJob):
     def run(self, start: Start, workdir: pathlib.Path) -> train.Run:
         config, encoder = self.config, start.config
         architectures.check_packing(encoder, config.packed)
-        mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices)
+        heads = getattr(encoder, "num_heads", 0)
+        mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices, heads=heads)
         unit = mesh.shape["data"] * config.micro_batches
         max_length = min(config.max_length, encoder.max_length)
         settings = ExampleSettings(config.batch_size, max_length, config.packed, self.seed, unit)

@@ -63,7 +63,8 @@ class PretrainingJob(TrainingJob):
         config = self.config
         architectures.check_objective(start.config, config.objective)
         architectures.check_packing(start.config, config.examples.packed)
-        mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices)
+        heads = getattr(start.config, "num_heads", 0)
+        mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices, heads=heads)
         longest = next(name for name in ("max_position_embeddings", "max_length") if hasattr(start.config, name))
         hint = "" if config.init_from else f", or raise config.model.{longest}"
         starting_point.check_length(config.max_length, start.config, "the model", hint)

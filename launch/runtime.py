@@ -4,12 +4,14 @@ import ctypes
 import os
 import pathlib
 import platform
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import jax
 
 from bert.errors import InputError, check_choice, check_range
+from launch import console
 
 # For several processes; Slurm and Open MPI need none of them.
 PROCESS_OPTIONS = {
@@ -18,6 +20,7 @@ PROCESS_OPTIONS = {
     "num_processes": "how many processes there are",
     "process_id": "the number of this one, from 0",
 }
+_COUNTS = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")  # how many processes srun or mpirun has started
 OPTIONS = {"workdir": "folder of the run", **PROCESS_OPTIONS}  # of a command that trains
 _M_MMAP_MAX, _M_TRIM_THRESHOLD, _M_ARENA_MAX = -4, -1, -8  # malloc.h of glibc
 
@@ -63,24 +66,46 @@ def user_cache() -> pathlib.Path | None:
 
 
 def _join_processes(options: Mapping[str, Any]) -> None:
+    """Finds the other processes, if there are any; from then on process 0 alone prints, others only their errors."""
     named = {name: options[name] for name in PROCESS_OPTIONS if options.get(name)}
-    if named == {"coordinator": "auto"}:
-        try:
-            jax.distributed.initialize()
-        except ValueError as error:
-            raise InputError(
-                "--coordinator=auto: JAX does not find the other processes as on a cluster that it knows (Cloud TPU, "
-                f"Slurm, Open MPI, Kubernetes with its Python package): {str(error).rstrip('.')}; give HOST:PORT of "
-                "process 0, --num_processes and --process_id"
-            ) from None
-    elif named:
+    where: dict[str, Any] = {}
+    if named and named != {"coordinator": "auto"}:
         address, count, number = _named_processes(named)
         if number == 0 and count > 1:
             print(f"process 0 of {count}: waiting for the others at {address}", flush=True)
-        jax.distributed.initialize(address, num_processes=count, process_id=number)
+        where = {"coordinator_address": address, "num_processes": count, "process_id": number}
+        where["cluster_detection_method"] = "deactivate"
     # Of the step, not of the job: in a batch script without srun there is one process, whatever the job was given.
-    elif any(int(os.environ.get(name, 1)) > 1 for name in ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")):
-        jax.distributed.initialize()
+    elif not named and all(int(os.environ.get(name, 1)) == 1 for name in _COUNTS):
+        return
+    elif own := own_devices(os.environ):
+        where = {"local_device_ids": own}
+    console.without_native_output()
+    try:
+        jax.distributed.initialize(**where)
+    except ValueError as error:
+        if named != {"coordinator": "auto"}:
+            raise
+        raise InputError(
+            "--coordinator=auto: JAX does not find the other processes as on a cluster that it knows (Cloud TPU, "
+            f"Slurm, Open MPI, Kubernetes with its Python package): {str(error).rstrip('.')}; give HOST:PORT of "
+            "process 0, --num_processes and --process_id"
+        ) from None
+    console.of_process(jax.process_index())
+
+
+def own_devices(environment: Mapping[str, str]) -> list[int]:
+    """The GPUs of a process that srun or mpirun has started, where they are its own; none where JAX has to choose.
+
+    By itself JAX takes for process i of a host the i-th GPU that it sees, which is wrong where Slurm shows each task
+    other ones (``--gpus-per-task``), and leaves all but the first idle where there is one process a host.
+    """
+    visible = environment.get("CUDA_VISIBLE_DEVICES", "").strip(",").split(",")
+    one_a_host = environment.get("OMPI_COMM_WORLD_LOCAL_SIZE") == "1" or re.fullmatch(
+        r"1(\(x\d+\))?", environment.get("SLURM_STEP_TASKS_PER_NODE", "")
+    )
+    its_own = visible[0] and (len(visible) == 1 or one_a_host or "SLURM_GPUS_PER_TASK" in environment)
+    return list(range(len(visible))) if its_own else []
 
 
 def _named_processes(named: dict[str, str]) -> tuple[str, int, int]:

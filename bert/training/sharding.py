@@ -39,17 +39,39 @@ MODES: dict[str, dict[str, str | tuple[str, ...]]] = {
 }
 
 
-def make_mesh(mode: str = "dp", model_devices: int = 1, devices: list[jax.Device] | None = None) -> Mesh:
-    """A mesh over all devices (or those given), ``model_devices`` of them on the model axis."""
+def make_mesh(
+    mode: str = "dp", model_devices: int = 1, devices: list[jax.Device] | None = None, *, heads: int = 0
+) -> Mesh:
+    """A mesh over all devices (or those given), ``model_devices`` of them on the model axis.
+
+    InputError where these do not divide the devices of a process or the attention ``heads`` (0: the model has none), or
+    where the mode does not need them.
+    """
     devices = jax.devices() if devices is None else devices
     check_choice("mesh.mode", mode, MODES)
     of_process = len(devices) // jax.process_count()
-    if model_devices < 1 or of_process % model_devices:
-        # Devices that share rows must lie in one process, for each process builds rows of its own.
-        raise InputError(f"mesh.model_devices is {model_devices}; it must divide the {of_process} devices of a process")
+    # Devices that share rows must lie in one process, for each process builds rows of its own.
+    possible = [n for n in range(1, of_process + 1) if of_process % n == 0 and heads % n == 0]
+    if model_devices not in possible:
+        both = f"the {of_process} devices of a process" + (f" and the {heads} attention heads" if heads else "")
+        raise InputError(
+            f"mesh.model_devices is {model_devices}; it must divide {both}: {_near(model_devices, possible)}"
+        )
+    splits = "model" in MODES[mode].values()
+    if not splits and model_devices > 1:
+        what = f"mesh.model_devices is {model_devices}, but mesh.mode is {mode}, which splits no heads"
+        raise InputError(f"{what}; set mesh.mode to tp or fsdp_tp, or mesh.model_devices to 1")
+    if splits and model_devices == 1 and possible != [1]:
+        what = f"mesh.mode is {mode}, but mesh.model_devices is 1, so no heads are split"
+        raise InputError(f"{what}; set mesh.model_devices to {_near(2, possible[1:])}, or mesh.mode to dp or fsdp")
     shape = (len(devices) // model_devices, model_devices)
     # Auto axes: under explicit ones a plain lookup in a sharded table raises.
     return jax.make_mesh(shape, ("data", "model"), axis_types=(AxisType.Auto,) * 2, devices=devices)
+
+
+def _near(number: int, possible: list[int]) -> str:
+    """The two numbers nearest to one, such as "4 or 8"."""
+    return " or ".join(map(str, sorted(sorted(possible, key=lambda n: abs(n - number))[:2])))
 
 
 def check_batch_size(rows: int, mesh: Mesh, micro_batches: int = 1) -> None:
@@ -58,8 +80,10 @@ def check_batch_size(rows: int, mesh: Mesh, micro_batches: int = 1) -> None:
     unit = mesh.shape["data"] * micro_batches
     if rows < 1 or rows % unit:
         parts = f"{mesh.shape['data']} devices x {micro_batches} micro-batches"
-        sizes = f"{unit}, {2 * unit}, {3 * unit}, ..."
-        raise InputError(f"batch_size is {rows}; it must be a multiple of {unit} ({parts}): {sizes}")
+        below = max(unit, rows // unit * unit)
+        raise InputError(
+            f"batch_size is {rows}; it must be a multiple of {unit} ({parts}): {below}, {below + unit}, ..."
+        )
 
 
 def state_shardings(state: Any, mesh: Mesh, mode: str) -> Any:

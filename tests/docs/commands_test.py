@@ -9,10 +9,24 @@ import pytest
 from bert.errors import InputError
 from launch import flags
 from launch.commands import COMMANDS, module_of
+from launch.local_processes import TRAINING
 from tests.docs.blocks import CHECKOUT, PAGES, blocks_of
 
-OTHERS = {"pip", "hf", "git", "unzip", "source", "touch", ".venv/bin/uv", ".venv/bin/pre-commit", "python3", "cd"}
+OTHERS = {
+    "pip",
+    "hf",
+    "git",
+    "unzip",
+    "source",
+    "touch",
+    ".venv/bin/uv",
+    ".venv/bin/pre-commit",
+    "python3",
+    "cd",
+    "kubectl",
+}
 STARTERS = {"srun", "mpirun"}  # they run the command behind their options
+FILES = {"launch/slurm.sh", "launch/tpu_pod.sh"}  # they run bert with the words behind them
 TARGETS = set(re.findall(r"^([a-z.-]+):", (CHECKOUT / "Makefile").read_text(), re.MULTILINE))
 
 
@@ -37,6 +51,10 @@ def check(line: str) -> None:
     words = shlex.split(line)
     if words[0] in STARTERS:
         words = words[next(i for i, word in enumerate(words) if word == "bert") :]
+    if behind := [words[i + 1 :] for i, word in enumerate(words) if word in FILES]:
+        words = ["bert", *behind[0]]
+    if words[1:2] == ["local-processes"]:
+        check(shlex.join(["bert", *words[next(i for i, word in enumerate(words) if word in TRAINING) :]]))
     if words[0].startswith("--config."):
         words = ["bert", "finetune", "--config=table", *words]
     if words[0] == ".venv/bin/bert":

@@ -3,7 +3,6 @@
 import functools
 import pathlib
 import random
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,30 +20,21 @@ VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", ".", *WORDS]
 
 
 @pytest.fixture
-def two_processes(tmp_path) -> Callable[..., None]:
-    """Runs a command in one process with workdir one, then in two local processes over Gloo with workdir two."""
+def two_processes(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a training command in one process with workdir one, then in two with workdir two; what the latter print."""
 
-    def start(words, *more):
+    def run(name, *words):
         environment = {"PATH": "/usr/bin:/bin", "JAX_PLATFORMS": "cpu", "HOME": str(tmp_path)}
-        command = [sys.executable, "-m", *words, *more]
-        return subprocess.Popen(
-            command, cwd=CHECKOUT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
 
-    def run(*words):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            address = f"--coordinator=127.0.0.1:{free.getsockname()[1]}"
-        alone = start(words, f"--workdir={tmp_path / 'one'}")
-        said = alone.communicate(timeout=300)[1]
-        assert alone.returncode == 0, said
-        both = [
-            start(words, f"--workdir={tmp_path / 'two'}", address, "--num_processes=2", f"--process_id={i}")
-            for i in range(2)
-        ]
-        for process in both:
-            said = process.communicate(timeout=300)[1]
-            assert process.returncode == 0, said
+        def start(module, *words):
+            command = [sys.executable, "-m", module, *words]
+            return subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=500)
+
+        alone = start(f"launch.{name}", *words, f"--workdir={tmp_path / 'one'}")
+        assert alone.returncode == 0, alone.stderr
+        two = start("launch.local_processes", "--processes=2", name, *words, f"--workdir={tmp_path / 'two'}")
+        assert two.returncode == 0, two.stderr
+        return two
 
     return run
 

@@ -178,7 +178,7 @@ def test_tags_of_words_by_a_crowd(folder, tmp_path):
 def test_two_processes_train_and_evaluate_as_one_does(folder, tmp_path, two_processes):
     """The same weights to 1e-6, and the same scores of every held-out passage."""
     files = (f"--config.data={folder / 'train.jsonl'}", f"--config.validation={folder / 'held.jsonl'}")
-    two_processes("launch.finetune", "--config=configs/bio_mrc.py", *QUICK, *WINDOWS, *files, "--config.epochs=1")
+    two_processes("finetune", "--config=configs/bio_mrc.py", *QUICK, *WINDOWS, *files, "--config.epochs=1")
     one, two = (bert.load(tmp_path / name).params for name in ("one", "two"))
     for name, leaf in one["head"]["token_classifier"].items():
         np.testing.assert_allclose(leaf, two["head"]["token_classifier"][name], atol=1e-6)

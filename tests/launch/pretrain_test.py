@@ -250,8 +250,15 @@ def test_damaged_text_is_refused_by_name_and_prepared_again(prepared, tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_train_as_one_does(prepared, tmp_path, two_processes):
-    """Two local processes over Gloo end with the weights of one process; each builds its half of every batch."""
-    two_processes("launch.pretrain", *TINY, f"--config.data={prepared}")
+    """Two local processes over Gloo end with the weights of one process; each builds its half of every batch.
+
+    They print what one process does, without lines of Gloo or of JAX's C++.
+    """
+    done = two_processes("pretrain", *TINY, f"--config.data={prepared}")
+    assert done.stdout.startswith("process 0 of 2: waiting for the others at 127.0.0.1:")
+    assert "\nwrote " in done.stdout
+    assert "[Gloo]" not in done.stdout
+    assert all(line.startswith("step ") for line in done.stderr.splitlines()), done.stderr
     one, two = (bert.load(tmp_path / name).params["encoder"]["blocks"] for name in ("one", "two"))
     for name in ("query", "key", "value"):
         np.testing.assert_allclose(one["attention"][name]["kernel"], two["attention"][name]["kernel"], atol=1e-5)

@@ -59,7 +59,7 @@ def test_help_has_three_examples_with_the_form_that_was_typed(name, capsys, monk
         assert caught.value.code == 0
         assert re.findall(r"^  --(\w+)=TEXT ", text, re.MULTILINE) == list(module.OPTIONS)
         assert len(re.findall(rf"^ *{form} ", text, re.MULTILINE)) == 3
-        names = "|".join([*COMMANDS, "fill_mask"])
+        names = "|".join([*COMMANDS, *(name.replace("-", "_") for name in COMMANDS)])
         forms = re.findall(rf"((?:python -m )?\b(?:bert |launch\.))(?:{names})\b", text)  # also of other commands
         assert set(forms) == {re.sub(r"[\w-]+$", "", form)}
 

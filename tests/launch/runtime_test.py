@@ -23,6 +23,7 @@ def run(argv):
     config, options = flags.parse(argv, doc="", config_file=None, options=runtime.PROCESS_OPTIONS, required=())
     runtime.start(allocator="system", cache=pathlib.Path("unused"), options=options)
     print(jax.process_index(), jax.process_count())
+    print("bad", jax.process_index(), "\\nworse", file=sys.stderr)
 
 flags.main(run)
 """
@@ -37,6 +38,7 @@ WRITES = STARTS.replace(
     run_directory.agree(settings)
     run_directory.write(pathlib.Path(config.data), settings, load_tokenizer("tests/golden/tiny_bert"))
     print(""",
+    1,
 )
 
 
@@ -57,14 +59,17 @@ def start(*words: str, program: str = STARTS, **environment: str) -> subprocess.
     ("words", "more"), [((), {"SLURM_STEP_NUM_TASKS": "2"}), (("--coordinator=auto",), {})], ids=["unasked", "auto"]
 )
 def test_the_processes_of_a_cluster_that_jax_knows_find_each_other(words, more):
-    """Two processes that are told what Slurm tells them; elsewhere than under srun only where auto asks for it."""
+    """Two processes that are told what Slurm tells them; elsewhere than under srun only where auto asks for it.
+
+    Process 0 alone prints to standard output; the lines of the other have its number, and C++ code prints none.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     job = {"SLURM_JOB_ID": "1", "SLURM_STEP_NODELIST": "127.0.0.1", "SLURM_NTASKS": "2", "SLURM_LOCALID": "0"}
     both = [start(*words, JAX_COORDINATOR_PORT=port, SLURM_PROCID=str(i), **job, **more) for i in range(2)]
     said = [process.communicate(timeout=120) for process in both]
-    assert [out.split() for out, _ in said] == [["0", "2"], ["1", "2"]], said
+    assert said == [("0 2\n", "bad 0 \nworse\n"), ("", "process 1: bad 1 \nprocess 1: worse\n")]
 
 
 @pytest.mark.parametrize("seeds", ["00", "01"])
@@ -83,6 +88,22 @@ def test_processes_with_different_settings_do_not_train_together(tmp_path, seeds
         for _, error in said:
             assert "error: not all processes have the settings and data of process 0 (seed; in process 1)" in error
     assert (tmp_path / "run").exists() == (seeds == "00")
+
+
+@pytest.mark.parametrize(
+    ("environment", "own"),
+    [
+        ({"CUDA_VISIBLE_DEVICES": "0,1,2,3", "SLURM_STEP_TASKS_PER_NODE": "4(x2)"}, []),
+        ({"CUDA_VISIBLE_DEVICES": "0,1,2,3", "SLURM_STEP_TASKS_PER_NODE": "1(x2)"}, [0, 1, 2, 3]),
+        ({"CUDA_VISIBLE_DEVICES": "2,3", "SLURM_STEP_TASKS_PER_NODE": "4", "SLURM_GPUS_PER_TASK": "2"}, [0, 1]),
+        ({"CUDA_VISIBLE_DEVICES": "3", "SLURM_STEP_TASKS_PER_NODE": "4"}, [0]),
+        ({"CUDA_VISIBLE_DEVICES": "0,1", "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}, [0, 1]),
+        ({"SLURM_STEP_TASKS_PER_NODE": "1"}, []),
+    ],
+)
+def test_a_process_takes_the_gpus_that_its_launcher_gives_it(environment, own):
+    """One of its node where the tasks see all of them, else all that it sees; CUDA counts these from 0."""
+    assert runtime.own_devices(environment) == own
 
 
 def test_a_batch_script_without_srun_is_one_process():

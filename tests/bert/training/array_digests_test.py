@@ -24,7 +24,7 @@ def test_devices_and_host_agree_on_any_mesh():
     assert set(want) == set(TREE)
     assert len(set(want.values())) == len(TREE)
     assert array_digests.of_devices(TREE) == want
-    for mode, devices in (("dp", 8), ("fsdp", 8), ("tp", 2)):
+    for mode, devices in (("dp", 8), ("fsdp_tp", 8), ("tp", 2)):
         mesh = sharding.make_mesh(mode, 1 if mode == "dp" else 2, jax.devices()[:devices])
         with jax.set_mesh(mesh):
             for spec in (P(), P(None, "data"), P(None, "data", "model"), P(None, None, ("model", "data"))):

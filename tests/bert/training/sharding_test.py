@@ -13,8 +13,12 @@ from tests.bert.training import tiny
 def test_a_batch_that_does_not_divide_is_refused_with_sizes_that_do():
     """Six rows on eight devices: the multiples are named; eight rows pass; micro-batches count, too."""
     mesh = sharding.make_mesh()
-    with pytest.raises(InputError, match=r"batch_size is 6; it must be a multiple of 8 .*: 8, 16, 24"):
+    with pytest.raises(InputError, match=r"batch_size is 6; it must be a multiple of 8 .*: 8, 16, "):
         sharding.check_batch_size(6, mesh)
+    with pytest.raises(
+        InputError, match=r"batch_size is 100; .*multiple of 32 \(8 devices x 4 micro-batches\): 96, 128, "
+    ):
+        sharding.check_batch_size(100, mesh, micro_batches=4)
     sharding.check_batch_size(8, mesh)
     with pytest.raises(InputError, match="multiple of 16"):
         sharding.check_batch_size(8, mesh, micro_batches=2)
@@ -23,12 +27,23 @@ def test_a_batch_that_does_not_divide_is_refused_with_sizes_that_do():
 
 
 @pytest.mark.parametrize(
-    ("mode", "model_devices", "said"),
-    [("ddp", 1, "mesh.mode is 'ddp'; it must be one of dp, fsdp, tp, fsdp_tp"), ("tp", 3, "mesh.model_devices is 3")],
+    ("mode", "model_devices", "heads", "said"),
+    [
+        ("ddp", 1, 12, "mesh.mode is 'ddp'; it must be one of dp, fsdp, tp, fsdp_tp"),
+        ("tp", 3, 0, "mesh.model_devices is 3; .*divide the 8 devices of a process: 2 or 4$"),
+        ("tp", 16, 0, "mesh.model_devices is 16; .*: 4 or 8$"),
+        ("tp", 0, 12, "mesh.model_devices is 0; .*: 1 or 2$"),
+        ("fsdp_tp", 8, 12, "mesh.model_devices is 8; .*the 12 attention heads: 2 or 4$"),
+        ("fsdp", 2, 12, "mesh.model_devices is 2, .*mesh.mode is fsdp, .*tp or fsdp_tp"),
+        ("tp", 1, 12, "mesh.mode is tp, .*mesh.model_devices to 2 or 4, "),
+    ],
 )
-def test_unknown_modes_and_uneven_meshes_are_refused(mode, model_devices, said):
+def test_impossible_meshes_are_refused_with_the_nearest_possible_ones(mode, model_devices, heads, said):
+    """On eight devices; sizes that are named can be made."""
     with pytest.raises(InputError, match=said):
-        sharding.make_mesh(mode, model_devices)
+        sharding.make_mesh(mode, model_devices, heads=heads)
+    assert sharding.make_mesh("tp", 4, heads=12).shape == {"data": 2, "model": 4}
+    assert sharding.make_mesh("tp", 1, jax.devices()[:1], heads=12).size == 1
 
 
 @pytest.mark.parametrize(("mode", "model_devices", "share"), [("dp", 1, 1.0), ("fsdp", 1, 0.15), ("fsdp_tp", 2, 0.16)])
