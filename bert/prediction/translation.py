@@ -7,6 +7,7 @@ Axes: N text, B row, U target position, K hypothesis.
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -118,18 +119,25 @@ def written(
     params, limit, length_N = stack.by_layer(scorer.params, config), config.max_length, sources.length_N.tolist()
     alpha, stop = np.float32(options.length_penalty), np.int32(scorer.tokenizer.sep_id)
     by_source: dict[int, list[Translation]] = {}
-    with show_progress(len(sources), unit, shown=scorer.progress) as done:
-        for members, length, size in padding.plan(length_N, limit, scorer.batch_size):
-            rows = -(-size // scorer.row_unit) * scorer.row_unit
-            batch = sources.assembled([np.array([i]) for i in members], length, rows, 1)
-            places_U = min(room(length), limit)
-            limit_B = np.ones(rows, np.int32)  # rows without a source end at once
-            limit_B[: len(members)] = [min(room(length_N[i]), places_U) for i in members]
-            arguments = scorer.devices.place(batch | {"limit": limit_B})
-            limits = arguments.pop("limit")
-            sizes = {"beams": options.beams, "places": places_U, "words": words}
-            finished = decoding.translate(params, arguments, limits, alpha, stop, config=config, **sizes)
-            ids_BKU, length_BK, score_BK = (scorer.devices.fetch(value) for value in finished)
+    plan = padding.plan(length_N, limit, scorer.batch_size)
+
+    def searched(batch_plan: tuple[list[int], int, int]) -> list[np.ndarray]:
+        members, length, size = batch_plan
+        rows = -(-size // scorer.row_unit) * scorer.row_unit
+        batch = sources.assembled([np.array([i]) for i in members], length, rows, 1)
+        places_U = min(room(length), limit)
+        limit_B = np.ones(rows, np.int32)  # rows without a source end at once
+        limit_B[: len(members)] = [min(room(length_N[i]), places_U) for i in members]
+        arguments = scorer.devices.place(batch | {"limit": limit_B})
+        limits = arguments.pop("limit")
+        sizes = {"beams": options.beams, "places": places_U, "words": words}
+        finished = decoding.translate(params, arguments, limits, alpha, stop, config=config, **sizes)
+        return [scorer.devices.fetch(value) for value in finished]
+
+    with ThreadPoolExecutor(2) as pool, show_progress(len(sources), unit, shown=scorer.progress) as done:
+        # The steps of a search are too small for several cores; of two threads JAX runs the programs at once.
+        run: Any = pool.map if matmul.on_cpu() and scorer.devices is scores.HERE else map
+        for (members, _, _), (ids_BKU, length_BK, score_BK) in zip(plan, run(searched, plan), strict=True):
             for row, i in enumerate(members):
                 hypotheses = zip(ids_BKU[row], length_BK[row], score_BK[row], strict=True)
                 real = [(ids[:count], score) for ids, count, score in hypotheses if count][: options.best]
