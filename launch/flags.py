@@ -7,7 +7,7 @@ A command is a function ``run(argv)`` that calls `parse`, and `main` runs it. A 
 import re
 import select
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 from absl import flags as absl_flags
@@ -30,6 +30,7 @@ def parse(
     *,
     config_file: str | None = "",
     arguments: str = "",
+    switches: Collection[str] = (),
 ) -> tuple[ConfigDict, Options]:
     """(config, options) of a command line; prints the help and exits with 0 on ``--help``.
 
@@ -39,6 +40,7 @@ def parse(
       options: name -> one line of help, for each option.
       config_file: config used without ``--config`` ("configs/x.py" or "configs/x.py:size"); None makes ``--config``
         required; "" means that the command takes no config at all (an empty one is returned).
+      switches: options without a value; "yes" where they are given.
       arguments: one line of help on the words outside options, returned as ``options.arguments``; empty: none.
 
     Raises:
@@ -46,7 +48,7 @@ def parse(
         option, a config file that cannot be read, or words that no option takes.
     """
     typed, file, recipe = list(argv), "", dict[str, Any]()
-    argv = [_located(word) for word in _joined(argv)]
+    argv = [f"{word}=yes" if word in {f"--{name}" for name in switches} else _located(word) for word in _joined(argv)]
     config_file = config_files.located(config_file) if config_file else config_file
     if any(word in ("--help", "-help", "-h") for word in argv[1:]):
         print(command_help.text(doc, argv, config_file, options, required, arguments))

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
+from bert.corpus.ranges import Range
 from bert.errors import InputError, listed
 
 BATCH_ROWS = 1000
@@ -24,15 +25,17 @@ FAULTS = (
 )  # fmt: skip
 
 
-def column_values(path: pathlib.Path, kind: str, column: str) -> Iterator[Any]:
-    """Values of one column, row by row, of a "parquet" file or the folder of a "saved" data set.
+def column_values(path: pathlib.Path, kind: str, column: str, here: Range) -> Iterator[tuple[int, Any]]:
+    """(row, counted from 1, value of one column) of a "parquet" file or the folder of a "saved" data set.
+
+    ``here``: of a parquet file its share of the row groups, of a data set that of the rows.
 
     Raises InputError for a damaged file, or a column that is not there (with those that are).
     """
     try:
-        for values in (_parquet_columns if kind == "parquet" else _saved_columns)(path, column):
+        for start, values in (_parquet_columns if kind == "parquet" else _saved_columns)(path, column, here):
             check(values)
-            yield from values.to_pylist()
+            yield from enumerate(values.to_pylist(), start)
     except InputError:
         raise
     except FAULTS as error:
@@ -74,18 +77,24 @@ def damaged(path: pathlib.Path | str, error: Exception) -> InputError:
     return InputError(f"{path}: cannot be read ({reason[:300]}); write the file again")
 
 
-def _parquet_columns(path: pathlib.Path, column: str) -> Iterator[pyarrow.Array]:
+def _parquet_columns(path: pathlib.Path, column: str, here: Range) -> Iterator[tuple[int, pyarrow.Array]]:
     with open_parquet(path) as file:
         _check_column(path, column, file.schema_arrow.names)
-        for batch in file.iter_batches(BATCH_ROWS, columns=[column], use_threads=False):
-            yield batch.column(0)
+        groups = here.of(file.num_row_groups)
+        row = 1 + sum(file.metadata.row_group(group).num_rows for group in range(groups.start))
+        for batch in file.iter_batches(BATCH_ROWS, row_groups=list(groups), columns=[column], use_threads=False):
+            yield row, batch.column(0)
+            row += batch.num_rows
 
 
-def _saved_columns(path: pathlib.Path, column: str) -> Iterator[pyarrow.ChunkedArray]:
+def _saved_columns(path: pathlib.Path, column: str, here: Range) -> Iterator[tuple[int, pyarrow.ChunkedArray]]:
     saved = load_saved(path)
     _check_column(path, column, saved.column_names)
-    for batch in saved.select_columns([column]).with_format("arrow").iter(BATCH_ROWS):
-        yield batch.column(0)
+    rows = here.of(len(saved))
+    row = rows.start + 1
+    for values in saved.select(rows).select_columns([column]).with_format("arrow").iter(BATCH_ROWS):
+        yield row, values[column]
+        row += len(values[column])
 
 
 def _check_column(path: pathlib.Path, column: str, names: list[str]) -> None:

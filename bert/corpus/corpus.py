@@ -7,11 +7,12 @@ import dataclasses
 import hashlib
 import itertools
 import pathlib
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from bert import surrogates
-from bert.corpus import corpus_files, installed_docs, text_files
+from bert.corpus import corpus_files, installed_docs, ranges, text_files
 from bert.corpus.corpus_files import INSTALLED_DOCS, Source
 from bert.corpus.layout import (
     LAYOUTS,
@@ -23,6 +24,7 @@ from bert.corpus.layout import (
     resolve_layout,
     share_inside_sentences,
 )
+from bert.corpus.ranges import Range
 from bert.errors import InputError, check_choice, printable
 
 SURROGATES = "half characters"  # name in reports of texts with unpaired surrogates; manifests have it
@@ -57,11 +59,16 @@ class CorpusSettings:
 class Corpus:
     """The files of a corpus and the settings to read them with; nothing is read before `sections`."""
 
-    def __init__(self, spec: str | Iterable[str], settings: CorpusSettings | None = None, *, workers: int = 1):
-        """`workers`: processes that read installed documentation; files are always read by one."""
+    def __init__(
+        self, spec: str | Iterable[str], settings: CorpusSettings | None = None,
+        *, workers: int = 1, part: tuple[int, int] = (1, 1),
+    ):  # fmt: skip
+        """`workers`: processes that read installed documentation; files are always read by one.
+        `part`: (2, 3) reads the second of three parts (ranges.py). The parts have the same sections as the whole."""
         self.settings = settings or CorpusSettings()
         self._wanted_layout = {"lines": SENTENCES}.get(self.settings.sentences, self.settings.sentences)
         self.sources = corpus_files.find_sources(spec)
+        self.ranges = ranges.of_part([source.bytes for source in self.sources], part)
         self.workers = workers
         self.notes: dict[str, dict[str, Any]] = {}  # path -> bytes, encoding, layout, documents; filled while reading
         self._installed: list[tuple[str, str]] | None = None
@@ -69,20 +76,22 @@ class Corpus:
 
     def sections(self) -> Iterator[Section]:
         """All sections, in the order of the sources and of their lines."""
-        for source in self.sources:
+        for source, here in zip(self.sources, self.ranges, strict=True):
+            if here is None:
+                continue
             note: dict[str, Any] = {"bytes": source.bytes, "encoding": "utf-8", "documents": 0}
             self.notes[printable(str(source.path))] = note
-            for section in self._sections_of(source, note):
+            for section in self._sections_of(source, here, note):
                 note["documents"] += section.first
                 yield section
 
     def text_bytes(self) -> int | None:
-        """About the size of the text in UTF-8; None where files do not tell it, such as tables and packed files."""
+        """About the size of the text of this part in UTF-8; None where files do not tell it: tables, packed files."""
         plain = (
             source.kind == "text" and source.path.suffix != ".gz" and "utf-8" in self._encoding_of(source.path)
             for source in self.sources
         )
-        return sum(source.bytes for source in self.sources) if all(plain) else None
+        return sum(here.end - here.start for here in self.ranges if here) if all(plain) else None
 
     def signature(self) -> str:
         """Changes when a file of the corpus is added, removed or changed (by name, size and time of change)."""
@@ -91,10 +100,15 @@ class Corpus:
             if source.kind == INSTALLED_DOCS:
                 marks += installed_docs.installed()
             else:
-                marks.append(f"{source.path} {source.bytes} {source.path.stat().st_mtime_ns}")
+                marks.append(f"{source.path} {source.mark}")
         return hashlib.sha256("\n".join(marks).encode("utf-8", "surrogateescape")).hexdigest()
 
-    def _sections_of(self, source: Source, note: dict[str, Any]) -> Iterator[Section]:
+    def marks(self, *, of_part: bool = True) -> dict[str, str]:
+        """Name -> what changes with the file, of the files of this part, or of all."""
+        pairs = zip(self.sources, self.ranges, strict=True)
+        return {printable(str(source.path)): source.mark for source, here in pairs if here or not of_part}
+
+    def _sections_of(self, source: Source, here: Range, note: dict[str, Any]) -> Iterator[Section]:
         if source.kind == INSTALLED_DOCS:
             note["layout"], note["one document is"] = WRAPPED, "a docstring"
             documents: list[tuple[str, str]] = []
@@ -108,7 +122,7 @@ class Corpus:
         note["encoding"] = encoding.removesuffix("-sig")
         read = self._text_sections if source.kind == "text" else self._row_sections
         try:
-            yield from read(source, encoding, note)
+            yield from read(source, here, encoding, note)
         except text_files.NotInEncoding as error:
             texts = [other.path for other in self.sources if other.kind in ("text", "jsonl")]
             wrong = [path for path in texts if not text_files.decodes(path, self._encoding_of(path))]
@@ -117,13 +131,18 @@ class Corpus:
     def _encoding_of(self, path: pathlib.Path) -> str:
         return text_files.encoding_of(path, self.settings.encoding)
 
-    def _text_sections(self, source: Source, encoding: str, note: dict[str, Any]) -> Iterator[Section]:
+    def _text_sections(
+        self, source: Source, here: Range, encoding: str, note: dict[str, Any]
+    ) -> Iterator[Section]:  # fmt: skip
         layout, note["inside sentences"] = self._layout(source, encoding)
         note["layout"] = layout
         wanted = self.settings.documents
         blank_lines = wanted == "blank_lines" or (wanted == "auto" and layout == SENTENCES)
         note["one document is"] = "a block between blank lines" if blank_lines else "the file"
-        lines = text_files.read_lines(source.path, encoding)
+        start, end = self._bounds(source, here, encoding, text_files.BLANK_LINE if blank_lines else None)
+        lines = text_files.read_lines(source.path, encoding, start=start, end=end)
+        if start and start == end:  # what cannot be cut is read by another part
+            return
         if not blank_lines:
             for index, text in enumerate(cut_sections(lines, layout)):
                 yield Section(str(source.path), text, layout, index == 0)
@@ -138,32 +157,61 @@ class Corpus:
                 number += text.count("\n")
                 yield Section(name, text, layout, index == 0)
 
-    def _row_sections(self, source: Source, encoding: str, note: dict[str, Any]) -> Iterator[Section]:
+    def _bounds(self, source: Source, here: Range, encoding: str, ending: re.Pattern[bytes] | None) -> tuple[int, int]:
+        """The bytes of a file from the first beginning of a document in the range to the first one behind it; all or
+        none of a file that cannot be cut. ``ending``: what stands between documents; None: the file is one."""
+        if ending is None or not encoding.startswith("utf-8") or text_files.is_packed(source.path):
+            return (0, here.size) if here.start == 0 else (here.size, here.size)
+        first, last = (text_files.behind(source.path, position, ending) for position in (here.start, here.end))
+        return (first, last) if here.start else (0, last)
+
+    def _row_sections(
+        self, source: Source, here: Range, encoding: str, note: dict[str, Any]
+    ) -> Iterator[Section]:  # fmt: skip
         note["one document is"] = "a row"
         column, language = self.settings.text_column, self.settings.language
+        bounds = here
+        if source.kind == "jsonl":
+            bounds = Range(*self._bounds(source, here, encoding, text_files.LINE_END), here.size)
+        if bounds.start and bounds.start == bounds.end:
+            return
         unjoined: list[str] = []
         sampled = 0
-        for name, value in corpus_files.read_rows(source, encoding, column):
-            if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
-                text, layout = "\n".join(" ".join(sentence.split()) for sentence in value), SENTENCES
-            elif value is None or isinstance(value, str):
-                text = (value or "").replace("\r\n", "\n").replace("\r", "\n")
-                layout = self._wanted_layout
-            else:
-                what = f"column {column!r} holds a {type(value).__name__}"
-                raise InputError(f"{name}: {what}; a text or a list of texts is needed")
-            note[SURROGATES] = note.get(SURROGATES, 0) + surrogates.contains(text)
-            text = surrogates.replace(text)
+
+        def sample(text: str, layout: str) -> None:
+            nonlocal sampled
             if layout not in LAYOUTS and sampled < SAMPLE_CHARS:
                 sampled += len(text)
-                unjoined += [text] * (self._layout_of(text)[0] != WRAPPED)
+                unjoined.extend([text] * (self._layout_of(text)[0] != WRAPPED))
+
+        for name, value in corpus_files.read_rows(source, bounds, encoding, column):
+            text, layout = self._row_text(name, value)
+            note[SURROGATES] = note.get(SURROGATES, 0) + surrogates.contains(text)
+            text = surrogates.replace(text)
+            sample(text, layout)
             if len(text) <= 2 * SECTION_CHARS:
                 yield Section(name, text, layout, True)
                 continue
             layout = resolve_layout(layout, text, language)
             for index, part in enumerate(cut_sections(text_files.lines_of(text), layout)):
                 yield Section(name, part, layout, index == 0)
+        if here.start:
+            return
+        if bounds.end < bounds.size and self._wanted_layout not in LAYOUTS:  # the sample is that of the whole file
+            rows = corpus_files.read_rows(source, bounds.rest(), encoding, column)
+            while sampled < SAMPLE_CHARS and (row := next(rows, None)):
+                text, layout = self._row_text(*row)
+                sample(surrogates.replace(text), layout)
         note["inside sentences"] = share_inside_sentences("\n\n".join(unjoined))
+
+    def _row_text(self, name: str, value: Any) -> tuple[str, str]:
+        """The text of a row and its layout, which may be "auto" or "split"; InputError where it is no text."""
+        if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
+            return "\n".join(" ".join(sentence.split()) for sentence in value), SENTENCES
+        if value is None or isinstance(value, str):
+            return (value or "").replace("\r\n", "\n").replace("\r", "\n"), self._wanted_layout
+        what = f"column {self.settings.text_column!r} holds a {type(value).__name__}"
+        raise InputError(f"{name}: {what}; a text or a list of texts is needed")
 
     def _layout(self, source: Source, encoding: str) -> tuple[str, float]:
         """Layout of a text file, and the share of its lines that end inside sentences where none are joined.

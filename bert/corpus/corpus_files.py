@@ -8,6 +8,7 @@ import pathlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from bert.corpus.ranges import Range
 from bert.corpus.text_files import read_lines
 from bert.errors import InputError, listed
 from bert.extras import check_arrow
@@ -36,6 +37,11 @@ class Source(NamedTuple):
         if self.kind == "saved":
             return sum(path.stat().st_size for path in self.path.glob("*.arrow"))
         return self.path.stat().st_size if self.path.is_file() else 0
+
+    @property
+    def mark(self) -> str:
+        """Changes when the file does."""
+        return f"{self.bytes} {self.path.stat().st_mtime_ns}" if self.path.exists() else ""
 
 
 def find_sources(spec: str | Iterable[str]) -> list[Source]:
@@ -107,32 +113,36 @@ def _kind(path: pathlib.Path) -> str:
     return {".jsonl": "jsonl", ".parquet": "parquet"}.get(ending, "text")
 
 
-def read_rows(source: Source, encoding: str, column: str) -> Iterator[tuple[str, Any]]:
-    """("file:row", value of the text column) of each row; rows and lines count from 1."""
+def read_rows(source: Source, here: Range, encoding: str, column: str) -> Iterator[tuple[str, Any]]:
+    """("file:row", value of the text column) of each row of a range, which in jsonl begins and ends at a line's end.
+
+    Rows and lines count from 1; in jsonl those behind the range's start, which is part of the name.
+    """
     if source.kind == "jsonl":
-        yield from _json_rows(source.path, encoding, column)
+        yield from _json_rows(source.path, here, encoding, column)
         return
     check_arrow(source.path, "pyarrow" if source.kind == "parquet" else "datasets")
     from bert.corpus import arrow_files  # pyarrow and pandas, 67 MB, only where a table is read
 
-    for row, value in enumerate(arrow_files.column_values(source.path, source.kind, column), 1):
+    for row, value in arrow_files.column_values(source.path, source.kind, column, here):
         yield f"{source.path}:{row}", value
 
 
-def _json_rows(path: pathlib.Path, encoding: str, column: str) -> Iterator[tuple[str, Any]]:
+def _json_rows(path: pathlib.Path, here: Range, encoding: str, column: str) -> Iterator[tuple[str, Any]]:
     pieces: list[str] = []
     number, size = 1, 0
-    for piece in itertools.chain(read_lines(path, encoding), ["\n"]):
+    place = f"{path}, from byte {here.start} on" if here.start else str(path)
+    for piece in itertools.chain(read_lines(path, encoding, start=here.start, end=here.end), ["\n"]):
         pieces.append(piece)
         size += len(piece)
         if size > LONGEST_ROW:
             what = f"longer than {LONGEST_ROW:,} characters; each line must hold one object"
             way_out = "put the text on several lines, or into a .txt file, where lines may have any length"
-            raise InputError(f"{path}, line {number}: {what}, so {way_out}")
+            raise InputError(f"{place}, line {number}: {what}, so {way_out}")
         if piece.endswith("\n"):
             line = "".join(pieces)
             if line.strip():
-                yield f"{path}:{number}", _json_value(line, f"{path}, line {number}", column)
+                yield f"{place}:{number}", _json_value(line, f"{place}, line {number}", column)
             pieces, number, size = [], number + 1, 0
 
 

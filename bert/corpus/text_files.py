@@ -16,6 +16,8 @@ BLOCK = 1 << 20  # bytes decoded at once
 LONG_LINE = 100_000  # characters; longer lines are handed on in pieces
 # A .gz file that unpacks to more than 16 MiB and 100 times its size is no text; text is packed to a third or a tenth.
 MOST_UNPACKED, MOST_TIMES = 1 << 24, 100
+# What ends documents and rows of plain text in UTF-8, where a file can be cut.
+BLANK_LINE, LINE_END = re.compile(rb"\n\r?\n"), re.compile(rb"\n")
 _BREAKS = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 
 # How files of other formats begin.
@@ -52,24 +54,50 @@ def encoding_of(path: pathlib.Path, encoding: str | None) -> str:
 
 def open_bytes(path: pathlib.Path) -> io.BufferedIOBase:
     """The file, unpacked where its name ends in .gz."""
-    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")
+    return gzip.open(path, "rb") if is_packed(path) else open(path, "rb")
 
 
-def read_lines(path: pathlib.Path, encoding: str, translate: bool = True) -> Iterator[str]:
+def is_packed(path: pathlib.Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
+def behind(path: pathlib.Path, position: int, ending: re.Pattern[bytes]) -> int:
+    """The position behind the first match that begins at a position or later; the size of the file if there is none."""
+    held = b""
+    with open_bytes(path) as handle:
+        position = handle.seek(position)
+        while block := handle.read(BLOCK):
+            data = held + block
+            if match := ending.search(data):
+                return position - len(held) + match.end()
+            position += len(block)
+            held = data[-2:]
+    return position
+
+
+def read_lines(
+    path: pathlib.Path, encoding: str, translate: bool = True, *, start: int = 0, end: int | None = None
+) -> Iterator[str]:
     """Lines with "\\n" at their ends, whatever the file uses; a very long line comes in pieces without one.
 
-    translate: False: lines keep the ends that they have, LF, CRLF or CR.
+    Args:
+      translate: False: lines keep the ends that they have, LF, CRLF or CR.
+      start: byte of a plain file in UTF-8 to begin at, behind the end of a line; pieces are those of the whole file.
+      end: byte to end before; None: the end of the file.
 
     Raises InputError for bytes of another encoding, a damaged .gz file, and a file of another format.
     """
     _refuse_other_formats(path)
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate)
-    held, done, line = "", 0, 1
-    packed, size = path.suffix.lower() == ".gz", os.path.getsize(path)
+    codec = encoding.removesuffix("-sig") if start else encoding
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec)(), translate)
+    held, done, line = "", start, 1
+    packed, size = is_packed(path), os.path.getsize(path)
     try:
         with open_bytes(path) as handle:
+            handle.seek(start)
             while True:
-                block = handle.read(BLOCK)
+                most = BLOCK - done % BLOCK  # the blocks, and so the pieces of long lines, are those of the whole file
+                block = handle.read(most if end is None or packed else max(0, min(most, end - done)))
                 if not done:
                     _refuse_other_encodings(path, encoding, block[: 1 << 16])
                 done += len(block)
@@ -90,7 +118,7 @@ def read_lines(path: pathlib.Path, encoding: str, translate: bool = True) -> Ite
                     break
     except UnicodeDecodeError as error:
         bad = error.object[error.start]
-        line += error.object[: error.start].count(b"\n")
+        line += error.object[: error.start].count(b"\n") + _line_ends(path, start)
         raise NotInEncoding(path, encoding, done - len(error.object) + error.start, line, bad) from None
     except UnicodeError:  # UTF-16 or UTF-32 without a mark
         what = f"is read as {encoding.upper()}, but no mark at its beginning tells the order of its bytes"
@@ -100,6 +128,15 @@ def read_lines(path: pathlib.Path, encoding: str, translate: bool = True) -> Ite
         raise InputError(f"{path}: damaged .gz file ({error}); get it again") from None
     if held:
         yield held
+
+
+def _line_ends(path: pathlib.Path, end: int) -> int:
+    """How many there are before a byte of the file."""
+    count = 0
+    with open_bytes(path) as handle:
+        while block := handle.read(min(BLOCK, end - handle.tell())):
+            count += block.count(b"\n")
+    return count
 
 
 def _refuse_other_formats(path: pathlib.Path) -> None:

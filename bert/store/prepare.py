@@ -1,35 +1,32 @@
 """Corpus -> prepared folder (reader.py), as a stream: read, drop duplicates, hold out, split, tokenize, write.
 
-One process reads and writes; several split and tokenize. The output does not depend on their number. With a given
-vocabulary, it is the same in every run. A learnt vocabulary may differ in a few pieces between runs
-(`WordPiece.train`), and so may the output.
+One process reads and writes; several split and tokenize. The output does not depend on their number, and is the same in
+every run. Several machines: shards.py.
 """
 
 import collections
 import dataclasses
-import hashlib
 import os
 import pathlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 from bert import files, worker_pool
 from bert.corpus.corpus import Corpus
-from bert.errors import InputError
+from bert.store.kept_sections import KeptSections, Place, SectionMark
+from bert.store.learnt_vocabulary import Progress, learn_vocabulary
 from bert.store.manifest import MANIFEST
-from bert.store.prepare_report import PrepareReport, group_sources, remarks_on_lines
+from bert.store.prepare_report import PrepareReport
 from bert.store.prepare_settings import PrepareSettings
 from bert.store.prepared_folder import is_finished, learnt_tokenizer, replacing, report_of
-from bert.store.reader import SPLITS
-from bert.store.text_hashes import SeenDigests, fraction
-from bert.store.tokenize_sections import start_tokenizing, tokenize_sections
-from bert.store.writer import StoreWriter, finish
-from bert.tokenizer import letter_case
+from bert.store.tokenize_sections import TokenizedSection, start_tokenizing, tokenize_sections
 from bert.tokenizer.added_words import words_of
-from bert.tokenizer.backends import MAX_WORD_CHARS, load_tokenizer, open_vocabulary, train_tokenizer
+from bert.tokenizer.backends import MAX_WORD_CHARS, load_tokenizer, open_vocabulary
 from bert.tokenizer.tokenizer import Tokenizer
 
-TASK_BYTES = 1 << 19  # text handed to a worker at once
+TASK_CHARS = 1 << 19  # text handed to a worker at once
+
+T = TypeVar("T")
 
 
 class PreparedFolder(NamedTuple):
@@ -41,13 +38,39 @@ class PreparedFolder(NamedTuple):
     was_finished: bool  # before this call
 
 
-# Called now and then with (step, bytes of text so far, of all where known); step is "vocabulary" or "tokens".
-Progress = Callable[[str, int, int | None], None]
+def no_progress(step: str, done: int, total: int | None) -> None:
+    """Shows nothing."""
+
+
+@dataclasses.dataclass
+class Job:
+    """What is asked for: the folder to write, the texts, and the settings."""
+
+    folder: pathlib.Path  # where links lead
+    corpus: Corpus
+    settings: PrepareSettings
+    tokenizer: Tokenizer | None  # None: to be learnt
+    noted: dict[str, Any]  # the settings and the signature of the texts, as a manifest holds them
+
+    @classmethod
+    def of(
+        cls, out: str | pathlib.Path, settings: PrepareSettings, workers: int, *, part: tuple[int, int] = (1, 1)
+    ) -> "Job":  # fmt: skip
+        """Raises InputError for texts or a vocabulary that cannot be used. ``part``: that of `Corpus`."""
+        corpus = Corpus(settings.corpus, settings.corpus_settings(), workers=workers, part=part)
+        rules = {name: getattr(settings, name) for name in ("lower_case", "strip_accents", "max_word_chars")}
+        words = words_of(settings.add_tokens)
+        tokenizer = open_vocabulary(settings.vocab, **rules).add_words(words) if settings.vocab else None
+        longest = tokenizer.max_word_chars if tokenizer else settings.max_word_chars or MAX_WORD_CHARS
+        settings = dataclasses.replace(settings, max_word_chars=longest)  # what the folder notes
+        named = {"add_tokens": "\n".join(word.content for word in words), "texts": corpus.signature()}
+        noted = _writable(dataclasses.asdict(settings) | named)
+        return cls(pathlib.Path(os.path.realpath(out)), corpus, settings, tokenizer, noted)
 
 
 def prepare(
     out: str | pathlib.Path, settings: PrepareSettings,
-    *, workers: int = 1, overwrite: bool = False, progress: Progress = lambda step, done, total: None,
+    *, workers: int = 1, overwrite: bool = False, progress: Progress = no_progress,
 ) -> PreparedFolder:  # fmt: skip
     """Writes a prepared folder, or finds it finished already; one whose files are damaged is written again.
 
@@ -59,23 +82,20 @@ def prepare(
     Raises InputError for texts or settings that cannot be used, or a folder that was prepared otherwise or cannot be
     replaced; RunError where the disk is full or a worker was killed.
     """
-    folder = pathlib.Path(os.path.realpath(out))
-    corpus = Corpus(settings.corpus, settings.corpus_settings(), workers=workers)
-    rules = {name: getattr(settings, name) for name in ("lower_case", "strip_accents", "max_word_chars")}
-    words = words_of(settings.add_tokens)
-    tokenizer = open_vocabulary(settings.vocab, **rules).add_words(words) if settings.vocab else None  # to be learnt
-    longest = tokenizer.max_word_chars if tokenizer else settings.max_word_chars or MAX_WORD_CHARS
-    settings = dataclasses.replace(settings, max_word_chars=longest)  # what the folder notes
-    named = {"add_tokens": "\n".join(word.content for word in words), "texts": corpus.signature()}
-    noted = _writable(dataclasses.asdict(settings) | named)
+    job = Job.of(out, settings, workers)
+    folder, noted, tokenizer = job.folder, job.noted, job.tokenizer
     files.recover_interrupted_replace(folder, (MANIFEST,), clear=True)
     if is_finished(folder, noted, tokenizer, overwrite):
-        return PreparedFolder(pathlib.Path(out), load_tokenizer(folder), report_of(folder), True)
+        return finished(out, folder, True)
     tokenizer = tokenizer or learnt_tokenizer(folder, noted)  # the ids of a damaged folder stay what they were
     with replacing(folder, noted, tokenizer) as (new, done):
         if not done:
-            _Preparation(corpus, settings, workers, progress).write(new, tokenizer, noted)
-    return PreparedFolder(pathlib.Path(out), load_tokenizer(folder), report_of(folder), done)
+            _write(job, new, tokenizer, workers, progress)
+    return finished(out, folder, done)
+
+
+def finished(out: str | pathlib.Path, folder: pathlib.Path, before: bool) -> PreparedFolder:
+    return PreparedFolder(pathlib.Path(out), load_tokenizer(folder), report_of(folder), before)
 
 
 def _writable(noted: dict[str, Any]) -> dict[str, Any]:
@@ -86,151 +106,50 @@ def _writable(noted: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-class _VocabularyTexts:
-    """About `vocab_megabytes` of the corpus, chosen evenly by a hash of each section; can be read several times."""
-
-    def __init__(self, corpus: Corpus, settings: PrepareSettings, progress: Progress):
-        self.corpus, self.settings, self.progress = corpus, settings, progress
-        self.sample: list[str] = []  # of the last reading, up to letter_case.SAMPLE_CHARS
-        self.stopped = False  # before the end, for packed files held far more than expected
-
-    def __iter__(self) -> Iterator[str]:
-        size = sum(source.bytes * (4 if source.path.suffix == ".gz" else 1) for source in self.corpus.sources)
-        wanted = self.settings.vocab_megabytes * 1e6
-        done, self.sample, text = 0, [], ""
-        for section in self.corpus.sections():
-            text = section.text
-            if wanted < size and fraction(text.encode("utf-8", "surrogatepass"), self.settings.seed) >= wanted / size:
-                continue
-            if done < letter_case.SAMPLE_CHARS:
-                self.sample.append(text)
-            yield text
-            done += len(text)
-            self.progress("vocabulary", done, None)
-            if done >= 2 * wanted:
-                self.stopped = True
-                return
-        if not done:  # of equal sections all or none are chosen
-            yield text
+def _write(job: Job, folder: pathlib.Path, tokenizer: Tokenizer | None, workers: int, progress: Progress) -> None:
+    """Fills an empty folder."""
+    remarks: list[str] = []
+    if tokenizer is None:
+        tokenizer, remarks = learn_vocabulary(job.corpus, job.settings, progress)
+    kept = KeptSections(folder, tokenizer, job.settings, remarks)
+    sections = _kept_sections(job, kept)
+    for (place, done), piece in tokenized(sections, tokenizer, job.settings, workers):
+        kept.add(place, piece)
+        progress("tokens", done, job.corpus.text_bytes())
+    kept.finish(job.corpus.notes, job.noted)
 
 
-class _Task(NamedTuple):
-    """Sections for one worker, and for each where its tokens go."""
+def _kept_sections(job: Job, kept: KeptSections) -> Iterator[tuple[tuple[Place, int], str, str]]:
+    """((where its tokens go, bytes read up to its end), text, layout) of each section that is kept."""
+    for section in job.corpus.sections():
+        if place := kept.place(SectionMark.of(section, job.settings.seed)):
+            yield (place, kept.report.text_bytes), section.text, section.layout
 
-    sections: list[tuple[str, str]]  # text, layout
-    places: list[tuple[str, bool]]  # split; whether it continues the section before it, in the same document and split
-    bytes: int
 
+def tokenized(
+    sections: Iterable[tuple[T, str, str]], tokenizer: Tokenizer, settings: PrepareSettings, workers: int
+) -> Iterator[tuple[T, TokenizedSection]]:
+    """(what belongs to it, its tokens) of each section (what belongs to it, text, layout), in order."""
+    under_way: collections.deque[list[T]] = collections.deque()
 
-class _Preparation:
-    """One run of `prepare`, and its counts."""
+    def tasks() -> Iterator[list[tuple[str, str]]]:
+        belongings: list[T] = []
+        texts: list[tuple[str, str]] = []
+        size = 0
+        for belonging, text, layout in sections:
+            belongings.append(belonging)
+            texts.append((text, layout))
+            size += len(text)
+            if size >= TASK_CHARS:
+                under_way.append(belongings)
+                yield texts
+                belongings, texts, size = [], [], 0
+        if texts:
+            under_way.append(belongings)
+            yield texts
 
-    def __init__(self, corpus: Corpus, settings: PrepareSettings, workers: int, progress: Progress):
-        self.corpus, self.settings, self.workers, self.progress = corpus, settings, workers, progress
-        self.report = PrepareReport()
-
-    def write(self, folder: pathlib.Path, tokenizer: Tokenizer | None, noted: dict[str, Any]) -> None:
-        """Fills an empty folder; `noted` goes into its manifest."""
-        report, words = self.report, bool(self.settings.word_boundaries)
-        tokenizer = tokenizer or self._train_tokenizer()
-        sizes: dict[str, int] = {"vocab_size": tokenizer.vocab_size, "shard_tokens": self.settings.shard_tokens}
-        writers = {split: StoreWriter(folder, split, word_boundaries=words, **sizes) for split in SPLITS}
-        self._write_shards(tokenizer, writers)
-        report.count(writers)
-        if not report.tokens:
-            raise InputError(
-                f"corpus {self.settings.corpus!r}: no text in {report.read} documents; nothing was written"
-            )
-        report.sources = group_sources(self.corpus.notes)
-        report.remarks += remarks_on_lines(self.corpus.notes)
-        finish(folder, tokenizer, writers, settings=noted, report=report.as_dict())
-
-    def _train_tokenizer(self) -> Tokenizer:
-        settings, remarks = self.settings, self.report.remarks
-        texts = _VocabularyTexts(self.corpus, settings, self.progress)
-        tokenizer = train_tokenizer(
-            texts, vocab_size=settings.vocab_size, lower_case=settings.lower_case is not False,
-            strip_accents=settings.strip_accents, max_word_chars=settings.max_word_chars,
-            source=f"corpus {settings.corpus!r}",
-        )  # fmt: skip
-        if texts.stopped:
-            remarks.append(
-                f"the vocabulary was learnt from the first {2 * settings.vocab_megabytes} MB alone, for packed files "
-                "hold more than four times their size; raise vocab_megabytes for more"
-            )
-        if merged := letter_case.merged_by_lower_case(texts.sample) if settings.lower_case is None else []:
-            pairs = ", ".join(f"{first} and {second}" for first, second in merged[:3])
-            remarks.append(
-                f"lower-casing makes {len(merged)} frequent pairs of words equal ({pairs}); if letter case tells them "
-                "apart, set lower_case to False"
-            )
-        by_default = settings.strip_accents is None and tokenizer.lower_case
-        if by_default and (marks := letter_case.lost_marks(texts.sample)) >= letter_case.MANY_MARKS:
-            remarks.append(
-                f"removing accents drops {100 * marks:.0f} % of the characters, marks that belong to the words of this "
-                "script; set strip_accents to False to keep them"
-            )
-        return tokenizer.add_words(words_of(settings.add_tokens))
-
-    def _tasks(self) -> Iterator[_Task]:
-        """Sections worth tokenizing, in tasks of about TASK_BYTES.
-
-        A long document that loses a section (a duplicate, or one held out) is two documents from then on: text that was
-        not adjacent must never be taken for a continuation.
-        """
-        settings, report = self.settings, self.report
-        seen = SeenDigests() if settings.deduplicate else None
-        first_digest = previous = None
-        task = _Task([], [], 0)
-        for section in self.corpus.sections():
-            data = section.text.strip().encode("utf-8", "surrogatepass")
-            digest = hashlib.blake2b(data, digest_size=8).digest()
-            report.read += section.first
-            report.text_bytes += len(data)
-            # The first document with text always trains: a corpus of one document must not end up held out.
-            first_digest = first_digest or (digest if data else None)
-            place = 1.0 if digest == first_digest else fraction(digest, settings.seed)
-            split = "validation" if place < settings.validation_share else "train"
-            if seen is not None and data and not seen.add(digest):
-                report.duplicates += section.first
-                report.duplicate_parts += not section.first
-                previous = None
-                continue
-            report.next_held_out = min(report.next_held_out, place if data else 1.0)
-            joined = not section.first and previous == split
-            report.cuts += not section.first and not joined
-            task.sections.append((section.text, section.layout))
-            task.places.append((split, joined))
-            task = task._replace(bytes=task.bytes + len(data))
-            previous = split
-            if task.bytes >= TASK_BYTES:
-                yield task
-                task = _Task([], [], 0)
-        if task.sections:
-            yield task
-
-    def _write_shards(self, tokenizer: Tokenizer, writers: Mapping[str, StoreWriter]) -> None:
-        """Gives the writers of both splits every section."""
-        under_way: collections.deque[tuple[_Task, int]] = collections.deque()  # with the bytes read up to its end
-
-        def sections() -> Iterator[list[tuple[str, str]]]:
-            for task in self._tasks():
-                under_way.append((task, self.report.text_bytes))
-                yield task.sections
-
-        settings, total = self.settings, self.corpus.text_bytes()
-        setup = (tokenizer, settings.language, settings.special_tokens_in_text, bool(settings.word_boundaries))
-        for pieces in worker_pool.ordered_map(
-            tokenize_sections, sections(), workers=self.workers, setup=start_tokenizing, setup_arguments=setup
-        ):
-            task, done = under_way.popleft()
-            for (split, joined), piece in zip(task.places, pieces.sections(), strict=True):
-                if not joined:
-                    for writer in writers.values():
-                        writer.end_document()
-                    self.report.empty += not len(piece.tokens)
-                writers[split].add(piece.tokens, piece.sentence_lengths, piece.continues)
-            self.report.add_lost(pieces.lost)
-            self.progress("tokens", done, total)
-        for writer in writers.values():
-            writer.end_document()
+    setup = (tokenizer, settings.language, settings.special_tokens_in_text, bool(settings.word_boundaries))
+    for pieces in worker_pool.ordered_map(
+        tokenize_sections, tasks(), workers=workers, setup=start_tokenizing, setup_arguments=setup
+    ):
+        yield from zip(under_way.popleft(), pieces.sections(), strict=True)

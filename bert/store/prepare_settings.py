@@ -10,17 +10,14 @@ from bert.errors import check_choice, check_range
 class PrepareSettings:
     """What decides the bytes of a prepared folder, with the texts and what ``vocab`` names.
 
-    Not where ``vocab`` is empty, for learning a vocabulary twice does not give the same one. The order of the fields is
-    that of the manifest.
+    The order of the fields is that of the manifest.
     """
 
     # The text: a folder, a file, a pattern ('texts/**/*.txt'), a folder saved by `datasets`, several of these separated
     # by commas, or installed-docs (the documentation inside the Python packages of this machine).
     corpus: str = "installed-docs"
-    # The vocabulary: a vocab.txt, a folder with tokenizer.json, or '' to learn one from the text.
-    # Learning twice gives vocabularies that differ in a few entries (the trainer breaks ties in the order of a hash
-    # table), and so other ids: to prepare the same bytes again, or a second text for the same model, name the first
-    # prepared folder here.
+    # The vocabulary: a vocab.txt, a folder with tokenizer.json, or '' to learn one from the text. For a second text for
+    # the same model, name the first prepared folder here.
     vocab: str = ""
     vocab_size: int = 8192  # entries, if learnt; BERT has 30522 for 3,300 M words, which is too many for small text
     vocab_megabytes: int = 100  # text to learn it from, chosen evenly over the corpus; 100 MB take about a minute

@@ -19,6 +19,7 @@ from bert.tokenizer import tokenizer_files
 from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
 
+TEXTS_CHANGED = "the texts have changed"
 _SHARD_FILE = re.compile(r"\w+-\d{5,}\.(tokens|sentences|documents|words)")  # of writer.py
 
 
@@ -38,7 +39,7 @@ def is_finished(folder: pathlib.Path, noted: dict[str, Any], tokenizer: Tokenize
             raise
         logging.warning("%s", error)
         return False
-    differing = _differences(manifest, noted, tokenizer)
+    differing = differences(manifest, noted, tokenizer)
     if differing and overwrite:
         return False
     if differing:
@@ -56,19 +57,21 @@ def is_finished(folder: pathlib.Path, noted: dict[str, Any], tokenizer: Tokenize
 
 
 def learnt_tokenizer(folder: pathlib.Path, noted: dict[str, Any]) -> Tokenizer | None:
-    """The tokenizer of a damaged folder with these settings, where it is whole: learnt anew, it might be another."""
+    """The tokenizer of a damaged folder with these settings, where it is whole; an earlier version may have learnt
+    it."""
     try:
         manifest, tokenizer = read_manifest(folder), load_tokenizer(folder)
     except InputError:
         return None
-    return None if _differences(manifest, noted, tokenizer) else tokenizer
+    return None if differences(manifest, noted, tokenizer) else tokenizer
 
 
-def _differences(manifest: dict[str, Any], noted: dict[str, Any], tokenizer: Tokenizer | None) -> list[str]:
+def differences(manifest: dict[str, Any], noted: dict[str, Any], tokenizer: Tokenizer | None) -> list[str]:
+    """What differs from the settings that a manifest has, and from its vocabulary where that is given."""
     newer = {field.name: field.default for field in dataclasses.fields(PrepareSettings)}  # than the folder: defaults
     was = {**newer, **manifest["settings"]}
     differing = [
-        "the texts have changed" if name == "texts" else f"{name} was {was.get(name)!r}, now {value!r}"
+        TEXTS_CHANGED if name == "texts" else f"{name} was {was.get(name)!r}, now {value!r}"
         for name, value in noted.items()
         if was.get(name) != value
     ]

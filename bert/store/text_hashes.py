@@ -17,9 +17,8 @@ class SeenDigests:
         self._recent: set[int] = set()
         self._sorted = np.zeros(0, np.uint64)
 
-    def add(self, digest: bytes) -> bool:
-        """True if the digest is new; it is seen from then on."""
-        value = int.from_bytes(digest, "little")
+    def add(self, value: int) -> bool:
+        """True if the digest, below 2**64, is new; it is seen from then on."""
         if value in self._recent:
             return False
         at = int(np.searchsorted(self._sorted, np.uint64(value)))

@@ -14,22 +14,23 @@ MAX_KNOWN = 1 << 18  # words remembered, about 40 MB
 MAX_WORD = 32  # characters; longer ones (all text in scripts without blanks) hardly ever come again
 
 
-class TokenizedSection(NamedTuple):
-    """Tokens of one section; no sentence is empty."""
-
-    tokens: np.ndarray  # [tokens], the store's type
-    sentence_lengths: np.ndarray  # int64 [sentences]
-    continues: np.ndarray | None  # bool [tokens]
-
-
 class LostText(NamedTuple):
-    """Counts of text that became unknown tokens. Characters are those of the text, without white space."""
+    """Counts of a section's text, and of what became unknown tokens. Characters are without white space."""
 
     characters: int = 0  # of all text, lost or not
     tokens: int = 0
     in_words: int = 0  # characters of the words that became unknown tokens
     in_long_words: int = 0  # of these, characters of words above the limit max_word_chars
     longest_word: int = 0  # characters of the longest of those words
+
+
+class TokenizedSection(NamedTuple):
+    """Tokens of one section; no sentence is empty."""
+
+    tokens: np.ndarray  # [tokens], the store's type
+    sentence_lengths: np.ndarray  # int64 [sentences]
+    continues: np.ndarray | None  # bool [tokens]
+    lost: LostText
 
 
 class TokenizedSections(NamedTuple):
@@ -39,15 +40,15 @@ class TokenizedSections(NamedTuple):
     sentence_lengths: np.ndarray
     sentence_counts: np.ndarray  # int64 [sections]
     continues: np.ndarray | None
-    lost: LostText
+    lost: np.ndarray  # int64 [sections, 5]; the counts of `LostText`
 
     def sections(self) -> Iterator[TokenizedSection]:
         token = sentence = 0
-        for count in self.sentence_counts:
+        for count, lost in zip(self.sentence_counts.tolist(), self.lost.tolist(), strict=True):
             lengths = self.sentence_lengths[sentence : sentence + count]
             end = token + int(lengths.sum())
             words = None if self.continues is None else self.continues[token:end]
-            yield TokenizedSection(self.tokens[token:end], lengths, words)
+            yield TokenizedSection(self.tokens[token:end], lengths, words, LostText(*lost))
             token, sentence = end, sentence + count
 
 
@@ -68,12 +69,14 @@ class WordCache:
         self._known: dict[str, bytes] = {}
         self._losses: dict[str, Loss] = {}  # of known words with unknown tokens
 
-    def parts(self, sentences: Sequence[str]) -> tuple[list[list[bytes]], list[Loss]]:
+    def parts(self, sentences: Sequence[str]) -> tuple[list[list[bytes]], list[list[Loss]]]:
         """For each sentence (single blanks between words) the ids of each word, which may have none; and the loss of
-        each word (where rules cross blanks, of each sentence) that has unknown tokens."""
+        each of its words that have unknown tokens (where rules cross blanks, that of the sentence)."""
         if self._tokenizer.crosses_blanks:
             encodings = self._tokenizer.encode_batch(sentences, special_in_text=self._special_in_text)
-            return list(map(self._by_words, sentences, encodings)), list(map(self._loss, sentences, encodings))
+            return list(map(self._by_words, sentences, encodings)), [
+                [self._loss(sentence, encoding)] for sentence, encoding in zip(sentences, encodings, strict=True)
+            ]
         words = [sentence.split(" ") for sentence in sentences]
         new = list(set(itertools.chain.from_iterable(words)).difference(self._known))
         unknown = []
@@ -87,7 +90,7 @@ class WordCache:
         encodings = self._tokenizer.encode_batch(unknown, special_in_text=self._special_in_text)
         self._losses |= zip(unknown, map(self._loss, unknown, encodings), strict=True)
         ids_of_words = [list(map(self._known.__getitem__, sentence)) for sentence in words]
-        losses = list(filter(None, map(self._losses.get, itertools.chain.from_iterable(words))))
+        losses = [list(filter(None, map(self._losses.get, sentence))) for sentence in words]
         for word in new:
             if len(word) > MAX_WORD:
                 del self._known[word]
@@ -149,10 +152,14 @@ def tokenize_sections(sections: Sequence[tuple[str, str]]) -> TokenizedSections:
     counts = np.bincount(section_of[lengths > 0], minlength=len(sections))
     words = itertools.chain.from_iterable(parts)
     continues = _continues(words, dtype, len(tokens)) if word_boundaries else None
-    in_words, in_long_words, longest = zip((0, 0, 0), *losses, strict=True)
-    characters = sum(len(sentence) - sentence.count(" ") for sentence in sentences)
-    unknown = int((tokens == tokenizer.unk_id).sum())
-    lost = LostText(characters, unknown, sum(in_words), sum(in_long_words), max(longest))
+    lost = np.zeros((len(sections), len(LostText._fields)), np.int64)
+    characters = np.fromiter((len(s) - s.count(" ") for s in sentences), np.int64, len(sentences))
+    np.add.at(lost[:, 0], section_of, characters)
+    np.add.at(lost[:, 1], np.repeat(section_of, lengths)[tokens == tokenizer.unk_id], 1)
+    for section, of_sentence in zip(section_of.tolist(), losses, strict=True):
+        for in_words, in_long_words, longest in of_sentence:
+            lost[section, 2:4] += in_words, in_long_words
+            lost[section, 4] = max(lost[section, 4], longest)
     return TokenizedSections(tokens, lengths[lengths > 0], counts, continues, lost)
 
 

@@ -114,8 +114,7 @@ class WordPiece(Tokenizer):
     ) -> "WordPiece":  # fmt: skip
         """Tokenizer with pieces learnt from texts, which are read twice; little text may give fewer than `vocab_size`.
 
-        The trainer of `tokenizers` breaks ties in the order of a hash table, so two runs on one text differ in a few
-        pieces: train once and keep the file.
+        The same texts give the same pieces in each run, in any order.
         """
         settings = WordPieceSettings(lower_case, lower_case if strip_accents is None else strip_accents, **rules)
         return cls(wordpiece_training.learn(texts, settings, vocab_size, source), settings)

@@ -19,26 +19,36 @@ COVERED = 0.9995  # share of the text that its characters cover where not all ha
 
 
 def learn(texts: Iterable[str], settings: WordPieceSettings, vocab_size: int, source: str) -> list[str]:
-    """Entries of a vocabulary for these texts, special tokens first. The texts are read twice."""
+    """Entries of a vocabulary for these texts, special tokens first; the same for the same texts in any order.
+
+    The texts are read twice. The trainer of `tokenizers` breaks ties between pairs by the ids of their pieces, and
+    numbers the pieces that it finds in the order of a hash table. So all single characters are given to it, each letter
+    x as x and as ##x.
+    """
     if vocab_size <= len(SPECIAL_TOKENS):
         raise InputError(f"vocab_size {vocab_size} must be above {len(SPECIAL_TOKENS)}, the special tokens")
     special = [token for _, token in settings.special_tokens]
     # Without added tokens: a literal [CLS] in the text must be lower-cased and split as any other word.
     backend = bare({token: index for index, token in enumerate(special)}, settings)
     texts = list(texts) if isinstance(texts, Iterator) else texts
+    counts = _count_characters(texts, backend)
+    if not counts:
+        raise InputError(
+            f"{source}: the texts hold no word, so no vocabulary can be learnt from them; name other files"
+        )
+    size = _alphabet_size(counts, backend, vocab_size, source)
+    alphabet = sorted(character for character, _ in counts.most_common(size))
+    inner = [settings.prefix + character for character in alphabet if not _is_word(character, backend)]
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocab_size,
         min_frequency=2,  # what stands once in a text is spelling, not a word
-        special_tokens=special,
-        limit_alphabet=_alphabet_size(_count_characters(texts, backend), backend, vocab_size, source),
+        special_tokens=[*special, *alphabet, *inner],
+        initial_alphabet=alphabet,
+        limit_alphabet=len(alphabet),
         show_progress=False,
     )
     backend.train_from_iterator(texts, trainer)
     ids = backend.get_vocab(with_added_tokens=True)
-    if len(ids) == len(special):
-        raise InputError(
-            f"{source}: the texts hold no word, so no vocabulary can be learnt from them; name other files"
-        )
     return sorted(ids, key=ids.__getitem__)
 
 

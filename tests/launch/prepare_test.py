@@ -5,9 +5,11 @@ import sys
 
 import pytest
 
+from bert.errors import InputError
 from bert.store.prepare import PrepareSettings
 from bert.store.reader import Store
 from launch import prepare
+from tests.bert.builders import bytes_of
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 VOCAB = "[PAD] [UNK] [CLS] [SEP] [MASK] the keeper climbed stairs alone ."
@@ -108,6 +110,37 @@ def test_nothing_reaches_for_the_network(words, tmp_path, monkeypatch):
     corpus = f"--config.corpus={tmp_path}/a.txt,{tmp_path}/saved,{tmp_path}/b.parquet"
     prepared = prepare.run(["prepare", *words, corpus, "--config.deduplicate=False"])
     assert prepared.report.kept == 4
+
+
+def test_shards_are_made_one_by_one_and_joined(words, tmp_path, capsys):
+    """The three steps of a job array give the folder of one command; each tells where its part is."""
+    words = [word for word in words if "vocab" not in word] + ["--config.vocab_size=40"]
+    places = ("out.shards/vocabulary", "out.shards/2-of-2", "out.shards/1-of-2", "out")
+    for step, place in zip(("--vocabulary", "--shard=2/2", "--shard=1/2", "--merge"), places, strict=True):
+        prepare.run(["prepare", *words, step])
+        out = capsys.readouterr().out
+        assert out.endswith(f": {tmp_path}/{place}\n")
+    prepare.run(["prepare", *words, f"--out={tmp_path}/one"])
+    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "one")
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (["--shard=0/4"], "--shard=0/4.* 1/16 to 16/16"),
+        (["--shard=5/4"], "--shard=5/4"),
+        (["--shard=4"], "--shard=4"),
+        (["--shard=1/2", "--merge"], "--merge and --shard"),
+        (["--merge", "--config.engine=ray"], "config.engine is 'ray'.*leave out --merge"),
+        (["--config.engine=rya"], "config.engine.*did you mean 'ray'"),
+        (["--vocabulary"], "vocab is .*make the shards"),
+        (["--merge"], "out.shards: no shards"),
+    ],
+)
+def test_steps_that_make_no_sense_are_refused(words, tmp_path, steps, said):
+    with pytest.raises(InputError, match=said):
+        prepare.run(["prepare", *words, *steps])
+    assert not (tmp_path / "out").exists()
 
 
 def test_settings_of_the_file_and_of_the_library_are_the_same(monkeypatch, tmp_path):

@@ -42,7 +42,7 @@ def test_tokens_are_those_of_the_sentences(write, vocab, tmp_path):
 
 def test_the_number_of_workers_and_a_second_run_change_no_byte(write, vocab, tmp_path, monkeypatch):
     """One worker and four give the same files, manifest included; so does the same run again."""
-    monkeypatch.setattr(prepare_module, "TASK_BYTES", 2000)
+    monkeypatch.setattr(prepare_module, "TASK_CHARS", 2000)
     corpus = write("text/a.txt", stories(60))
     settings = PrepareSettings(str(corpus), vocab, validation_share=0.2, shard_tokens=700)
     for name, workers in (("one", 1), ("four", 4), ("again", 1)):
@@ -225,7 +225,7 @@ def test_impossible_settings_are_refused(tmp_path, setting):
 
 def test_memory_does_not_grow_with_the_text(write, vocab, tmp_path, monkeypatch):
     """Twice the text takes no more memory at its peak: with all buffers made small, nothing of the text is kept."""
-    monkeypatch.setattr(prepare_module, "TASK_BYTES", 1 << 14)
+    monkeypatch.setattr(prepare_module, "TASK_CHARS", 1 << 14)
     monkeypatch.setattr(text_files, "BLOCK", 1 << 14)
     monkeypatch.setattr(writer, "WAITING_TOKENS", 1 << 12)
     peaks = []

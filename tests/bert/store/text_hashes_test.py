@@ -12,7 +12,7 @@ def test_each_digest_is_new_once_also_after_merging(monkeypatch):
     rng = np.random.default_rng(0)
     seen, truth = SeenDigests(), set()
     for number in rng.integers(0, 60, 400):
-        digest = hashlib.blake2b(bytes([number]), digest_size=8).digest()
+        digest = int.from_bytes(hashlib.blake2b(bytes([number]), digest_size=8).digest())
         assert seen.add(digest) == (digest not in truth)
         truth.add(digest)
 

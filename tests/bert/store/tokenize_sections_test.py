@@ -85,7 +85,8 @@ def test_sections_keep_their_own_sentences(entries):
         ([], [], []),
         ([25, 14, 15, 16, 9, 5], [6], [False, False, True, True, True, False]),
     ]
-    assert pieces.lost == LostText(characters=38)
+    assert [piece.lost.characters for piece in pieces.sections()] == [14, 0, 1, 23]
+    assert not pieces.lost[:, 1:].any()
     assert pieces.tokens.dtype == np.uint16
 
 
@@ -93,9 +94,14 @@ def test_lost_characters_are_counted_by_cause(entries):
     """Unknown tokens stand for words above the limit (in characters without accents), or without pieces."""
     tokenizer = WordPiece.from_vocab(entries, lower_case=True, max_word_chars=7)
     start_tokenizing(tokenizer, "en", False, False)
-    lost = tokenize_sections([("hello xyz, worldly hellohello\none \u00e9\u00e9 hello world", SENTENCES)]).lost
+    text = "hello xyz, worldly hellohello\none \u00e9\u00e9 hello world"
+    pieces = tokenize_sections([(text, SENTENCES), ("", SENTENCES), (text[:10], SENTENCES)])
+    lost, none, last = (piece.lost for piece in pieces.sections())
+    assert (none, last) == (LostText(), LostText(characters=9, tokens=1, in_words=3, longest_word=3))
     assert lost == LostText(characters=41, tokens=4, in_words=3 + 7 + 10 + 2, in_long_words=10, longest_word=10)
     tokenizer = WordPiece.from_vocab(entries, lower_case=True, max_word_chars=2)
     start_tokenizing(tokenizer, "en", False, False)
-    lost = tokenize_sections([("\u00e9\u00e9 \uac01 [UNK]", SENTENCES)]).lost  # a Hangul syllable of three letters
+    (lost,) = (
+        piece.lost for piece in tokenize_sections([("\u00e9\u00e9 \uac01 [UNK]", SENTENCES)]).sections()
+    )  # a Hangul syllable of three letters
     assert (lost.in_words, lost.in_long_words, lost.longest_word) == (2 + 1 + 3, 1 + 3, 3)

@@ -68,3 +68,11 @@ def test_rare_characters_beside_plain_text_do_not_fill_the_vocabulary(caplog):
 
 def test_texts_that_can_be_read_only_once():
     assert WordPiece.train(iter(chinese(9)), vocab_size=2000).encode(IDEOGRAPHS[-1]).ids != [1]
+
+
+def test_the_same_texts_give_the_same_vocabulary_in_any_order():
+    """Most pairs are tied where all words are as frequent; a second training in a process draws other hash seeds."""
+    words = ["".join(RNG.choices("abcdefghij", k=6)) for _ in range(300)] * 3
+    learnt = [WordPiece.train(texts, vocab_size=150).vocab for texts in (words, words, words[::-1])]
+    assert learnt[0] == learnt[1] == learnt[2]
+    assert set("abcdefghij") | {f"##{letter}" for letter in "abcdefghij"} <= set(learnt[0])

@@ -11,7 +11,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from bert.corpus import arrow_files
+from bert.corpus import arrow_files, ranges
 from bert.errors import InputError
 from tasks.files.examples import make_examples
 from tasks.files.label_kinds import ColumnSettings
@@ -146,7 +146,10 @@ def test_damaged_files_are_read_or_refused(tmp_path, kind, count):
         file = rng.choice(files)
         whole = file.read_bytes()
         file.write_bytes(damage(whole, rng))
-        for read in (lambda: read_table(str(path)), lambda: list(arrow_files.column_values(path, kind, "text"))):
+        for read in (
+            lambda: read_table(str(path)),
+            lambda: list(arrow_files.column_values(path, kind, "text", ranges.whole(1))),
+        ):
             refused += is_refused(read)
         file.write_bytes(whole)
     assert refused > count / 2
