@@ -13,7 +13,6 @@ a kill at any moment, the whole older or newer output is there under its name, o
 
 import contextlib
 import errno
-import fcntl
 import glob
 import json
 import os
@@ -27,6 +26,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+import filelock
 from absl import logging
 
 from bert import surrogates
@@ -45,15 +45,20 @@ def lock(path: pathlib.Path, busy: str) -> Iterator[bool]:
     is_new = not os.path.lexists(path)
     if not is_new and not stat.S_ISREG(path.lstat().st_mode):
         raise InputError(f"{path}: is not a plain file, so it cannot serve as a lock; move it away")
-    with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+b") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(busy) from None
-        try:
-            yield is_new
-        finally:
-            fcntl.flock(file, fcntl.LOCK_UN)  # processes that were forked meanwhile hold the file open, too
+    try:
+        held = _file_lock(path).acquire()
+    except filelock.Timeout:
+        raise InputError(busy) from None
+    with held:
+        yield is_new
+
+
+def _file_lock(path: pathlib.Path, **options: Any) -> filelock.BaseFileLock:
+    """A lock of the operating system on a file, which keeps its text; it ends with its holder, however that ends.
+
+    Taking it raises `filelock.Timeout` where another holds it, another OSError where the file system has no locks.
+    """
+    return filelock.FileLock(path, blocking=False, preserve_lock_file=True, **options)
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
@@ -91,14 +96,15 @@ def standard_stream(path: pathlib.Path) -> int | None:
 
 def _replace(target: pathlib.Path, content: bytes, before: os.stat_result | None) -> None:
     try:
-        with _workspace(target) as place, open(place / "new", "xb") as file:
-            if before:  # first, for others may not read what is written
-                os.chown(file.fileno(), before.st_uid, before.st_gid)
-                os.chmod(file.fileno(), stat.S_IMODE(before.st_mode))
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(place / "new", target)
+        with _workspace(target) as place:
+            with open(place / "new", "xb") as file:
+                if before and hasattr(os, "fchown"):  # first, for others may not read what is written
+                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                    os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(place / "new", target)  # closed, for Windows
     except OSError as error:  # a read-only or sticky folder, another's file, a file that is mounted by itself
         if not before or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY):
             raise
@@ -252,45 +258,61 @@ def _workspace(target: pathlib.Path, finished: Finished | None = None, busy: str
     """A new workspace, with the ``finished`` folder of a killed process where there is one; all others are cleared."""
     absent = [parent for parent in target.parents if not parent.exists()]  # the nearest first
     place = target.with_name(workspace_prefix(target) + secrets.token_hex(8))
+    # Locked before it has its text; and all who may see it may lock it, to find out whether the writer is gone.
+    lock = _file_lock(place / "mark", mode=0o666, on_acquired=lambda mark: os.write(mark, _mark(target)))
     try:
         if absent:
             target.parent.mkdir(parents=True, exist_ok=True)
         place.mkdir()
-        with open(place / "mark", "xb", buffering=0) as mark:
-            with contextlib.suppress(OSError):  # there are file systems without locks
-                fcntl.flock(mark, fcntl.LOCK_EX)
-            mark.write(_mark(target))
-            try:
-                for other, is_left in _workspaces(target):
-                    if busy and not is_left and other != place:
-                        raise InputError(busy)
-                    if is_left and finished and finished(other / "new") and not (place / "new").exists():
-                        (other / "new").rename(place / "new")
-                    if is_left:
-                        _clear(other, target)
-                yield place
-            finally:
-                if not (finished and finished(place / "new")):
-                    _clear(place, target)
+        try:
+            lock.acquire()
+        except OSError:  # there are file systems without locks
+            (place / "mark").write_bytes(_mark(target))
+        try:
+            for other, is_left in _workspaces(target, but=place):
+                if busy and not is_left:
+                    raise InputError(busy)
+                if is_left and finished and finished(other / "new") and not (place / "new").exists():
+                    (other / "new").rename(place / "new")
+                if is_left:
+                    _clear(other, target)
+            yield place
+        finally:
+            stays = finished is not None and finished(place / "new")
+            if not stays:
+                _clear(place, target)
+            lock.release()
+            if not stays:  # Windows deletes no file that is open
+                _clear(place, target)
     finally:
         for folder in (place, *absent):
             with contextlib.suppress(OSError):  # not empty, or gone already
                 folder.rmdir()
 
 
-def _workspaces(target: pathlib.Path) -> Iterator[tuple[pathlib.Path, bool]]:
+def _workspaces(target: pathlib.Path, but: pathlib.Path | None = None) -> Iterator[tuple[pathlib.Path, bool]]:
     """The workspaces of a target, and whether the writer is gone; then it is locked until the next iteration."""
     for place in sorted(target.parent.glob(f"{glob.escape(workspace_prefix(target))}*")):
-        mark = place / "mark"
-        # Without locks it is unknown whether the writer is gone.
-        with contextlib.suppress(OSError), open(mark, "r+b" if os.access(mark, os.W_OK) else "rb") as file:
-            if place.is_symlink() or file.read() != _mark(target):
+        mark, lock = place / "mark", None
+        try:
+            if place == but or place.is_symlink() or mark.read_bytes() != _mark(target):
                 continue
+            lock = _file_lock(mark).acquire()
+        except filelock.Timeout:
             is_left = False
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                is_left = True
+        except OSError as error:
+            # On Windows, a lock keeps others from reading. Elsewhere it is unknown whether the writer is gone: there
+            # are no locks, or the mark is another user's. Where nothing can be changed, what tries to will say so.
+            if error.errno != errno.EROFS and (os.name, error.errno) != ("nt", errno.EACCES):
+                continue
+            is_left = error.errno == errno.EROFS
+        else:
+            is_left = True
+        with lock or contextlib.nullcontext():
             yield place, is_left
+        with contextlib.suppress(OSError):  # gone already
+            if lock and os.listdir(place) == ["mark"]:  # Windows deletes no file that is open
+                shutil.rmtree(place, ignore_errors=True)
 
 
 def _clear(place: pathlib.Path, target: pathlib.Path) -> None:

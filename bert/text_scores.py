@@ -32,23 +32,27 @@ def masked_scores(model: LoadedModel, text: PrepareSettings, settings: BatchSett
 
     Of the held-out text of a run, with the run's settings, they are those that the run logged. Shows its progress.
     """
+    with tempfile.TemporaryDirectory(prefix="bert-score-") as folder:
+        return _scores_through(pathlib.Path(folder), model, text, settings)  # returned: no file is open any more
+
+
+def _scores_through(
+    folder: pathlib.Path, model: LoadedModel, text: PrepareSettings, settings: BatchSettings
+) -> tuple[Metrics, str]:
     task = Pretraining(pairs=settings.objective != "none", objective=settings.predicts)
     parts = ("mlm", "pooler", "next_sentence") if task.pairs else ("mlm",)
     head = {part: model.params["head"][part] for part in parts}
     params = jax.device_put({"encoder": model.params["encoder"], "head": head})
-    with tempfile.TemporaryDirectory(prefix="bert-score-") as folder:
-        vocabulary = pathlib.Path(folder, "vocabulary")
-        model.vocabulary.save(vocabulary)
-        text = dataclasses.replace(text, vocab=str(vocabulary))
-        with step_progress() as progress:
-            prepared = prepare(
-                pathlib.Path(folder, "text"), text, workers=worker_pool.usable_cores(), progress=progress
-            )
-        held = EvaluationBatches(Store.open(prepared.directory), settings)
-        mesh = sharding.make_mesh(devices=jax.devices()[:1])
-        with jax.set_mesh(mesh):
-            batches = functools.partial(held.all, progress=True)
-            scores = evaluate.on_batches(task.model(model.config), task, mesh, batches)(params)
+    vocabulary = folder / "vocabulary"
+    model.vocabulary.save(vocabulary)
+    text = dataclasses.replace(text, vocab=str(vocabulary))
+    with step_progress() as progress:
+        prepared = prepare(folder / "text", text, workers=worker_pool.usable_cores(), progress=progress)
+    held = EvaluationBatches(Store.open(prepared.directory), settings)
+    mesh = sharding.make_mesh(devices=jax.devices()[:1])
+    with jax.set_mesh(mesh):
+        batches = functools.partial(held.all, progress=True)
+        scores = evaluate.on_batches(task.model(model.config), task, mesh, batches)(params)
     counts = f"{prepared.report.sentences:,} sentences in {prepared.report.kept:,} documents"
     return scores, f"{counts}; {held.report}"
 

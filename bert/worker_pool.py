@@ -32,6 +32,7 @@ def ordered_map(
         setup(*setup_arguments)
         yield from map(function, tasks)
         return
+    workers = min(workers, 61) if os.name == "nt" else workers  # more are refused there
     waiting: collections.deque[concurrent.futures.Future[Any]] = collections.deque()
     spawn = multiprocessing.get_context("spawn")
     pool = concurrent.futures.ProcessPoolExecutor(workers, spawn, _start, (setup, setup_arguments))

@@ -1,5 +1,6 @@
 """Finds, checks and reads the file of settings that ``--config=FILE`` names."""
 
+import os
 import pathlib
 import re
 import warnings
@@ -31,7 +32,7 @@ def names_file(word: str) -> bool:
 def located(path: str) -> str:
     """A path of a file of settings, with its ``:argument``: of the current folder, else of the checkout, where "table"
     or table.py is configs/table.py. Unchanged where there is no such file."""
-    name, colon, argument = path.partition(":")
+    name, colon, argument = _parted(path)
     recipes = CHECKOUT / "configs"
     for place in (pathlib.Path(name), CHECKOUT / name, recipes / name, recipes / f"{name}.py"):
         if name and place.is_file():
@@ -39,16 +40,28 @@ def located(path: str) -> str:
     return path
 
 
+def _parted(path: str) -> tuple[str, str, str]:
+    """(file, ":", argument) of "FILE:ARGUMENT"; the colon behind the letter of a drive of Windows is the file's."""
+    start = 2 if re.match(r"[A-Za-z]:[\\/]", path) else 0
+    name, colon, argument = path[start:].partition(":")
+    return path[:start] + name, colon, argument
+
+
 def _from_here(path: pathlib.Path) -> pathlib.Path:
-    """A path as it is named from the current folder, where it is inside."""
+    """A path as it is named from the current folder, where it is inside; on Windows without a drive, for
+    ml_collections takes all behind the first colon for an argument."""
     here = pathlib.Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+    if path.is_relative_to(here):
+        return path.relative_to(here)
+    if path.drive and path.drive != here.drive:
+        raise InputError(f"--config={path}: is not on the drive of the current folder, {here.drive}; copy it there")
+    return pathlib.Path(os.path.relpath(path)) if path.drive else path
 
 
 def path_of(argv: Sequence[str], default: str | None) -> str | None:
     """FILE of the last ``--config=FILE``, without its ``:argument``; else the default's."""
     path = ([default] + [word.split("=", 1)[1] for word in argv[1:] if names_file(word)])[-1]
-    return path.split(":", 1)[0] if path else path
+    return _parted(path)[0] if path else path
 
 
 def check(argv: Sequence[str], default: str | None) -> None:
@@ -57,7 +70,7 @@ def check(argv: Sequence[str], default: str | None) -> None:
     if path is None or any(re.fullmatch(r"--?config(=(:.*)?)?", word) for word in argv[1:]):
         raise InputError("--config=FILE is missing: name a file such as configs/quickstart.py; see --help")
     if path and not pathlib.Path(path).is_file():
-        there = [str(other) for other in pathlib.Path(path).parent.glob("*.py") if "get_config" in other.read_text()]
+        there = [str(other) for other in pathlib.Path(path).parent.glob("*.py") if b"get_config" in other.read_bytes()]
         near = f"there are: {', '.join(sorted(there))}" if there else f"recipes: {', '.join(recipes())}"
         raise InputError(f"--config={path}: no such file; {near}")
 

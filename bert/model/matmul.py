@@ -26,7 +26,7 @@ def on_cpu() -> bool:
 def _native_bfloat16() -> bool:
     """Whether this CPU multiplies bfloat16. Where it does not, float32 operands are faster, with equal sums."""
     cpuinfo = pathlib.Path("/proc/cpuinfo")
-    flags = cpuinfo.read_text().partition("flags")[2].partition("\n")[0] if cpuinfo.exists() else ""
+    flags = cpuinfo.read_text("utf-8", "replace").partition("flags")[2].partition("\n")[0] if cpuinfo.exists() else ""
     return "avx512_bf16" in flags or "amx_bf16" in flags
 
 

@@ -60,8 +60,8 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
             yield
         finally:
             if is_new and not (workdir / CONFIG).exists():  # refused: leave no trace
-                (workdir / "lock").unlink(missing_ok=True)
-                with contextlib.suppress(OSError):  # not empty
+                with contextlib.suppress(OSError):  # on Windows the lock stays, which is open; or it is not empty
+                    (workdir / "lock").unlink(missing_ok=True)
                     workdir.rmdir()
 
 

@@ -40,7 +40,7 @@ class MetricsFile:
             workdir.mkdir(parents=True, exist_ok=True)
             lines = _lines_until(path, step) if os.path.lexists(path) else []
             files.write(path, b"".join(lines).decode())
-            self._file = path.open("a", encoding="utf-8")
+            self._file = path.open("a", encoding="utf-8", newline="\n")
         except OSError as error:
             raise cannot_write(path, error) from None
         board = workdir / run_directory.BOARD

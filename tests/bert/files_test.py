@@ -3,11 +3,13 @@
 import errno
 import os
 import pathlib
+import signal
 import stat
 import subprocess
 import sys
 import threading
 
+import filelock
 import pytest
 
 from bert import files
@@ -301,6 +303,50 @@ def test_a_lock_is_held_once_and_keeps_its_text(tmp_path):
     assert path.read_text() == "theirs"
     with files.lock(tmp_path / "a" / "new", "busy") as is_new:
         assert is_new
+
+
+def test_a_lock_ends_with_its_holder_however_that_ends(tmp_path):
+    """Also while a process that it has started goes on."""
+    code = "import os, pathlib, subprocess, sys; from bert import files\n"
+    code += "with files.lock(pathlib.Path(sys.argv[1]), 'busy'):\n"
+    code += "    print(subprocess.Popen(['sleep', '60'], stdout=2).pid, flush=True)\n    os.read(0, 1)"
+    command = [sys.executable, "-c", code, tmp_path / "lock"]
+    with subprocess.Popen(command, cwd=CHECKOUT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        started = int(holder.stdout.readline())
+        with pytest.raises(InputError, match="busy"), files.lock(tmp_path / "lock", "busy"):
+            pytest.fail("it is held twice")
+        holder.kill()
+        holder.wait()
+        with files.lock(tmp_path / "lock", "busy") as is_new:
+            assert not is_new
+        os.kill(started, signal.SIGKILL)
+
+
+def test_without_locks_nothing_of_others_is_touched(tmp_path, killed_writer, monkeypatch):
+    """It is unknown then whether a writer is gone. On a read-only disk, the user is told what to rename."""
+    target, place = tmp_path / "out", killed_writer(tmp_path / "out", old=made(tmp_path / "1", "old"))
+    for number in (errno.ENOLCK, errno.EROFS):
+        monkeypatch.setattr(filelock.FileLock, "acquire", refusing(number))
+        if number == errno.ENOLCK:
+            files.recover_interrupted_replace(target, "ab", clear=True)
+            with files.replacing(target) as new:
+                (new / "a").write_text("new")
+            assert (contents(target), contents(place / "old")) == ({"a": "new"}, {"a": "old", "b": "old"})
+            with pytest.raises(OSError, match="number"), files.lock(tmp_path / "lock", "busy"):
+                pytest.fail("there are no locks")
+            (target / "a").unlink()
+            target.rmdir()
+        else:
+            monkeypatch.setattr(pathlib.Path, "rename", refusing(number))
+            with refused(str(place / "old"), "by hand"):
+                files.recover_interrupted_replace(target, "ab")
+
+
+def refusing(number):
+    def refuse(*_, **__):
+        raise OSError(number, f"number {number}")
+
+    return refuse
 
 
 def test_unpaired_surrogates_are_escaped_in_json():

@@ -1,5 +1,6 @@
 """Passages tagged with B, I and O: the model beside the annotators, and passages token by token with their votes."""
 
+import pathlib
 from typing import Any
 
 from bert.reports import passages
@@ -88,7 +89,7 @@ def _passage(row: dict[str, Any]) -> Passage:
     facts = [f"loss {short(row['loss'])}"]
     if doubts["annotators"] is not None:
         facts.append(f"disagreement {short(doubts['annotators'])}, model {short(doubts['model'])}")
-    place = f"{row['place'].rpartition('/')[2]}, id {row['id']}"
+    place = f"{pathlib.PurePath(row['place']).name}, id {row['id']}"
     heading = joined([tag("strong", row["question"]), *(tag("span", text, class_="soft") for text in (*facts, place))])
     predicted = [(span["text"], f"{span['probability']:.2f}") for span in row["predicted"]]
     below = [

@@ -2,6 +2,7 @@
 and the rows with the largest losses."""
 
 import math
+import pathlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -234,7 +235,7 @@ def worst_rows(run: Run) -> list[Html]:
         return []
     lines = []
     for row in rows:
-        place, texts = row["place"].rpartition("/")[2], joined(tag("p", part) for part in row["text"])
+        place, texts = pathlib.PurePath(row["place"]).name, joined(tag("p", part) for part in row["text"])
         answers = _answer(row["truth"]), _predicted(row["predicted"])
         lines.append([place, tag("td", row.get("id", ""), class_="id"), number(row["loss"]), *answers, texts])
     header = ["place", "id", "loss", "truth", "predicted", "text"]

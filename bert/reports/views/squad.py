@@ -1,5 +1,6 @@
 """Answers in their passages: scores by threshold and by kind of question, and the worst answers with their places."""
 
+import pathlib
 from typing import Any
 
 from bert.reports import passages
@@ -73,7 +74,7 @@ def _passage(row: dict[str, Any]) -> Passage:
     facts = [verdict, f"probability {answer['probability']:.2f}"]
     if answer.get("null_odds") is not None:
         facts.append(f"odds of no answer {short(answer['null_odds'])}")
-    place = f"{row['place'].rpartition('/')[2]}, id {row['id']}"
+    place = f"{pathlib.PurePath(row['place']).name}, id {row['id']}"
     heading = joined([tag("strong", row["question"]), *(tag("span", text, class_="soft") for text in (*facts, place))])
     texts = [(text, "") for text in dict.fromkeys(row["truth"]) if text]
     predicted = [(answer["answer"], "")] if answer["start"] is not None else []

@@ -1,6 +1,7 @@
 """Tagged sentences: scores of each type of entity, errors, confused types, calibration, and sentences word by word."""
 
 import itertools
+import pathlib
 from typing import Any
 
 from bert import bio_tags
@@ -43,7 +44,7 @@ def _sentences(run: Run) -> Html:
 
 
 def _passage(row: dict[str, Any]) -> Passage:
-    place = row["place"].rpartition("/")[2] + (f", id {row['id']}" if "id" in row else "")
+    place = pathlib.PurePath(row["place"]).name + (f", id {row['id']}" if "id" in row else "")
     facts = [f"{row['wrong']:,} of {len(row['truth']):,} words wrong", f"loss {short(row['loss'])}"]
     heading = joined([tag("strong", place), *(tag("span", text, class_="soft") for text in facts)])
     below = [

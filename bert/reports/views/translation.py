@@ -1,5 +1,6 @@
 """Translations: scores by the length of the source, the pairs that cost the model most, and a few of all others."""
 
+import pathlib
 from typing import Any
 
 from bert.reports.charts import Sheet
@@ -38,7 +39,7 @@ def _lengths(rows: list[dict[str, Any]]) -> Html:
 def _pairs(caption: str, rows: list[dict[str, Any]], source: str, name: str) -> Html:
     lines = [
         [
-            row["place"].rpartition("/")[2],
+            pathlib.PurePath(row["place"]).name,
             number(row["loss"]),
             row["text"][0],
             row["truth"],

@@ -66,7 +66,7 @@ def following(service: str, workdir: pathlib.Path) -> Iterator[None]:
 def _start(service: str, workdir: pathlib.Path) -> subprocess.Popen[str]:
     library = str(pathlib.Path(bert.__file__).parents[1])
     path = os.pathsep.join(filter(None, (library, os.environ.get("PYTHONPATH"))))
-    with (workdir / LOG).open("a") as log:
+    with (workdir / LOG).open("a", encoding="utf-8") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "bert.training.trackers.follower", service, SERVICES[service][1], str(workdir)],
             env=os.environ | {"PYTHONPATH": path},
@@ -87,8 +87,11 @@ def _end(process: subprocess.Popen[str], service: str, outcome: str, log: pathli
             logging.info("%s: sends what is left, for %.0f seconds at most", service, seconds)
             process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # with the processes that the package has started
+        if os.name == "nt":
+            process.kill()
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # with the processes that the package has started
         process.communicate()
     except OSError:  # it has ended before
         process.wait()
