@@ -37,6 +37,7 @@ TRAINING = ("pretrain", "finetune")
 _SECONDS_TO_END = 20  # of the other processes, when one has ended early
 _LAST_LINES = 20
 _PR_SET_PDEATHSIG = 1  # prctl.h of Linux
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows SIGTERM ends a process at once
 
 
 def run(argv: list[str]) -> None:
@@ -71,7 +72,7 @@ def run_together(commands: Sequence[Sequence[str]], environment: Mapping[str, st
         again = number == signal.SIGINT and number in received
         received.append(number)
         for process in processes:  # SIGTERM, for with several processes it is the signal that saves
-            _send(process, signal.SIGKILL if again else signal.SIGTERM)
+            _send(process, _KILL if again else signal.SIGTERM)
 
     before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
@@ -91,7 +92,7 @@ def run_together(commands: Sequence[Sequence[str]], environment: Mapping[str, st
         first = _wait(processes)
     finally:
         for process in processes:
-            _send(process, signal.SIGKILL)
+            _send(process, _KILL)
             process.wait()
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -140,7 +141,7 @@ def _in_child(cores: set[int]) -> Callable[[], None]:
 
     def begin() -> None:
         os.sched_setaffinity(0, cores)
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(_PR_SET_PDEATHSIG, _KILL)
 
     return begin
 
@@ -148,7 +149,7 @@ def _in_child(cores: set[int]) -> Callable[[], None]:
 def _send(process: "subprocess.Popen[bytes]", number: int) -> None:
     """Sends a signal to a process and those that it started, unless it has ended."""
     if process.poll() is None:
-        if hasattr(os, "killpg") and number == signal.SIGKILL:
+        if hasattr(os, "killpg") and number == _KILL:
             os.killpg(process.pid, number)
         else:
             process.send_signal(number)

@@ -50,7 +50,9 @@ def lines_of(page: str) -> list[str]:
 def check(line: str) -> None:
     """Raises where a command line is none of ours or has an option that the command does not take."""
     words = shlex.split(line)
-    if words[0] in STARTERS or words[:2] == ["docker", "run"]:
+    if words[:2] == ["docker", "run"]:
+        words = ["bert", *words[words.index("bert-jax:cuda") + 1 :]]
+    if words[0] in STARTERS:
         words = words[next(i for i, word in enumerate(words) if word == "bert") :]
     if behind := [words[i + 1 :] for i, word in enumerate(words) if word in FILES]:
         words = ["bert", *behind[0]]
