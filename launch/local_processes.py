@@ -6,10 +6,10 @@ bert local-processes --processes=2 --devices=2 pretrain --config=pretrain:mini -
 bert local-processes --processes=4 finetune --config=table --config.data=my.csv --config.text=review
     --config.label=stars --config.init_from=DIR --workdir=runs/reviews
 
-They find each other and train together as the processes of a cluster do, and their results are those of one process.
-The lines are those of process 0. If a process ends early, the others are ended and its last lines are shown, with exit
-code 1. SIGTERM and Ctrl-C save first; a second Ctrl-C does not wait. To train fast, start one process: it uses all
-devices of a machine.
+They train together as the processes of a cluster do, and their results are those of one process up to rounding. The
+lines are those of process 0. If a process ends early, the others are ended and its last lines are shown, with exit code
+1. SIGTERM and Ctrl-C save first; a second Ctrl-C does not wait. To train fast, start one process: it uses all devices
+of a machine.
 """
 
 import ctypes
@@ -117,14 +117,14 @@ def run_together(commands: Sequence[Sequence[str]], environment: Mapping[str, st
 def _wait(processes: Sequence["subprocess.Popen[bytes]"]) -> int:
     """Waits until all have ended, or one has with an error, and the others some time later; the first of these."""
     first, deadline = -1, 0.0
-    while any(process.poll() is None for process in processes):
-        failed = [i for i, process in enumerate(processes) if process.returncode]
+    while None in (codes := [process.poll() for process in processes]):
+        failed = [i for i, code in enumerate(codes) if code]
         if failed and first < 0:
             first, deadline = failed[0], time.monotonic() + _SECONDS_TO_END
         if failed and time.monotonic() > deadline:
             break
         time.sleep(0.1)
-    return first if first >= 0 else next((i for i, process in enumerate(processes) if process.returncode), 0)
+    return first if first >= 0 else next((i for i, code in enumerate(codes) if code), 0)
 
 
 def _shares(count: int) -> Iterator[set[int]]:

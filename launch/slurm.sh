@@ -34,9 +34,10 @@ for i in "${!words[@]}"; do
   fi
 done
 
+# All tasks end by themselves, so that 143 means that all were stopped by SIGTERM: the run is saved, but not finished.
 code=0
-srun --kill-on-bad-exit=1 bert "${words[@]}" || code=$?
-if [[ $code == 143 ]]; then  # SIGTERM: the run is saved, but not finished
+srun --kill-on-bad-exit=0 bert "${words[@]}" || code=$?
+if [[ $code == 143 ]]; then
   scontrol requeue "$SLURM_JOB_ID"
 fi
 exit "$code"

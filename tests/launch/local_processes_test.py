@@ -57,10 +57,12 @@ def test_an_exit_code_of_all_is_that_of_the_command(code, tmp_path, capfd):
 def test_one_that_ends_early_ends_the_others(kind, said, tmp_path, capfd, monkeypatch):
     """Its last lines are shown; nothing is left behind."""
     monkeypatch.setattr(local_processes, "_SECONDS_TO_END", 0.5)
+    before = time.monotonic()
     with pytest.raises(RunError, match=said):
         local_processes.run_together(commands("waits", kind, place=tmp_path), os.environ)
     assert capfd.readouterr() == ("the last line of waits\n", f"the last line of {kind}\n")
     assert not any(map(is_alive, begun(tmp_path, 2)))
+    assert time.monotonic() < before + 30  # the other one waits for 60
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
