@@ -27,6 +27,8 @@ def add_to(config: ConfigDict) -> None:
     # Degree of tensor parallelism, for tp and fsdp_tp; a divisor of the devices of a process and of the heads. All
     # devices divided by it are the degree of data parallelism.
     config.mesh.model_devices = 1
+    config.mesh.lost_after = 30  # seconds without a sign of life of one process that end the others
+    config.mesh.stuck_after = 1800  # seconds with nothing finished (a batch, a checkpoint) that end several processes
     # keep: freed memory stays with the process, steps on CPUs take up to 15 % less time; system: as glibc does, with a
     # half to a third of the memory.
     config.allocator = "keep"

@@ -54,7 +54,8 @@ def run(argv: list[str]) -> None:
     if config.seeds > 1 and job.choice is None:
         way_out = "give config.validation or config.validation_share, or train with one seed"
         raise InputError(f"config.seeds is {config.seeds}, but no example is held out to choose a run by; {way_out}")
-    runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
+    cache, lost_after = workdir / run_directory.CACHE, config.mesh.lost_after
+    runtime.start(allocator=config.allocator, cache=cache, options=options, lost_after=lost_after)
     if jax.process_index() == 0:
         command_line.show(config, options, (first if config.seeds == 1 else workdir / "seed-*") / run_directory.CONFIG)
     runtime.say(job.report)

@@ -16,7 +16,7 @@ from ml_collections import ConfigDict, config_flags
 import launch
 from bert import config_fields
 from bert.errors import InputError, RunError, printable
-from launch import command_help, command_line, config_files, console, foreign_flags
+from launch import command_help, command_line, config_files, console, foreign_flags, peers
 from launch.commands import CHECKOUT, as_typed
 from launch.nearest import nearest
 from launch.options import Options
@@ -196,5 +196,9 @@ def main(run: Callable[[list[str]], object]) -> None:
         message, code = str(error), 1
     except KeyboardInterrupt:
         message, code = "stopped by the keyboard", 130
+    except Exception as error:
+        peers.leave(1, error)
+        raise
     print(f"error: {as_typed(printable(message))}", file=sys.stderr)
+    peers.leave(code)
     sys.exit(code)

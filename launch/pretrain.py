@@ -24,7 +24,8 @@ def run(argv: list[str]) -> None:
     flags.check_fields(config, PretrainingJob.config_file)
     flags.keep_one(argv, config, "warmup_share", "optimizer.warmup_steps")
     workdir = pathlib.Path(options.workdir)
-    runtime.start(allocator=config.allocator, cache=workdir / run_directory.CACHE, options=options)
+    cache, lost_after = workdir / run_directory.CACHE, config.mesh.lost_after
+    runtime.start(allocator=config.allocator, cache=cache, options=options, lost_after=lost_after)
     run_job(PretrainingJob(config), workdir, lambda: command_line.show(config, options, workdir / run_directory.CONFIG))
     losses = f"{workdir / run_directory.METRICS} and {workdir / run_directory.BOARD}/"
     runtime.say(printable(f"wrote {workdir / run_directory.MODEL}/ (the model), {losses} (the losses)"))

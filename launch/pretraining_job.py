@@ -1,7 +1,9 @@
 """The pretraining job: prepared text, the number of steps, masked sentences to fill before and after training."""
 
 import functools
+import os
 import pathlib
+import sys
 from typing import Any
 
 import jax
@@ -12,7 +14,7 @@ from bert.data import masking
 from bert.data.batches import Batches, EvaluationBatches
 from bert.data.settings import BatchSettings
 from bert.errors import InputError, printable
-from bert.store.manifest import check_checksums_beside
+from bert.store.manifest import check_checksums_beside, check_files
 from bert.store.prepared_folder import report_of
 from bert.store.reader import Store
 from bert.training import arithmetic, evaluate, optim, run_directory, sharding, trackers, train
@@ -20,7 +22,7 @@ from bert.training.evaluate import Metrics
 from bert.training.pretraining import Pretraining, baselines
 from bert.training.step import Setup, draw_params
 from bert.types import Params
-from launch import card_facts, run_records, runtime, starting_point
+from launch import card_facts, native_signals, run_records, runtime, starting_point
 from launch.runs import Start, TrainingJob, check_warmup_share
 
 Answer = list[tuple[str, float]]  # words for a mask and their probabilities, the likeliest first
@@ -57,7 +59,16 @@ class PretrainingJob(TrainingJob):
 
     def start(self, workdir: pathlib.Path) -> Start:
         self.data_check = check_checksums_beside(self.store.directory, self.store.manifest)
+        native_signals.on("SIGBUS", self._end_if_cut)
         return starting_point.for_pretraining(self.config, self.store, workdir, pairs=self.task.pairs)
+
+    def _end_if_cut(self) -> None:
+        """Ends the process with a line where a file of the prepared text has become shorter while it is mapped."""
+        try:
+            check_files(self.store.directory, self.store.manifest, checksums=False)
+        except InputError as error:
+            print(f"error: {printable(str(error))}", file=sys.stderr, flush=True)
+            os._exit(2)
 
     def run(self, start: Start, workdir: pathlib.Path) -> train.Run:
         config = self.config

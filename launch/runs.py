@@ -20,7 +20,7 @@ from bert.training import run_directory, sharding, trackers, train
 from bert.training.best import Best, Choice
 from bert.training.evaluate import Metrics
 from bert.types import Params
-from launch import best_model, card_facts, flags, run_records, runtime
+from launch import best_model, card_facts, flags, peers, run_records, runtime
 
 
 class Start(NamedTuple):
@@ -86,7 +86,9 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
     state; the process then ends with 128 + the signal's number.
     """
     model_directory = workdir / run_directory.MODEL
+    check_range("config.mesh.stuck_after", job.config.mesh.stuck_after, at_least=1)
     with run_directory.locked(workdir), contextlib.ExitStack() as stack:
+        stack.enter_context(peers.watching(job.config.mesh.stuck_after))
         if not (job.choice and best_model.lacks_files(model_directory)):
             export.check_replaceable(model_directory)
         start = job.start(workdir)

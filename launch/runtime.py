@@ -11,7 +11,7 @@ from typing import Any
 import jax
 
 from bert.errors import InputError, check_choice, check_range
-from launch import console
+from launch import console, peers
 
 # For several processes; Slurm and Open MPI need none of them.
 PROCESS_OPTIONS = {
@@ -25,13 +25,14 @@ OPTIONS = {"workdir": "folder of the run", **PROCESS_OPTIONS}  # of a command th
 _M_MMAP_MAX, _M_TRIM_THRESHOLD, _M_ARENA_MAX = -4, -1, -8  # malloc.h of glibc
 
 
-def start(*, allocator: str, cache: pathlib.Path | None, options: Mapping[str, Any]) -> None:
+def start(*, allocator: str, cache: pathlib.Path | None, options: Mapping[str, Any], lost_after: int = 30) -> None:
     """Prepares this process for training.
 
     Args:
       allocator: see configs/every_run.py.
       cache: folder of compiled programs, see `keep_programs`.
       options: the values of PROCESS_OPTIONS. InputError for impossible ones, or auto where JAX knows no cluster.
+      lost_after: seconds, see configs/every_run.py.
     """
     check_choice("config.allocator", allocator, ("keep", "system"))
     if allocator == "keep" and platform.system() == "Linux" and platform.libc_ver()[0] == "glibc":
@@ -42,7 +43,8 @@ def start(*, allocator: str, cache: pathlib.Path | None, options: Mapping[str, A
         libc.mallopt(_M_MMAP_MAX, 0)
         libc.mallopt(_M_TRIM_THRESHOLD, -1)
     keep_programs(cache)
-    _join_processes(options)
+    check_range("config.mesh.lost_after", lost_after, at_least=1)
+    _join_processes(options, lost_after)
 
 
 def keep_programs(cache: pathlib.Path | None) -> None:
@@ -65,7 +67,7 @@ def user_cache() -> pathlib.Path | None:
     return folder if there.is_dir() and os.access(there, os.W_OK) else None
 
 
-def _join_processes(options: Mapping[str, Any]) -> None:
+def _join_processes(options: Mapping[str, Any], lost_after: int) -> None:
     """Finds the other processes, if there are any; from then on process 0 alone prints, others only their errors."""
     named = {name: options[name] for name in PROCESS_OPTIONS if options.get(name)}
     where: dict[str, Any] = {}
@@ -82,7 +84,7 @@ def _join_processes(options: Mapping[str, Any]) -> None:
         where = {"local_device_ids": own}
     console.without_native_output()
     try:
-        jax.distributed.initialize(**where)
+        peers.join(where, lost_after)
     except ValueError as error:
         if named != {"coordinator": "auto"}:
             raise

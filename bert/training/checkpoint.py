@@ -72,7 +72,7 @@ class Checkpoints:
                 if not problem:
                     # Only now: where nothing can be read, everything stays as it is.
                     for other, why in unreadable.items():
-                        logging.warning("checkpoint %d cannot be read and is set aside: %s", other, why)
+                        logging.warning("%s cannot be read and is set aside: %s", self.directory / str(other), why)
                         self._set_aside(other)
                     return step, state, meta.content
             unreadable[step] = problem or "another process cannot read it"

@@ -15,6 +15,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from bert.errors import InputError, check_choice, check_range
+from bert.training import watchdog
 
 # Logical axes of the last dimensions, by path ending. The leading layer axis of stacked blocks is never split.
 _AXES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
@@ -123,6 +124,7 @@ def host_rows(batch_size: int) -> slice:
 
 def place(batch: dict[str, np.ndarray], mesh: Mesh) -> dict[str, jax.Array]:
     """This process's rows of a batch -> global arrays on the mesh."""
+    watchdog.note()
     sharding, processes = batch_sharding(mesh), jax.process_count()
     return {
         name: jax.make_array_from_process_local_data(sharding, rows, (len(rows) * processes, *rows.shape[1:]))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from bert.errors import InputError, RunError, cannot_write, check_range
-from bert.training import arithmetic, evaluate, run_directory, sharding, tracking
+from bert.training import arithmetic, evaluate, run_directory, sharding, tracking, watchdog
 from bert.training.best import Best, Choice
 from bert.training.evaluate import Metrics
 from bert.training.step import Setup, TrainState, abstract_state, init_state, make_train_step
@@ -191,6 +191,7 @@ class _Loop:
         of_step = {name: values.pop(name) for name in ("learning_rate", "gradient_norm")}
         of_step["skipped"], self.bad_in_row = int(values.pop("skipped")), int(values.pop("skipped_in_row"))
         self.progress.advance(values["tokens"])
+        watchdog.note(f"step {step}, training")
         evaluate.add(self._totals, values)
         if self.is_first(step):
             self.progress.report(step, "first step", {"after seconds": time.perf_counter() - self._started})
@@ -219,6 +220,7 @@ class _Loop:
             self.file.write(step, "validation", metrics)
             if self.run.choose and self.run.choose.note(self.best, step, metrics) and self.run.on_best:
                 self.run.on_best(step, state.model_params, metrics)
+        watchdog.note(f"step {step}, evaluation")
         self.progress.report(step, "validation", {self.run.title(name): value for name, value in metrics.items()})
         self.progress.restart(step)
         return metrics
@@ -227,6 +229,7 @@ class _Loop:
         self.check_data(wait=True)
         self._saved = step
         self.checkpoints.save(step, state, {"totals": self._totals, "best": dataclasses.asdict(self.best)})
+        watchdog.note(f"step {step}, a checkpoint")
         self.progress.restart(step)
 
 

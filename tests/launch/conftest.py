@@ -52,13 +52,17 @@ def one_device():
 def prepared(tmp_path_factory) -> pathlib.Path:
     """Forty documents of made-up sentences over twenty tokens, prepared, a tenth of them held out."""
     folder = tmp_path_factory.mktemp("text")
+    return prepare(folder / "prepared", write_text(folder)).directory
+
+
+def write_text(folder: pathlib.Path) -> PrepareSettings:
+    """Those documents as a file and their vocabulary, and the settings to prepare them."""
     rng = random.Random(0)
     sentence = lambda: f"the {rng.choice(WORDS)} the {rng.choice(WORDS)} {rng.choice(WORDS)} ."  # noqa: E731
     documents = ["\n".join(sentence() for _ in range(rng.randint(2, 9))) for _ in range(40)]
     (folder / "a.txt").write_text("\n\n".join(documents))
     (folder / "vocab.txt").write_text("\n".join(VOCABULARY))
-    settings = PrepareSettings(corpus=str(folder / "a.txt"), vocab=str(folder / "vocab.txt"), validation_share=0.1)
-    return prepare(folder / "prepared", settings).directory
+    return PrepareSettings(corpus=str(folder / "a.txt"), vocab=str(folder / "vocab.txt"), validation_share=0.1)
 
 
 @pytest.fixture(scope="module")

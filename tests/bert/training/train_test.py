@@ -143,7 +143,7 @@ def test_a_truncated_newest_checkpoint_falls_back_to_the_one_before(tmp_path, ca
     earlier.write_text("what was set aside before stays")
     with caplog.at_level("WARNING"):
         cut = fit(tiny.run(tmp_path / "cut", total_steps=12))
-    assert "checkpoint 8 cannot be read and is set aside" in caplog.text
+    assert "checkpoints/8 cannot be read and is set aside" in caplog.text
     assert len(list(earlier.parent.parent.iterdir())) == 2
     assert earlier.exists()
     assert_equal_states(whole.state, cut.state)

@@ -1,0 +1,121 @@
+"""Several processes that train together: what ends one of them when another is lost, for which it would wait for ever.
+
+JAX's coordination service, in process 0, notices which process is lost, and aborts the others with a stack trace of
+C++. Here they end with one line and exit code 1 instead.
+"""
+
+import contextlib
+import os
+import re
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from bert.training import watchdog
+from launch import console, native_signals
+
+_FATAL = b"distributed service detected fatal errors"  # in the line that JAX prints before it aborts the process
+_LOST = re.compile(r"^(\d+)$|Task (\d+) heartbeat", re.MULTILINE)  # in what it prints then
+_OF_XLA = re.compile("[A-Z_]+: ")  # how its errors begin, which are of several types: with a status code
+_RESUME = "start the same command again in all processes, and the run goes on from its newest checkpoint"
+_SECONDS_TO_LEAVE = 5  # until all processes with the same error have printed it
+_SECONDS_TO_ANSWER = 10  # until all processes that wait for each other, or for a lost one, have noticed it
+
+
+class _State:
+    lost_after = 0  # seconds; 0: this is no process of several
+    code: int | None = None  # of an error that ends this process
+
+
+def join(where: Mapping[str, Any], lost_after: int) -> None:
+    """Connects this process with the others; a process without a sign of life for ``lost_after`` seconds is lost."""
+    import jax
+
+    jax.distributed.initialize(**where, heartbeat_timeout_seconds=lost_after)
+    if jax.process_count() > 1:
+        _State.lost_after = lost_after
+        _catch_abort()
+
+
+def watching(stuck_after: int) -> contextlib.AbstractContextManager[None]:
+    """Ends this process of several with a line where nothing was finished for ``stuck_after`` seconds."""
+    if not _State.lost_after:
+        return contextlib.nullcontext()
+    return watchdog.watching(stuck_after, lambda: _end_stuck(stuck_after))
+
+
+def leave(code: int, error: Exception | None = None) -> None:
+    """Ends this process of several, which an error ends, at once: the others would wait for it for minutes.
+
+    Of an ``error`` without a message of its own, the traceback is printed. In a process alone, nothing happens.
+    """
+    if not _State.lost_after:
+        return
+    if error is not None and _OF_XLA.match(str(error)):  # most often another process is lost, which `on_abort` names
+        time.sleep(_State.lost_after + _SECONDS_TO_ANSWER)
+    _State.code = code
+    if error is not None:
+        traceback.print_exception(error)
+    sys.stdout.flush()
+    time.sleep(_SECONDS_TO_LEAVE)
+    os._exit(code)
+
+
+def _catch_abort() -> None:
+    """Passes on what C++ code prints to standard error, up to JAX's fatal line; `abort` then prints a line of ours."""
+    errors, (reading, writing) = os.dup(2), os.pipe()
+    sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding)
+    console.plain_output()
+    console.plain_logging()
+    os.dup2(writing, 2)
+    os.close(writing)
+    fatal = bytearray()
+
+    def forward() -> None:
+        while block := os.read(reading, 1 << 16):
+            at = 0 if fatal else block.find(_FATAL)
+            begin = len(block) if at < 0 else block.rfind(b"\n", 0, at) + 1
+            os.write(errors, block[:begin])
+            fatal.extend(block[begin:])
+
+    def on_abort() -> None:  # in a thread of C++
+        time.sleep(0.5)  # `forward` reads the rest
+        if _State.code is not None:
+            os._exit(_State.code)
+        if fatal:
+            import jax
+
+            lost = {number or task for number, task in _LOST.findall(fatal.decode(errors="replace"))}
+            # Where process 0 is lost, nobody says so.
+            lost = lost or ({"0"} if jax.process_index() else set())
+            others = f"process {', '.join(sorted(lost, key=int))}" if lost else "another process"
+            missing = f"{others} is missing: it has ended, or gave no sign of life for"
+            _say(f"{missing} {_State.lost_after} seconds; this one had finished {watchdog.last_phase()}")
+            os._exit(1)
+
+    threading.Thread(target=forward, name="errors", daemon=True).start()
+    native_signals.on("SIGABRT", on_abort)
+
+
+def _end_stuck(seconds: int) -> None:
+    """Ends this process, and says where each of the others stands."""
+    from jax._src import distributed  # as multihost_utils of JAX does
+
+    state: Any = distributed.global_state
+    state.client.key_value_set(f"stuck/{state.process_id}", watchdog.last_phase(), allow_overwrite=True)
+    time.sleep(_SECONDS_TO_ANSWER)
+    phases = {int(name.rpartition("/")[2]): phase for name, phase in state.client.key_value_dir_get("stuck/")}
+    numbers = range(state.num_processes)
+    places = [f"process {i} " + (f"had finished {phases[i]}" if i in phases else "is missing") for i in numbers]
+    _State.code = 1
+    _say(f"nothing was finished for {seconds} seconds: {', '.join(places)}")
+    time.sleep(_SECONDS_TO_LEAVE)
+    os._exit(1)
+
+
+def _say(what: str) -> None:
+    sys.stdout.flush()
+    print(f"error: {what}; {_RESUME}", file=sys.stderr, flush=True)
