@@ -13,6 +13,7 @@ import pyarrow
 import pyarrow.parquet
 
 from bert.corpus.ranges import Range
+from bert.corpus.remote_files import RemotePath
 from bert.errors import InputError, listed
 
 BATCH_ROWS = 1000
@@ -47,8 +48,10 @@ def open_parquet(path: pathlib.Path | str) -> pyarrow.parquet.ParquetFile:
 
     Raises InputError for far more rows than bytes, one of `FAULTS` for damage.
     """
-    file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
-    rows, size = file.metadata.num_rows, os.path.getsize(path)
+    path = pathlib.Path(path) if isinstance(path, str) else path
+    source = path.open("rb") if isinstance(path, RemotePath) else path
+    file = pyarrow.parquet.ParquetFile(source, page_checksum_verification=True)
+    rows, size = file.metadata.num_rows, path.stat().st_size
     if rows < 0 or rows > max(MOST_ROWS, ROWS_A_BYTE * size):
         raise InputError(f"{path}: {rows:,} rows in {size:,} bytes; write the file again, or as several")
     return file

@@ -8,6 +8,7 @@ import pathlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from bert.corpus import remote_files
 from bert.corpus.ranges import Range
 from bert.corpus.text_files import read_lines
 from bert.errors import InputError, listed
@@ -60,7 +61,8 @@ def find_sources(spec: str | Iterable[str]) -> list[Source]:
     sources: dict[str, Source] = {}
     for part in parts:
         for source in _sources_of(part):
-            sources.setdefault(os.path.realpath(source.path), source)
+            name = str(source.path)
+            sources.setdefault(name if remote_files.is_remote(name) else os.path.realpath(name), source)
     return list(sources.values())
 
 
@@ -68,6 +70,13 @@ def _sources_of(part: str) -> list[Source]:
     path = pathlib.Path(part)
     if part == INSTALLED_DOCS:
         return [Source(path, INSTALLED_DOCS)]
+    if remote_files.is_remote(part):
+        found = remote_files.find(part)
+        if len(found) != 1 or not part.endswith(f"/{found[0].name}"):  # of a folder or a pattern
+            found = [file for file in found if "".join(endings_of(file)) in ENDINGS]
+        if not found:
+            raise InputError(f"corpus {part!r}: no file is there that ends in one of {', '.join(ENDINGS)}")
+        return [Source(file, _kind(file)) for file in found]
     if saved := saved_data_set(path):
         return [Source(saved, "saved")]
     if path.is_dir():

@@ -4,12 +4,13 @@ import codecs
 import fnmatch
 import gzip
 import io
-import os
 import pathlib
 import re
 import zlib
 from collections.abc import Iterable, Iterator
+from typing import cast
 
+from bert.corpus.remote_files import RemotePath
 from bert.errors import InputError, listed
 
 BLOCK = 1 << 20  # bytes decoded at once
@@ -54,7 +55,10 @@ def encoding_of(path: pathlib.Path, encoding: str | None) -> str:
 
 def open_bytes(path: pathlib.Path) -> io.BufferedIOBase:
     """The file, unpacked where its name ends in .gz."""
-    return gzip.open(path, "rb") if is_packed(path) else open(path, "rb")
+    if is_packed(path) and not isinstance(path, RemotePath):
+        return gzip.open(path, "rb")
+    plain = cast(io.BufferedIOBase, path.open("rb"))
+    return gzip.GzipFile(fileobj=plain) if is_packed(path) else plain
 
 
 def is_packed(path: pathlib.Path) -> bool:
@@ -91,7 +95,7 @@ def read_lines(
     codec = encoding.removesuffix("-sig") if start else encoding
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec)(), translate)
     held, done, line = "", start, 1
-    packed, size = is_packed(path), os.path.getsize(path)
+    packed, size = is_packed(path), path.stat().st_size
     try:
         with open_bytes(path) as handle:
             handle.seek(start)
@@ -140,7 +144,7 @@ def _line_ends(path: pathlib.Path, end: int) -> int:
 
 
 def _refuse_other_formats(path: pathlib.Path) -> None:
-    with open(path, "rb") as handle:
+    with path.open("rb") as handle:
         head = handle.read(8)
     for magic, what in _MAGIC.items():
         is_text = magic.isalnum() and min(head, default=0) >= 9  # a word of that spelling

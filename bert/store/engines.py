@@ -6,7 +6,9 @@ see the text and the folder to write under the same paths, and have this package
 
 import os
 import pathlib
+import re
 import shutil
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -34,6 +36,8 @@ def on_ray(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int, a
 
     own = {} if address else {"num_cpus": workers or None, "include_dashboard": False}
     try:
+        if place := re.fullmatch(r"(?:ray://)?([^/:]+):(\d+)", address):  # Ray itself waits for minutes
+            socket.create_connection((place[1], int(place[2])), timeout=30).close()
         ray.init(address=address or "local", log_to_driver=False, logging_level="error", **own)
     except Exception as error:  # it raises that very class where it takes too long
         raise _no_cluster("ray", address, error) from None

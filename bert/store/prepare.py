@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from bert import files, worker_pool
 from bert.corpus.corpus import Corpus
+from bert.corpus.remote_files import is_remote
+from bert.errors import InputError
 from bert.store.kept_sections import KeptSections, Place, SectionMark
 from bert.store.learnt_vocabulary import Progress, learn_vocabulary
 from bert.store.manifest import MANIFEST
@@ -57,6 +59,10 @@ class Job:
         cls, out: str | pathlib.Path, settings: PrepareSettings, workers: int, *, part: tuple[int, int] = (1, 1)
     ) -> "Job":  # fmt: skip
         """Raises InputError for texts or a vocabulary that cannot be used. ``part``: that of `Corpus`."""
+        if is_remote(str(out)):
+            raise InputError(
+                f"out is {str(out)!r}; prepared text is read from a disk: name a folder, and copy it there"
+            )
         corpus = Corpus(settings.corpus, settings.corpus_settings(), workers=workers, part=part)
         rules = {name: getattr(settings, name) for name in ("lower_case", "strip_accents", "max_word_chars")}
         words = words_of(settings.add_tokens)

@@ -13,8 +13,9 @@ class PrepareSettings:
     The order of the fields is that of the manifest.
     """
 
-    # The text: a folder, a file, a pattern ('texts/**/*.txt'), a folder saved by `datasets`, several of these separated
-    # by commas, or installed-docs (the documentation inside the Python packages of this machine).
+    # The text: a folder, a file, a pattern ('texts/**/*.txt'), a folder saved by `datasets`, an address (s3://, gs://,
+    # hf://), several of these separated by commas, or installed-docs (the documentation inside the Python packages of
+    # this machine).
     corpus: str = "installed-docs"
     # The vocabulary: a vocab.txt, a folder with tokenizer.json, or '' to learn one from the text. For a second text for
     # the same model, name the first prepared folder here.

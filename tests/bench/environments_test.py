@@ -75,7 +75,7 @@ def test_a_folder_that_is_no_environment_is_kept(tmp_path, commands):
     assert (tmp_path / "torch" / "notes.txt").exists()
 
 
-@pytest.mark.parametrize("name", ["torch", "flax", "keras", "trackers"])
+@pytest.mark.parametrize("name", ["torch", "flax", "keras", "trackers", "clusters"])
 def test_the_lists_are_pinned(name):
     """One version per package, and no addresses."""
     lines = pathlib.Path(environments.__file__).with_name(f"{name}.txt").read_text().splitlines()

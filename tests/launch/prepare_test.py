@@ -135,6 +135,7 @@ def test_shards_are_made_one_by_one_and_joined(words, tmp_path, capsys):
         (["--config.engine=rya"], "config.engine.*did you mean 'ray'"),
         (["--vocabulary"], "vocab is .*make the shards"),
         (["--merge"], "out.shards: no shards"),
+        (["--out=s3://bucket/out"], "'s3://bucket/out'.*name a folder"),
     ],
 )
 def test_steps_that_make_no_sense_are_refused(words, tmp_path, steps, said):

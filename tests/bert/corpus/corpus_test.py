@@ -340,3 +340,42 @@ def test_a_name_that_is_not_utf_8_is_noted_in_letters(tmp_path):
     assert [section.text for section in corpus.sections()] == ["One.\n"]
     (name,) = corpus.notes
     assert name.endswith("caf\\udce9.txt")
+
+
+def test_files_at_an_address_are_read_as_those_of_a_folder(write, tmp_path):
+    """Text, packed text and rows, in whole and in parts; the signature changes with a file."""
+    fsspec = pytest.importorskip("fsspec")
+    write("text/a.txt", "One lamp.\nTwo lamps.\n\nThree.\n")
+    write("text/b.txt.gz", gzip.compress(b"Four lamps.\n"))
+    write("text/c.jsonl", '{"text": "Five."}\n' * 3)
+    write("text/notes.csv", "no text")
+    memory = fsspec.filesystem("memory")
+    memory.put(f"{tmp_path}/text/", "/lamps/", recursive=True)
+    try:
+        wanted = [(section.text, section.layout) for section in Corpus(str(tmp_path / "text")).sections()]
+        assert len(wanted) == 6
+        for spec in ("memory://lamps", "memory://lamps/*.[tj]*", f"file://{tmp_path}/text"):
+            parts = [Corpus(spec, part=(number, 3)) for number in (1, 2, 3)]
+            found = [section for part in parts for section in part.sections()]
+            assert [(section.text, section.layout) for section in found] == wanted
+            assert "://" in found[0].name
+        before = Corpus("memory://lamps").signature()
+        assert Corpus("memory://lamps").signature() == before
+        memory.pipe("/lamps/a.txt", b"Other.\n")
+        assert Corpus("memory://lamps").signature() != before
+    finally:
+        memory.rm("/lamps", recursive=True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("memory://nowhere", r"memory://nowhere.*\.txt"),
+        ("gs://bucket/a.txt", "gs://bucket/a.txt: .*pip install gcsfs"),
+        ("abc://bucket", "abc://bucket: .*abc"),
+    ],
+)
+def test_addresses_that_cannot_be_read_are_told(spec, said):
+    pytest.importorskip("fsspec")
+    with pytest.raises(InputError, match=said):
+        Corpus(spec)

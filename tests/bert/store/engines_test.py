@@ -3,18 +3,23 @@
 Each engine starts a cluster, which takes many seconds.
 """
 
+import importlib.util
 import os
 import pathlib
-import signal
+import re
+import subprocess
+import sys
 
 import pytest
 
+from bench import environments
 from bert.errors import InputError
-from bert.store import engines
 from bert.store.engines import ENGINES, prepare_on
 from bert.store.prepare import prepare
 from bert.store.prepare_settings import PrepareSettings
 from tests.bert.builders import bytes_of, stories
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def test_an_engine_that_is_not_installed_is_told_with_its_package(write, vocab, tmp_path, monkeypatch):
@@ -48,28 +53,56 @@ def test_what_an_engine_made_is_joined_and_cleared_away(write, vocab, tmp_path, 
     assert prepare_on("in_turn", tmp_path / "out", settings).was_finished
 
 
+READY = environments.FOLDER / "clusters" / "ready"
+# A task kills its process the first time, and the address is of no cluster.
+KILLED = """
+import os, pathlib, signal, sys
+from bert.errors import InputError
+from bert.store.engines import ENGINES
+
 def dies_once(task):
-    """Kills its process the first time that it runs."""
-    number, place = task
-    mark = pathlib.Path(place, str(number))
-    if number == 2 and not mark.exists():
+    mark = pathlib.Path(task[1], task[0])
+    if task[0] == "2" and not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return number
+    return task[0]
+
+if __name__ == "__main__":
+    engine, place = sys.argv[1:]
+    print(sorted(ENGINES[engine](dies_once, [(str(number), place) for number in range(4)], 2, "")))
+    try:
+        list(ENGINES[engine](dies_once, [("1", place)], 2, "127.0.0.1:1"))
+    except InputError as error:
+        print(error)
+"""
+
+
+@pytest.fixture
+def environment():
+    """Variables of a process that finds the packages of clusters."""
+    paths = [str(CHECKOUT)]
+    if READY.exists():
+        paths += map(str, READY.absolute().parent.glob("lib/python*/site-packages"))
+    elif importlib.util.find_spec("ray") is None:
+        pytest.skip("the packages of clusters are not installed; run python -m bench.environments")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
 @pytest.mark.parametrize("name", ["ray", "dask"])
-def test_the_folder_of_a_cluster_is_that_of_one_process(write, tmp_path, name):
-    """With a learnt vocabulary; a worker that is killed has its task repeated."""
-    pytest.importorskip({"dask": "distributed"}.get(name, name))
+def test_the_folder_of_a_cluster_is_that_of_one_process(write, tmp_path, environment, name):
+    """With a learnt vocabulary, shard by shard; a worker that is killed has its task repeated; no cluster is told."""
     write("text/a.txt", stories(60))
-    settings = PrepareSettings(str(write("text/b.txt", stories(40, 9)).parent), vocab_size=90)
-    prepare(tmp_path / "one", settings)
-    prepare_on(name, tmp_path / "out", settings, workers=2)
+    corpus = str(write("text/b.txt", stories(40, 9)).parent)
+    prepare(tmp_path / "one", PrepareSettings(corpus, vocab_size=90))
+    words = [f"--config.corpus={corpus}", "--config.vocab_size=90", "--config.workers=2", f"--out={tmp_path}/out"]
+    command = [sys.executable, "-m", "launch.prepare", *words, f"--config.engine={name}"]
+    done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "one")
-    tasks = [(number, str(tmp_path)) for number in range(4)]
-    assert sorted(engines.ENGINES[name](dies_once, tasks, 2, "")) == [0, 1, 2, 3]
-    with pytest.raises(InputError, match=f"127.0.0.1:1'.*{name}"):
-        list(engines.ENGINES[name](dies_once, tasks, 2, "127.0.0.1:1"))
+    program = write("killed.py", KILLED)
+    command = [sys.executable, str(program), name, str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    results, error = done.stdout.splitlines()[-2:]
+    assert results == "['0', '1', '2', '3']", done.stderr
+    assert re.search(f"engine_address '127.0.0.1:1'.*{name}", error)
