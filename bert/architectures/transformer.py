@@ -56,7 +56,7 @@ class TransformerConfig:
     # rounds; float32 itself is rounded there by default (TF32 on NVIDIA, bfloat16 passes on TPU) unless
     # JAX_DEFAULT_MATMUL_PRECISION=highest is set.
     dtype: str = "float32"
-    layer_loop: str = "auto"  # scan (one block compiled), unroll (faster on CPU), or auto: unroll on CPU
+    layer_loop: str = "auto"  # scan (one block compiled), unroll (faster on CPU), or auto: unroll on one CPU device
     remat: bool = False  # compute blocks again in the backward pass: less memory, a third more arithmetic
     # core, or fused: cuDNN's kernel on NVIDIA GPUs in bfloat16, for less memory; it needs attention_dropout=0.
     attention: str = "core"

@@ -72,7 +72,7 @@ class BlockConfig(ModelConfig, Protocol):
     @property
     def attention(self) -> str: ...  # "core", or "fused": cuDNN's kernel where there is one
     @property
-    def layer_loop(self) -> str: ...  # "scan", "unroll" or "auto": unroll on CPUs
+    def layer_loop(self) -> str: ...  # "scan", "unroll" or "auto": unroll on one CPU device
     @property
     def remat(self) -> bool: ...  # compute blocks again in the backward pass
 

@@ -183,7 +183,7 @@ def run_blocks(
     if config.remat:
         step = jax.checkpoint(step, prevent_cse=not _scanned(config))
     depths_L = jnp.arange(1, config.num_layers + 1)
-    if not _scanned(config):
+    if isinstance(blocks, tuple) or not _scanned(config):
         return _one_after_the_other(step, x_BTD, layers_of(blocks, config.num_layers), positions_BP)
     if positions_BP is None:
         return jax.lax.scan(step, x_BTD, (blocks, depths_L))
@@ -193,7 +193,11 @@ def run_blocks(
 
 
 def _scanned(config: BlockConfig) -> bool:
-    return config.layer_loop == "scan" or (config.layer_loop == "auto" and not matmul.on_cpu())
+    if config.layer_loop != "auto":
+        return config.layer_loop == "scan"
+    # Where devices share parameters, an unrolled program gathers those of all layers before it needs them, and keeps
+    # them for the backward pass. A loop over layers has one at a time.
+    return not matmul.on_cpu() or jax.sharding.get_abstract_mesh().size > 1
 
 
 def _one_after_the_other(

@@ -19,7 +19,7 @@ from bert.training import watchdog
 
 # Logical axes of the last dimensions, by path ending. The leading layer axis of stacked blocks is never split.
 _AXES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
-    (r"(token|table)/embedding$", ("vocab", None)),
+    (r"(token|table)/embedding$", ("vocab", "embed")),
     (r"(position|type|row|column)/embedding$", (None, "embed")),
     (r"attention/(query|key|value|merged)/kernel$", ("embed", "heads")),
     (r"attention/(query|key|value|merged)/bias$", ("heads",)),
@@ -88,15 +88,21 @@ def check_batch_size(rows: int, mesh: Mesh, micro_batches: int = 1) -> None:
 
 
 def state_shardings(state: Any, mesh: Mesh, mode: str) -> Any:
-    """NamedShardings for a tree of arrays (or their shapes); an axis that the devices do not divide stays whole."""
+    """NamedShardings for a tree of arrays (or their shapes).
+
+    An axis that the devices do not divide stays whole; a token table with such a number of entries is split along its
+    width instead, where the mode splits widths.
+    """
     rules = MODES[mode]
 
     def sharding_of(path: Any, x: Any) -> NamedSharding:
         name = jax.tree_util.keystr(path, simple=True, separator="/")
         axes = next((axes for pattern, axes in _AXES if re.search(pattern, name)), ())
-        spec = [None] * (x.ndim - len(axes)) + [rules.get(axis) if axis else None for axis in axes]
-        pairs = zip(spec, x.shape, strict=False)
-        return NamedSharding(mesh, P(*(axis if _divides(mesh, axis, size) else None for axis, size in pairs)))
+        spec: list[Any] = [None] * (x.ndim - len(axes)) + [rules.get(axis) if axis else None for axis in axes]
+        spec = [axis if _divides(mesh, axis, size) else None for axis, size in zip(spec, x.shape, strict=False)]
+        if axes == ("vocab", "embed") and spec[-2]:
+            spec[-1] = None  # a mesh axis splits one axis of an array
+        return NamedSharding(mesh, P(*spec))
 
     return jax.tree_util.tree_map_with_path(sharding_of, state)
 

@@ -4,6 +4,8 @@ import jax
 import numpy as np
 import pytest
 
+from bert.architectures.bert import BertConfig
+from bert.architectures.bert_encoder import BertEncoder
 from bert.errors import InputError
 from bert.training import sharding
 from bert.training.step import abstract_state
@@ -56,8 +58,38 @@ def test_parameters_and_both_moments_are_split_as_the_mode_says(mode, model_devi
     assert one / sum(size(x.shape) for x in leaves) <= share
 
 
-def test_an_axis_that_the_devices_do_not_divide_stays_whole():
-    """A vocabulary of 127 on eight devices: the table is not split, and training still works."""
-    made = tiny.setup(devices=8, mode="fsdp", vocab_size=127)
+def test_a_vocabulary_that_the_devices_do_not_divide_is_split_by_width():
+    """30,522 entries on eight devices: of the state of base, each has under 15 %, and an axis of 3 stays whole."""
+    config = BertConfig.of_size("base", vocab_size=30522, type_vocab_size=3)
+    params = jax.eval_shape(BertEncoder(config).init, jax.random.key(0), tiny.batch(rows=1))["params"]
+    mesh = sharding.make_mesh("fsdp")
+    shards = sharding.state_shardings(params, mesh, "fsdp")
+    local = jax.tree.map(lambda x, shard: shard.shard_shape(x.shape), params, shards)
+    assert local["embeddings"]["token"]["embedding"] == (30522, 96)
+    assert local["embeddings"]["type"]["embedding"] == (3, 96)
+    assert local["blocks"]["attention"]["query"]["bias"] == (12, 768)
+    sizes = jax.tree.map(lambda x, shape: np.array([np.prod(shape), x.size]), params, local, is_leaf=_is_shape)
+    one, whole = sum(jax.tree.leaves(sizes))
+    assert one / whole < 0.15
+    assert sharding.state_shardings(params, sharding.make_mesh("tp", 8), "tp")["embeddings"]["token"][
+        "embedding"
+    ].is_fully_replicated
+
+
+def _is_shape(x: object) -> bool:
+    return isinstance(x, tuple)
+
+
+@pytest.mark.long
+def test_a_table_that_is_split_by_width_trains_as_a_whole_one():
+    batches = [tiny.batch(i) for i in range(2)]
+    for batch in batches:
+        batch["token_ids"] %= 127
+        batch["masked_ids"] %= 127
+    sizes = {"vocab_size": 127, "num_layers": 1, "learning_rate": 1e-3}
+    made = tiny.setup(devices=8, mode="fsdp", **sizes)
     table = abstract_state(made, tiny.batch()).params["encoder"]["embeddings"]["token"]["embedding"]
-    assert table.sharding.shard_shape(table.shape) == table.shape
+    assert table.sharding.shard_shape(table.shape) == (127, 4)
+    (state, told), (wanted, wanted_told) = tiny.run_steps(made, batches), tiny.run_steps(tiny.setup(**sizes), batches)
+    np.testing.assert_allclose([t["mlm"] for t in told], [t["mlm"] for t in wanted_told], rtol=1e-5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), state.params, wanted.params)

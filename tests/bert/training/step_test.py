@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bench import collectives
 from bert.training import optim, sharding
 from bert.training import step as step_module
 from bert.training.pretraining import Pretraining
@@ -87,6 +88,46 @@ def test_eight_devices_equal_one(layout, dropout):
     spread, told = tiny.run_steps(tiny.setup(**layout, **DROPOUT if dropout else PLAIN), BATCHES)
     assert_same_states(alone, spread, 1e-5)
     np.testing.assert_allclose([t["mlm"] for t in told], [t["mlm"] for t in told_alone], rtol=1e-5)
+
+
+LAYOUTS = {"dp": 1, "fsdp": 1, "tp": 2, "fsdp_tp": 2}  # devices that share rows
+
+
+@functools.cache
+def twenty_losses(mode: str = "dp", model_devices: int = 1, devices: int = 1, parts: int = 1) -> np.ndarray:
+    """Nats of a masked word in each of twenty steps of 32 rows, of uneven numbers of labels."""
+    batches = [tiny.batch(i, rows=32) for i in range(20)]
+    layout = {"mode": mode, "model_devices": model_devices, "devices": devices, "micro_batches": parts}
+    _, told = tiny.run_steps(tiny.setup(**layout, learning_rate=1e-3), batches)
+    return np.array([t["mlm"] / t["mlm_count"] for t in told])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parts", [1, 4])
+@pytest.mark.parametrize("mode", LAYOUTS)
+def test_twenty_losses_on_eight_devices_equal_those_on_one(mode, parts):
+    wanted = twenty_losses()
+    np.testing.assert_allclose(twenty_losses(mode, LAYOUTS[mode], 8, parts), wanted, rtol=0, atol=1e-5)
+    assert np.ptp(wanted) > 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parts", [1, 4])
+@pytest.mark.parametrize("mode", ["fsdp", "fsdp_tp"])
+def test_no_device_gathers_all_layers_at_once(mode, parts):
+    """Read off the compiled program of eight blocks: gathered arrays that live at once are those of three at most, with
+    the table and the heads. Unrolled, all blocks are gathered, and the same reading says so."""
+
+    def alive(loop: str) -> int:
+        sizes = {"num_layers": 8, "hidden_size": 64, "intermediate_size": 256, "layer_loop": loop}
+        made = tiny.setup(devices=8, mode=mode, model_devices=LAYOUTS[mode], micro_batches=parts, **sizes)
+        return collectives.gathered_at_once(collectives.lowered(made, tiny.batch(rows=32)).compile().as_text(), 8)
+
+    block = 4 * (4 * 64 * 64 + 2 * 64 * 256) // LAYOUTS[mode]
+    others = 4 * (tiny.VOCAB * 64 + 2 * 64 * 64)
+    assert alive("auto") <= 3 * block + others
+    if mode == "fsdp" and parts == 4:
+        assert alive("unroll") >= 8 * block
 
 
 @pytest.mark.slow
