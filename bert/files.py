@@ -23,7 +23,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import filelock
@@ -67,23 +67,29 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return (json.dumps(value, indent=indent) if surrogates.contains(text) else text) + "\n"
 
 
-def write(path: pathlib.Path, text: str) -> None:
+def write(path: pathlib.Path, text: str | Iterable[str]) -> None:
     """Writes a text file (UTF-8) that has its name only when it is complete; makes its folder. OSError where it cannot.
 
-    The target of a link is replaced, and keeps its mode and owner. Pipes and devices are written into, and so is a file
-    in a folder where no other can be created.
+    The target of a link is replaced, and keeps its mode and owner. Pipes and devices are written into, each of several
+    texts when it is there, and so is a file in a folder where no other can be created.
     """
-    content, before = text.encode(), None
+    contents, before = (part.encode() for part in ([text] if isinstance(text, str) else text)), None
     with contextlib.suppress(FileNotFoundError):
         before = os.stat(path)
     if fd := standard_stream(path):
         sys.stdout.flush()  # /dev/stdout may be a file that holds what was printed before
-        with open(os.dup(fd), "wb") as stream:
-            stream.write(content)
+        _write_each(os.dup(fd), contents)
     elif before and not stat.S_ISREG(before.st_mode):
-        path.write_bytes(content)
+        _write_each(path, contents)
     else:
-        _replace(pathlib.Path(os.path.realpath(path)), content, before)
+        _replace(pathlib.Path(os.path.realpath(path)), b"".join(contents), before)
+
+
+def _write_each(path: pathlib.Path | int, contents: Iterable[bytes]) -> None:
+    with open(path, "wb") as stream:
+        for content in contents:
+            stream.write(content)
+            stream.flush()
 
 
 def standard_stream(path: pathlib.Path) -> int | None:

@@ -2,7 +2,7 @@
 
 import abc
 import pathlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from tasks.metrics.agreement import AnnotatorScores
 from tasks.metrics.class_table import ClassScores
 from tasks.metrics.score import Interval, Score, as_json, report_table
 
+PART = 4096  # rows that are predicted and written at a time
 SHOWN_WORST, WRITTEN_WORST = 5, 100  # rows in the report, and in the JSON file
 SHOWN_ANNOTATORS = 10
 OBSERVED = "observed_disagreement"  # of the annotators' votes
@@ -71,6 +72,10 @@ class Evaluator(abc.ABC):
         """Raises InputError where a format cannot hold the examples and their predictions."""
         check_choice("format", format, self.formats)
 
+    def parts(self, examples: Any, format: str) -> Iterator[str] | None:
+        """The text of a format in parts of so many rows, each predicted when it is asked for; None: in one part."""
+        return None
+
     def vote_shares(self, examples: Any) -> tuple[np.ndarray, np.ndarray | None] | None:
         """The shares of the annotators' votes, as arguments of `uncertainty.of_rows`; None where there are none."""
         return None
@@ -98,6 +103,11 @@ class Evaluator(abc.ABC):
           top: only so many rows, or texts of an annotation tool.
         """
         self.check_writable(examples, format, rank)
+        parts = None if rank or len(examples.rows) <= PART else self.parts(examples, format)
+        if parts is not None:
+            check_other_file("--output", path, examples.report.source)
+            write_whole(path, parts)
+            return [path]
         predictions = self.predictions(examples, details=details, measure=rank)
         if rank:
             if rank == "disagreement" and (shares := self.vote_shares(examples)):

@@ -77,10 +77,10 @@ def starts_of(length_N: Sequence[int]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(length_N)]).astype(np.int64)
 
 
-def join(sequences: Sequence[tuple[Sequence[int], int]], **of_example: np.ndarray) -> EncodedExamples:
+def join(sequences: Sequence[tuple[Sequence[int] | np.ndarray, int]], **of_example: np.ndarray) -> EncodedExamples:
     """Examples given as (token ids, tokens of segment A)."""
     starts = starts_of([len(ids) for ids, _ in sequences])
-    flat = np.fromiter((i for ids, _ in sequences for i in ids), np.int32, starts[-1])
+    flat = np.concatenate([np.zeros(0, np.int32), *(np.asarray(ids, np.int32) for ids, _ in sequences)])
     return EncodedExamples(flat, starts, np.array([first for _, first in sequences], np.int32), of_example)
 
 

@@ -5,9 +5,12 @@ Not here: examples for pretraining, which are never truncated (bert/data/).
 
 from collections.abc import Sequence
 
+import numpy as np
 from absl import logging
 
 from bert.tokenizer.tokenizer import Template, Tokenizer
+
+_PART = 10_000  # texts that are encoded at a time
 
 
 def singles(pieces_N: Sequence[Sequence[int]], tokenizer: Tokenizer, limit: int) -> list[list[int]]:
@@ -29,22 +32,30 @@ def pair(a: Sequence[int], b: Sequence[int], tokenizer: Tokenizer, limit: int) -
     return ids, [0] * a_length + [1] * (len(ids) - a_length)
 
 
-def texts(texts_N: Sequence[tuple[str, ...]], tokenizer: Tokenizer, limit: int) -> list[tuple[list[int], int]]:
-    """(token ids, tokens of segment A) of single texts or pairs, cut to ``limit`` tokens: of a pair, the longer text.
+def texts(texts_N: Sequence[tuple[str, ...]], tokenizer: Tokenizer, limit: int) -> list[tuple[np.ndarray, int]]:
+    """(token ids int32, tokens of segment A) of single texts or pairs, cut to ``limit`` tokens: of a pair, the longer
+    text.
 
     One warning gives the number that was cut.
     """
-    first, second = (iter(tokenizer.encode_ids([t[side] for t in texts_N if len(t) > side])) for side in (0, 1))
-    pairs = [(next(first), next(second) if len(text) == 2 else None) for text in texts_N]
-    template = tokenizer.template
+    template, long, joined = tokenizer.template, 0, list[tuple[np.ndarray, int]]()
     special = [template.special_tokens(pair=False), template.special_tokens(pair=True)]
-    if long := sum(len(a) + len(b or ()) + special[b is not None] > limit for a, b in pairs):
+    # In parts, for what the tokenizer's library makes of a text is twenty times as large as its ids.
+    for start in range(0, len(texts_N), _PART):
+        part = texts_N[start : start + _PART]
+        first, second = (iter(tokenizer.encode_ids([t[side] for t in part if len(t) > side])) for side in (0, 1))
+        for text in part:
+            a, b = next(first), next(second) if len(text) == 2 else None
+            long += len(a) + len(b or ()) + special[b is not None] > limit
+            ids, a_length = _joined(a, b, template, limit)
+            joined.append((np.array(ids, np.int32), a_length))
+    if long:
         logging.warning(
             "%d of %d texts are longer than max_length, %d tokens, and were cut; train with a larger max_length (up to "
             "the model's positions), or split the texts",
-            *(long, len(pairs), limit),
+            *(long, len(joined), limit),
         )
-    return [_joined(a, b, template, limit) for a, b in pairs]
+    return joined
 
 
 def _joined(a: Sequence[int], b: Sequence[int] | None, template: Template, limit: int) -> tuple[list[int], int]:

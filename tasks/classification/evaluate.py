@@ -5,10 +5,11 @@ exactly once.
 """
 
 import csv
+import dataclasses
 import io
 import json
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from bert.errors import InputError, printable
 from bert.inference import LoadedModel
 from bert.prediction import classification, uncertainty
+from bert.progress import progress
 from tasks import evaluation
 from tasks.classification import glue, sources
 from tasks.evaluation import OBSERVED, Evaluation
@@ -147,11 +149,38 @@ class ClassificationEvaluator(evaluation.Evaluator):
         if format == "glue":
             pairs = [(row["index"], _short(answer)) for row, answer in zip(rows, predictions, strict=True)]
             return {path: "\n".join(glue.submission(self.settings["glue"], pairs)) + "\n"}
+        return {path: self._table(rows, predictions, format, _columns(rows))}
+
+    def parts(self, examples: TextExamples, format: str) -> Iterator[str] | None:
+        return None if format == "glue" or examples.pictures is not None else self._parts(examples, format)
+
+    def _parts(self, examples: TextExamples, format: str) -> Iterator[str]:
+        encoded = classification.encode(examples.texts, self.scorer.tokenizer, self.options.max_length)
+        scorer, columns = dataclasses.replace(self.scorer, progress=False), _columns(examples.rows)
+        with progress(len(encoded), "row", shown=self.scorer.progress) as done:
+            for start in range(0, len(encoded), evaluation.PART):
+                rows = examples.rows[start : start + evaluation.PART]
+                chosen = encoded.take(range(start, start + len(rows)))
+                p_NC = classification.probabilities(scorer, chosen, self.options)
+                answers = classification.answers(p_NC, self.model.labels, self.options)
+                yield self._table(rows, answers, format, columns, header=start == 0)
+                done(len(rows))
+
+    def _table(
+        self,
+        rows: Sequence[dict[str, Any]],
+        answers: Sequence[Mapping[str, Any]],
+        format: str,
+        columns: Sequence[str],
+        header: bool = True,
+    ) -> str:
+        """Rows with their answers; ``columns``: of all rows of the file. ``header``: whether a csv begins here."""
         if format == "jsonl":
-            predicted = (row | {"predicted": answer} for row, answer in zip(rows, predictions, strict=True))
-            return {path: outputs.json_lines(predicted)}
+            predicted = (row | {"predicted": answer} for row, answer in zip(rows, answers, strict=True))
+            return outputs.json_lines(predicted)
         read = {*comma_names(self.settings["text"]), *comma_names(self.settings["label"])}
-        return {path: _delimited(rows, predictions, "," if format == "csv" else "\t", self.settings["separator"], read)}
+        lines = _delimited(rows, answers, columns, "," if format == "csv" else "\t", self.settings["separator"], read)
+        return "".join(lines if header else lines[1:])
 
     def _positive(self, examples: TextExamples) -> str | None:
         """The class that f1 is of."""
@@ -214,15 +243,17 @@ def confusion_table(counts_CC: np.ndarray, labels: Sequence[str], most: int = 12
 def _delimited(
     rows: Sequence[Mapping[str, Any]],
     answers: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
     delimiter: str,
     separator: str,
     read: set[str],
-) -> str:
-    """The table with the answers, without those of an earlier prediction; columns that the model has ``read`` stay."""
+) -> list[str]:
+    """The header, and a line a row with its answer, without those of an earlier prediction; columns that the model has
+    ``read`` stay."""
     first = answers[0] if answers else {}
     shares, measures = list(first.get("probabilities", {})), [name for name in first if name not in _OF_ANSWERS]
     answered = ["predicted", *(f"p_{name}" for name in shares)]
-    added, columns = [*answered, *measures], list(dict.fromkeys(name for row in rows for name in row))
+    added = [*answered, *measures]
     ranked = {*uncertainty.MEASURES, OBSERVED} - read if shares and {*answered} <= {*columns} else set()
     columns = [name for name in columns if name not in added and name not in ranked]
     lines = [_line([*columns, *added], delimiter)]
@@ -233,7 +264,11 @@ def _delimited(
         numbers = [*(answer["probabilities"][name] for name in shares), *(answer[name] for name in measures)]
         cells += [shown, *("" if number is None else f"{number:.6f}" for number in numbers)]
         lines.append(_line(cells, delimiter))
-    return "".join(lines)
+    return lines
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def _line(cells: Sequence[Any], delimiter: str) -> str:

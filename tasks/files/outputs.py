@@ -11,10 +11,14 @@ from bert import files, surrogates
 from bert.errors import InputError
 
 
-def write_whole(path: pathlib.Path, text: str, option: str = "--output") -> None:
-    """Writes a file that has its name only when it is complete; ``option`` of the command line names it."""
+def write_whole(path: pathlib.Path, text: str | Iterable[str], option: str = "--output") -> None:
+    """Writes a file that has its name only when it is complete; ``option`` of the command line names it.
+
+    Into a pipe or device goes each of several texts when it is there.
+    """
+    parts = [text] if isinstance(text, str) else text
     try:
-        files.write(path, surrogates.join(text))  # JSON can hold them in any cell, id or name, and UTF-8 cannot
+        files.write(path, map(surrogates.join, parts))  # JSON can hold them in any cell, id or name, and UTF-8 cannot
     except OSError as error:
         if isinstance(error, BrokenPipeError) and files.standard_stream(path):  # such as head, which has read enough
             raise

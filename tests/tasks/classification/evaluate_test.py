@@ -1,8 +1,10 @@
 """Classifiers on files; the same commands with a model that was trained for it are in tests/launch/finetune_test.py."""
 
+import contextlib
 import csv
 import decimal
 import json
+import os
 import pathlib
 
 import numpy as np
@@ -14,7 +16,9 @@ import pytest
 import bert
 from bert import inference
 from bert.errors import InputError
+from bert.prediction import classification
 from bert.prediction.classification import ClassificationOptions
+from tasks import evaluation
 from tasks.classification import sources
 from tasks.files.tables import read_table
 
@@ -43,6 +47,37 @@ def test_several_labels_in_a_cell_are_read_back_as_they_were_written(commands, s
     found = run.read(model, again, "needed", label="predicted")
     np.testing.assert_array_equal(found.targets, [[1, 1, 0]])
     assert row["predicted"] == ("a,b;c" if separator == ";" else '["a,b", "c"]')
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_many_rows_are_predicted_and_written_in_parts(commands, monkeypatch, tmp_path, format):
+    """The same text as in one part; in a pipe, rows can be read before the next ones are predicted."""
+    run, tiny = commands("classification"), bert.load(GOLDEN / "tiny_seqcls")
+    extra = ClassificationOptions("class", ("text",), 16).to_json() | {"files": {"text": "text"}}
+    model = inference.from_params(tiny.config, tiny.params, tiny.tokenizer, labels=tiny.labels, extra=extra)
+    rows = [{"text": " ".join(["the cat"] * n), **({"late": n} if n == 6 else {})} for n in range(1, 8)]
+    path = run.write("in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    name = f"out.{format}"
+    whole = run.predict(model, path, name, format)[name]
+    monkeypatch.setattr(evaluation, "PART", 3)
+    assert run.predict(model, path, name, format)[name] == whole
+    os.mkfifo(tmp_path / "pipe")
+    reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    read, before, probabilities = b"", [], classification.probabilities
+
+    def noted(*given):
+        nonlocal read
+        with contextlib.suppress(BlockingIOError):
+            read += os.read(reading, 1 << 16)
+        before.append(read.count(b"\n") - (format == "csv" and read != b""))
+        return probabilities(*given)
+
+    monkeypatch.setattr(classification, "probabilities", noted)
+    evaluator = run.evaluator(model)
+    evaluator.write_predictions(tmp_path / "pipe", evaluator.read(path, split="test", labelled="no"), format)
+    assert before == [0, 3, 6]
+    assert (read + os.read(reading, 1 << 16)).decode() == whole
+    os.close(reading)
 
 
 def test_decimal_numbers_of_parquet_are_numbers(commands, tmp_path):
