@@ -50,7 +50,8 @@ def scan(
       kernels: float32 [K, N], or [B, K, N] for one of each row.
       carry: float32 arrays [B, ...].
     """
-    return _forward(step, dtype, reverse, kernels, constants, carry, steps)[0]
+    product = times(kernels, dtype)
+    return jax.lax.scan(lambda carry, x: step(product, constants, carry, x), carry, steps, reverse=reverse)
 
 
 def _forward(
