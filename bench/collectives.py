@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
-LAYOUTS = "dp:8x1,fsdp:8x1,fsdp_tp:2x4,tp:1x8"
+LAYOUTS = "dp:8x1,fsdp:8x1,fsdp_tp:2x4"
 _BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s16": 2, "u16": 2, "s64": 8, "u64": 8, "f64": 8}
 _SHAPE = re.compile(r"\b([a-z]+\d+|pred)\[([\d,]*)\]")
 _COLLECTIVE = re.compile(rf" = (.*?) ({'|'.join(KINDS)})(-start)?\(")
@@ -203,7 +203,7 @@ def main() -> None:
     options = flags.parse_args()
     os.environ["JAX_PLATFORMS"] = "cpu"
     # Quick compilation: what the partitioner inserts does not depend on the optimization of kernels.
-    quick = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+    quick = "--xla_backend_optimization_level=0"
     os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count=8 {quick}"
     found: dict[str, list[Collective]] = {}
     for size in options.sizes.split(","):
@@ -229,7 +229,7 @@ def count(size: str, layout: str, rows: int, length: int) -> list[Collective]:
     mode, _, sides = layout.partition(":")
     data, model = map(int, sides.split("x"))
     work = Work(size, rows * data * model, length, "bfloat16")
-    mesh = sharding.make_mesh(mode, model, jax.devices()[: data * model])
+    mesh = sharding.make_mesh(mode, model, jax.devices()[: data * model], heads=work.config.num_heads)
     task, rule = Pretraining(), optim.OptimizerSettings(total_steps=100, learning_rate=1e-4)
     config = dataclasses.replace(work.config, layer_loop="scan")  # as on GPUs and TPUs
     setup, batch = Setup(task.model(config), task, rule, mesh, mode), work.arrays()

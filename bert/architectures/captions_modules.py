@@ -116,8 +116,6 @@ def memory_of(cells_BSD: Array, batch: Batch, reads: str) -> Memory:
 
 def with_dropped_words(batch: Batch, config: Any, key: Array) -> Batch:
     """The batch with the words that a decoder reads in training, as `captions.PictureGrid.word_dropout` says."""
-    if not config.word_dropout:
-        return batch
     ids_BU = batch["target_ids"]
     read_BU = jnp.where(kept(key, ids_BU.shape, config.word_dropout), ids_BU, config.start_id)
     return {**batch, "target_ids": read_BU}
@@ -140,7 +138,7 @@ class PictureTransformer(EncoderDecoder):
         return memory_of(self.source(batch, train=train)["tokens"], batch, self.config.reads)
 
     def teacher_forced(self, memory: Memory, batch: Batch, *, train: bool = False) -> Array:
-        if train:
+        if train and self.config.word_dropout:
             batch = with_dropped_words(batch, self.config, self.make_rng("dropout"))
         return super().teacher_forced(memory, batch, train=train)
 
@@ -169,7 +167,7 @@ class PictureRecurrent(RecurrentEncoderDecoder):
         return memory_of(self.source(batch, train=train)["tokens"], batch, self.config.reads)
 
     def teacher_forced(self, memory: Memory, batch: Batch, *, train: bool = False) -> Array:
-        if train:
+        if train and self.config.word_dropout:
             batch = with_dropped_words(batch, self.config, self.make_rng("dropout"))
         return super().teacher_forced(memory, batch, train=train)
 

@@ -195,8 +195,9 @@ def run_blocks(
 def _scanned(config: BlockConfig) -> bool:
     if config.layer_loop != "auto":
         return config.layer_loop == "scan"
-    # Where devices share parameters, an unrolled program gathers those of all layers before it needs them, and keeps
-    # them for the backward pass. A loop over layers has one at a time.
+    # Where devices share parameters (fsdp), an unrolled program gathers those of all layers before it needs them, and
+    # keeps them for the backward pass; a loop has one at a time. Several devices of a CPU are for tests, so all modes
+    # have the loop.
     return not matmul.on_cpu() or jax.sharding.get_abstract_mesh().size > 1
 
 

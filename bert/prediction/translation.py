@@ -6,7 +6,7 @@ Axes: N text, B row, U target position, K hypothesis.
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, NamedTuple
 
@@ -134,9 +134,9 @@ def written(
         finished = decoding.translate(params, arguments, limits, alpha, stop, config=config, **sizes)
         return [scorer.devices.fetch(value) for value in finished]
 
-    with ThreadPoolExecutor(2) as pool, show_progress(len(sources), unit, shown=scorer.progress) as done:
-        # The steps of a search are too small for several cores; of two threads JAX runs the programs at once.
-        run: Any = pool.map if matmul.on_cpu() and scorer.devices is scores.HERE else map
+    # The steps of a search are too small for several cores of a CPU.
+    run: Any = _two_at_once if matmul.on_cpu() and scorer.devices is scores.HERE else map
+    with show_progress(len(sources), unit, shown=scorer.progress) as done:
         for (members, _, _), (ids_BKU, length_BK, score_BK) in zip(plan, run(searched, plan), strict=True):
             for row, i in enumerate(members):
                 hypotheses = zip(ids_BKU[row], length_BK[row], score_BK[row], strict=True)
@@ -144,6 +144,15 @@ def written(
                 by_source[i] = [Translation(decode(scorer.tokenizer, ids), float(score)) for ids, score in real]
             done(len(members))
     return [by_source[i] for i in range(len(sources))]
+
+
+def _two_at_once(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+    """As `map`, in two threads, whose programs JAX runs at once."""
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            yield from pool.map(function, items)
+        finally:
+            pool.shutdown(cancel_futures=True)  # those that have not begun, where an error or Ctrl-C ends this
 
 
 def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:

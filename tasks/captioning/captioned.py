@@ -1,5 +1,6 @@
 """Reads pictures with captions: scenes drawn here, arrays of an .npz file, tables of files, emoji, a folder."""
 
+import dataclasses
 import pathlib
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -126,7 +127,7 @@ def _of_emoji(data: str, settings: Mapping[str, Any], labelled: bool, shape: Seq
     """The people in a table that belong to a part of `emoji.PARTS`; its captions say which."""
     part, _, table = data.partition(":")[2].partition(":")
     check_choice(f"the part of {data}, which is emoji:PART:TABLE,", part, emoji.PARTS)
-    rows = _of_table(table, settings, True, shape).rows
+    rows, report = _of_table(table, settings, True, shape)
     people = [emoji.person(row.target or "") for row in rows]
     of_part = zip(rows, people, emoji.part_of(people), strict=True)
     kept = [
@@ -138,7 +139,7 @@ def _of_emoji(data: str, settings: Mapping[str, Any], labelled: bool, shape: Seq
         rule = "has no role in all skins and genders; captions must be the English names of emoji"
         raise InputError(f"{table}: {rule}, say by config.text=image,captions.en")
     elsewhere = {"in the other part, or of no role in all skins and genders": len(rows) - len(kept)}
-    return Captions(kept, ReadReport(data, len(rows), len(kept), elsewhere=elsewhere))
+    return Captions(kept, dataclasses.replace(report, source=data, kept=len(kept), elsewhere=elsewhere))
 
 
 def _picture(file: pathlib.Path, place: str) -> np.ndarray:
