@@ -35,9 +35,14 @@ class RemotePath(pathlib.PurePosixPath):
         return False
 
     def stat(self) -> types.SimpleNamespace:
-        """st_size in bytes; st_mtime_ns: a text that changes with the file, as far as the server tells."""
+        """st_size in bytes; st_mtime_ns: a text that changes with the file, as far as the server tells.
+
+        Raises InputError where the server does not tell the size, without which no part of the file can be read.
+        """
+        if self.info.get("size") is None:
+            raise InputError(f"{self.url}: the server does not tell its size; copy the file to a disk, and name that")
         changes = "".join(f"{name}={self.info[name]}" for name in _CHANGES if name in self.info)
-        return types.SimpleNamespace(st_size=int(self.info.get("size") or 0), st_mtime_ns=changes)
+        return types.SimpleNamespace(st_size=int(self.info["size"]), st_mtime_ns=changes)
 
     def open(self, mode: str = "rb") -> Any:
         return self.system.open(self.url, mode)
@@ -59,6 +64,9 @@ def find(url: str) -> list[pathlib.Path]:
     try:
         system, path = fsspec.core.url_to_fs(url)
         infos = system.glob(path, detail=True) if set("*?[") & set(path) else system.find(path, detail=True)
+        infos = {  # some servers list names alone
+            name: info if info.get("size") is not None else system.info(name) for name, info in infos.items()
+        }
     except ImportError as error:
         package = PACKAGES.get(protocol, "the package that fsspec names")
         raise InputError(f"{url}: needs another package: pip install {package} ({error})") from None

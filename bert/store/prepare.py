@@ -118,10 +118,10 @@ def _write(job: Job, folder: pathlib.Path, tokenizer: Tokenizer | None, workers:
     if tokenizer is None:
         tokenizer, remarks = learn_vocabulary(job.corpus, job.settings, progress)
     kept = KeptSections(folder, tokenizer, job.settings, remarks)
-    sections = _kept_sections(job, kept)
+    sections, total = _kept_sections(job, kept), job.corpus.text_bytes()
     for (place, done), piece in tokenized(sections, tokenizer, job.settings, workers):
         kept.add(place, piece)
-        progress("tokens", done, job.corpus.text_bytes())
+        progress("tokens", done, total)
     kept.finish(job.corpus.notes, job.noted)
 
 

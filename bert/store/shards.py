@@ -130,13 +130,14 @@ def merge_shards(
     with replacing(folder, noted, tokenizer) as (new, done):
         if not done:
             kept, notes = KeptSections(new, tokenizer, job.settings, remarks), dict[str, dict[str, Any]]()
+            total = job.corpus.text_bytes()
             for shard in shards:
                 place = shard.folder(folder)
                 _add_notes(notes, json_files.read_object(place / "notes.json", limit=1 << 28, allow_surrogates=True))
                 for mark, piece in shard_files.read_sections(place, tokenizer.vocab_size, word_boundaries=words):
                     if where := kept.place(mark):
                         kept.add(where, piece)
-                    progress("merge", kept.report.text_bytes, job.corpus.text_bytes())
+                    progress("merge", kept.report.text_bytes, total)
             kept.finish(notes, noted)
     return finished(out, folder, done)
 

@@ -1,6 +1,7 @@
 """The work of one process of `prepare`: splits sections of text into sentences, and encodes them to flat arrays."""
 
 import itertools
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -127,19 +128,22 @@ class WordCache:
         return [np.array(ids, self._dtype).tobytes() for ids in words]
 
 
-# Tokenizer, words, language and word boundaries of this process; set once by start_tokenizing.
-_worker: tuple[Tokenizer, WordCache, str, bool] | None = None
+class _Worker(threading.local):
+    """What `start_tokenizing` gave to this thread; a process of Dask makes shards of several jobs at once."""
+
+    given: tuple[Tokenizer, WordCache, str, bool]  # tokenizer, words, language, word boundaries
+
+
+_worker = _Worker()
 
 
 def start_tokenizing(tokenizer: Tokenizer, language: str, special_in_text: bool, word_boundaries: bool) -> None:
-    global _worker
-    _worker = (tokenizer, WordCache(tokenizer, special_in_text), language, word_boundaries)
+    _worker.given = (tokenizer, WordCache(tokenizer, special_in_text), language, word_boundaries)
 
 
 def tokenize_sections(sections: Sequence[tuple[str, str]]) -> TokenizedSections:
-    """Tokens of (text, layout) pairs, by the tokenizer that `start_tokenizing` gave to this process."""
-    assert _worker is not None
-    tokenizer, cache, language, word_boundaries = _worker
+    """Tokens of (text, layout) pairs, by the tokenizer that `start_tokenizing` gave to this thread."""
+    tokenizer, cache, language, word_boundaries = _worker.given
     dtype = token_dtype(tokenizer.vocab_size)
     by_section = [split_sentences(text, layout, language) for text, layout in sections]
     sentences = list(itertools.chain.from_iterable(by_section))

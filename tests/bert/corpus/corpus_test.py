@@ -367,6 +367,23 @@ def test_files_at_an_address_are_read_as_those_of_a_folder(write, tmp_path):
         memory.rm("/lamps", recursive=True)
 
 
+def test_a_file_whose_size_is_not_listed_is_read_whole_or_refused(monkeypatch):
+    """A web server lists names alone, and may not tell the size of a file when it is asked for it either."""
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/lamps/a.txt", b"One lamp.\n\nTwo.\n\nThree.\n")
+    try:
+        monkeypatch.setattr(type(memory), "find", lambda self, path, **how: {"/lamps/a.txt": {}})
+        spec = "memory://lamps"
+        assert [section.text for section in Corpus(spec).sections()] == ["One lamp.\n", "Two.\n", "Three.\n"]
+        monkeypatch.setattr(type(memory), "info", lambda self, path: {"type": "file", "size": None})
+        with pytest.raises(InputError, match=r"memory://.*lamps/a.txt: .*size.*copy"):
+            Corpus(spec)
+    finally:
+        monkeypatch.undo()
+        memory.rm("/lamps", recursive=True)
+
+
 @pytest.mark.parametrize(
     ("spec", "said"),
     [

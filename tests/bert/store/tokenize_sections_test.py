@@ -1,5 +1,6 @@
 import json
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -66,10 +67,29 @@ def test_memory_of_words_is_bounded(entries, monkeypatch):
     text = "hello world note book one two line mask un cafe " + "a" * 40
     for _ in range(3):
         assert tokenize_sections([(text, SENTENCES)]).tokens.tolist() == tokenizer.encode(text).ids
-        assert len(module._worker[1]._known) <= 5
+        assert len(module._worker.given[1]._known) <= 5
     start_tokenizing(tokenizer, "en", False, False)
     tokenize_sections([("hello " + "a" * 40, SENTENCES)])
-    assert set(module._worker[1]._known) == {"hello"}
+    assert set(module._worker.given[1]._known) == {"hello"}
+
+
+def test_threads_of_one_process_have_tokenizers_of_their_own(entries):
+    """Two jobs with different vocabularies: each thread starts, waits for the other to start, and tokenizes."""
+    tokenizers = [WordPiece.from_vocab(words, lower_case=True) for words in (entries, entries[:5] + entries[:4:-1])]
+    both_started, found = threading.Barrier(2, timeout=10), {}
+
+    def job(number):
+        start_tokenizing(tokenizers[number], "en", False, False)
+        both_started.wait()
+        found[number] = tokenize_sections([("hello world", SENTENCES)]).tokens.tolist()
+
+    threads = [threading.Thread(target=job, args=(number,)) for number in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {number: tokenizers[number].encode("hello world").ids for number in (0, 1)}
+    assert found[0] != found[1]
 
 
 def test_sections_keep_their_own_sentences(entries):
