@@ -63,7 +63,7 @@ def test_the_step_is_lowered_for_accelerators_without_one():
         assert "mhlo.num_partitions = 8" in text
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_data_parallel_training_reduces_each_gradient_once():
     """Bytes by hand: four for each parameter, and a few sums of losses, labels and tokens. The token table has two
     gradients, of the lookup and of the prediction, which this compiler adds up behind their reductions."""

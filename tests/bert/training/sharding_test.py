@@ -80,7 +80,7 @@ def _is_shape(x: object) -> bool:
     return isinstance(x, tuple)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_table_that_is_split_by_width_trains_as_a_whole_one():
     batches = [tiny.batch(i) for i in range(2)]
     for batch in batches:
