@@ -74,15 +74,8 @@ def _catch_abort() -> None:
     os.close(writing)
     fatal = bytearray()
 
-    def forward() -> None:
-        while block := os.read(reading, 1 << 16):
-            at = 0 if fatal else block.find(_FATAL)
-            begin = len(block) if at < 0 else block.rfind(b"\n", 0, at) + 1
-            os.write(errors, block[:begin])
-            fatal.extend(block[begin:])
-
     def on_abort() -> None:  # in a thread of C++
-        time.sleep(0.5)  # `forward` reads the rest
+        time.sleep(0.5)  # `_forward` reads the rest
         if _State.code is not None:
             os._exit(_State.code)
         if fatal:
@@ -96,8 +89,27 @@ def _catch_abort() -> None:
             _say(f"{missing} {_State.lost_after} seconds; this one had finished {watchdog.last_phase()}")
             os._exit(1)
 
-    threading.Thread(target=forward, name="errors", daemon=True).start()
+    threading.Thread(target=_forward, args=(reading, errors, fatal), name="errors", daemon=True).start()
     native_signals.on("SIGABRT", on_abort)
+
+
+def _forward(reading: int, errors: int, fatal: bytearray) -> None:
+    """Writes to ``errors`` what it reads, up to the line of `_FATAL`; that line and all behind it go into ``fatal``.
+
+    Where nothing can be written, it reads on, for those that write into the pipe would wait else.
+    """
+    before = b""  # the last bytes written, in which `_FATAL` may begin
+    while block := os.read(reading, 1 << 16):
+        if fatal:
+            fatal.extend(block)
+            continue
+        text = before + block
+        at = text.find(_FATAL)
+        begin = len(text) if at < 0 else max(len(before), text.rfind(b"\n", 0, at) + 1)
+        with contextlib.suppress(OSError):
+            os.write(errors, text[len(before) : begin])
+        fatal.extend(text[begin:])
+        before = text[-len(_FATAL) + 1 :]
 
 
 def _end_stuck(seconds: int) -> None:
@@ -105,15 +117,22 @@ def _end_stuck(seconds: int) -> None:
     from jax._src import distributed  # as multihost_utils of JAX does
 
     state: Any = distributed.global_state
-    state.client.key_value_set(f"stuck/{state.process_id}", watchdog.last_phase(), allow_overwrite=True)
-    time.sleep(_SECONDS_TO_ANSWER)
-    phases = {int(name.rpartition("/")[2]): phase for name, phase in state.client.key_value_dir_get("stuck/")}
-    numbers = range(state.num_processes)
-    places = [f"process {i} " + (f"had finished {phases[i]}" if i in phases else "is missing") for i in numbers]
-    _State.code = 1
-    _say(f"nothing was finished for {seconds} seconds: {', '.join(places)}")
-    time.sleep(_SECONDS_TO_LEAVE)
-    os._exit(1)
+    try:
+        try:
+            state.client.key_value_set(f"stuck/{state.process_id}", watchdog.last_phase(), allow_overwrite=True)
+            time.sleep(_SECONDS_TO_ANSWER)
+            answers = state.client.key_value_dir_get("stuck/")
+        except RuntimeError:  # of JAX: process 0 has ended, or its service does not answer
+            where = f"this process had finished {watchdog.last_phase()}, process 0 has not answered"
+        else:
+            phases = {int(name.rpartition("/")[2]): f"had finished {phase}" for name, phase in answers}
+            numbers = range(state.num_processes)
+            where = ", ".join(f"process {i} {phases.get(i, 'has not answered')}" for i in numbers)
+        _State.code = 1
+        _say(f"nothing was finished for {seconds} seconds: {where}")
+        time.sleep(_SECONDS_TO_LEAVE)
+    finally:
+        os._exit(1)
 
 
 def _say(what: str) -> None:

@@ -2,13 +2,19 @@
 
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from types import SimpleNamespace
 
 import pytest
+from jax._src import distributed
+
+from launch import peers
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 # Two processes that gather numbers from each other, until the first of them waits in another place than the second.
@@ -76,3 +82,74 @@ def test_processes_that_live_but_do_not_go_on_say_where_they_are():
         assert "error: nothing was finished for 15 seconds" in text
         assert "process 0 had finished step 6, training" in text
         assert "process 1 had finished step 6, training" in text
+
+
+def test_what_is_printed_is_passed_on_at_once_up_to_the_fatal_line():
+    """Also an unfinished line, and where the words of the fatal line come in two parts."""
+    (reading, writing), (shown, errors), fatal = os.pipe(), os.pipe(), bytearray()
+    thread = threading.Thread(target=peers._forward, args=(reading, errors, fatal))
+    thread.start()
+    os.write(writing, b"a bar 10%")
+    assert os.read(shown, 100) == b"a bar 10%"
+    os.write(writing, b"\nF0 distributed service det")
+    assert os.read(shown, 100) == b"\nF0 distributed service det"
+    os.write(writing, b"ected fatal errors:\n")
+    os.write(writing, b"Task 1 heartbeat timeout\n")
+    os.close(writing)
+    thread.join()
+    os.close(errors)
+    assert os.read(shown, 100) == b""
+    assert fatal == b"ected fatal errors:\nTask 1 heartbeat timeout\n"
+
+
+def test_what_cannot_be_passed_on_is_read_all_the_same():
+    """Else those that print more than the pipe holds would wait."""
+    (reading, writing), (shown, errors) = os.pipe(), os.pipe()
+    os.close(shown)
+    thread = threading.Thread(target=peers._forward, args=(reading, errors, bytearray()), daemon=True)
+    thread.start()
+    os.set_blocking(writing, False)
+    deadline, left = time.monotonic() + 30, 1 << 20
+    while left and time.monotonic() < deadline:
+        try:
+            left -= os.write(writing, bytes(min(left, 1 << 12)))
+        except BlockingIOError:
+            time.sleep(0.01)
+    assert not left
+    os.close(writing)
+    thread.join()
+    os.close(errors)
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ([("stuck/0", "step 6")], r"process 0 had finished step 6, process 1 has not answered; "),
+        (None, r"this process had finished .*, process 0 has not answered; "),
+    ],
+)
+def test_a_process_that_hangs_ends_where_others_do_not_answer(answers, said, monkeypatch, capsys):
+    class Client:
+        def key_value_set(self, *_, **__):
+            if answers is None:
+                raise RuntimeError("UNAVAILABLE: connection refused")
+
+        def key_value_dir_get(self, _):
+            return answers
+
+    codes = []
+    monkeypatch.setattr(distributed, "global_state", SimpleNamespace(client=Client(), process_id=1, num_processes=2))
+    monkeypatch.setattr(os, "_exit", codes.append)
+    monkeypatch.setattr(peers, "_SECONDS_TO_ANSWER", 0)
+    monkeypatch.setattr(peers, "_SECONDS_TO_LEAVE", 0)
+    monkeypatch.setattr(peers._State, "code", None)
+    peers._end_stuck(15)
+    assert codes == [1]
+    assert re.match(f"error: nothing was finished for 15 seconds: {said}", capsys.readouterr().err)
+
+
+def test_a_process_that_is_sent_sigabrt_ends():
+    """`abort` ends the process itself when the handler returns; `kill -ABRT` does not."""
+    code = "import os, time; from launch import peers; peers._catch_abort(); os.kill(os.getpid(), 6); time.sleep(30)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGABRT, "")
