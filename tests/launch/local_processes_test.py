@@ -13,13 +13,16 @@ from bert.errors import InputError, RunError
 from launch import local_processes
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
-# A process that says that it has begun, and does what it is told: to end, to wait, to save when it is stopped.
+# A process that says that it has begun, and does what it is told: to end when two have begun, to wait, to save when it
+# is stopped.
 PROCESS = """
 import os, pathlib, signal, sys, time
 kind, place = sys.argv[1:]
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143) if kind == "saves" else None)
 print(f"the last line of {kind}", flush=True)
 pathlib.Path(place, f"{os.getpid()}").touch()
+while (kind == "dies" or kind.isdecimal()) and len(os.listdir(place)) < 2:
+    time.sleep(0.02)
 if kind == "dies":
     os.kill(os.getpid(), signal.SIGKILL)
 if kind.isdecimal():
@@ -34,7 +37,9 @@ def commands(*kinds, place) -> list[list[str]]:
 
 def begun(place: pathlib.Path, count: int) -> list[int]:
     """The numbers of the processes, once all have begun."""
+    deadline = time.monotonic() + 60
     while len(list(place.iterdir())) < count:
+        assert time.monotonic() < deadline, f"{count} processes have not begun within 60 seconds"
         time.sleep(0.02)
     return [int(path.name) for path in place.iterdir()]
 
@@ -42,7 +47,7 @@ def begun(place: pathlib.Path, count: int) -> list[int]:
 def is_alive(number: int) -> bool:
     try:
         return "\nState:\tZ" not in pathlib.Path(f"/proc/{number}/status").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the second one where it ends meanwhile
         return False
 
 
