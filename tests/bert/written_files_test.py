@@ -62,7 +62,7 @@ def test_standard_output_that_is_a_file_keeps_what_was_printed(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["log"]
 
 
-@pytest.mark.parametrize("refused", ["mkdir", "chown", "replace"])
+@pytest.mark.parametrize("refused", ["mkdir", "fchown", "replace"])
 def test_a_file_that_cannot_be_replaced_is_written_into(tmp_path, monkeypatch, refused):
     """In a folder without write permission, of another owner, in a sticky folder or mounted by itself."""
 

@@ -12,6 +12,9 @@ import pytest
 from bert.errors import InputError, RunError
 from launch import local_processes
 
+# JAX warns of a fork where it runs; the launcher has started none.
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
+
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 # A process that says that it has begun, and does what it is told: to end when two have begun, to wait, to save when it
 # is stopped.
