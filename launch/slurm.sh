@@ -18,7 +18,8 @@
 
 # --workdir must lie on a disk that all nodes share: checkpoints, logs, the model, and the compiled programs, which a
 # job finds there when it starts again on other nodes. The data are read where --config.data says. Where that disk is
-# slow, LOCAL_DISK names a folder on a disk of each node, such as /tmp or /scratch; they are copied there first.
+# slow, LOCAL_DISK names a folder on a disk of each node, such as /tmp or /scratch; they are copied there first, and the
+# copies are deleted when the tasks have ended.
 LOCAL_DISK=${LOCAL_DISK:-}
 
 set -euo pipefail
@@ -37,6 +38,9 @@ done
 # All tasks end by themselves, so that 143 means that all were stopped by SIGTERM: the run is saved, but not finished.
 code=0
 srun --kill-on-bad-exit=0 bert "${words[@]}" || code=$?
+if [[ -n $LOCAL_DISK ]]; then
+  srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1 rm -rf "$LOCAL_DISK/bert-$SLURM_JOB_ID" || true
+fi
 if [[ $code == 143 ]]; then
   scontrol requeue "$SLURM_JOB_ID"
 fi
