@@ -45,9 +45,8 @@ def test_the_image_copies_what_is_there_and_its_context_holds_nothing_else():
     lines = (CHECKOUT / ".dockerignore").read_text().splitlines()
     kept = [line[1:] for line in lines if line.startswith("!")]
     assert sorted(copied()) == sorted(kept)
-    tracked = subprocess.run(
-        ["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=True
-    ).stdout.split()
+    listed = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=True, timeout=300)
+    tracked = listed.stdout.split()
     for source in copied():
         assert source in tracked or any(name.startswith(f"{source}/") for name in tracked), source
     ignored = [line for line in lines if not line.startswith(("!", "#"))]
@@ -71,7 +70,7 @@ def test_what_the_image_installs_runs(tmp_path):
     for name in copied():
         copy = shutil.copytree if (CHECKOUT / name).is_dir() else shutil.copy
         copy(CHECKOUT / name, source / name)
-    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True, timeout=600)
     (site,) = environment.glob("lib/*/site-packages")
     shutil.rmtree(site / "setuptools", ignore_errors=True)  # older than the lock's
     (site / "locked.pth").write_text(sysconfig.get_path("purelib"))
@@ -79,9 +78,10 @@ def test_what_the_image_installs_runs(tmp_path):
     (environment / "bin" / "useradd").chmod(0o755)
     variables = {"PATH": f"{environment / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path), "JAX_PLATFORMS": "cpu"}
     run = [words for kind, words in INSTRUCTIONS if kind == "RUN"][-1]
-    done = subprocess.run(run, shell=True, cwd=source, env=variables, capture_output=True, text=True)
+    done = subprocess.run(run, shell=True, cwd=source, env=variables, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     (program,) = shlex.split(dict(INSTRUCTIONS)["ENTRYPOINT"].strip("[]"))
     for words in (["--version"], ["pretrain", "--config=quickstart", "--help"]):
-        done = subprocess.run([program, *words], cwd=tmp_path, env=variables, capture_output=True, text=True)
+        command = [program, *words]
+        done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr

@@ -21,9 +21,8 @@ def on_windows(code: str, folder: pathlib.Path, *arguments: object) -> None:
     """Runs code in a new process; sys.argv has the arguments."""
     code = "from tests.windows import pretend; pretend()\n" + textwrap.dedent(code)
     command = [sys.executable, "-X", "warn_default_encoding", "-c", code, *map(str, arguments)]
-    done = subprocess.run(
-        command, cwd=folder, env=os.environ | {"PYTHONPATH": str(CHECKOUT)}, capture_output=True, text=True
-    )
+    variables = os.environ | {"PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
 
 

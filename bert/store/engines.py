@@ -12,7 +12,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from bert import files
+from bert import files, worker_pool
 from bert.errors import InputError, RunError, check_choice
 from bert.extras import check_installed
 from bert.store.learnt_vocabulary import Progress
@@ -20,7 +20,7 @@ from bert.store.manifest import MANIFEST
 from bert.store.prepare import Job, PreparedFolder, finished, no_progress
 from bert.store.prepare_settings import PrepareSettings
 from bert.store.prepared_folder import is_finished
-from bert.store.shards import Shard, make_shard, make_vocabulary, merge_shards, shards_folder
+from bert.store.shards import Shard, finished_count, make_shard, make_vocabulary, merge_shards, shards_folder
 
 SHARD_BYTES = 1 << 30  # of files, at most; a shard is what is done again when its machine is lost
 RETRIES = 3  # of a task whose process was killed
@@ -66,9 +66,9 @@ def on_dask(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int, 
     with client:
         futures = client.map(function, tasks, pure=False, retries=RETRIES)
         try:
-            for _, result in distributed.as_completed(futures, with_results=True):
-                yield result
-        except distributed.scheduler.KilledWorker as error:
+            for future in distributed.as_completed(futures):
+                yield future.result()
+        except (distributed.scheduler.KilledWorker, distributed.CancelledError, OSError) as error:
             raise _lost("dask", error) from None
 
 
@@ -81,9 +81,9 @@ def _no_cluster(engine: str, address: str, error: Exception) -> InputError:
 
 
 def _lost(engine: str, error: Exception) -> RunError:
-    why = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    why = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"
     again = "run the same command again: finished shards are kept"
-    return RunError(f"{engine} gave a shard up after {RETRIES} retries ({why:.200}); {again}")
+    return RunError(f"{engine} lost a shard {RETRIES} times, or the cluster ({why:.200}); {again}")
 
 
 def prepare_on(
@@ -95,10 +95,11 @@ def prepare_on(
     Args:
       engine: a name in `ENGINES`.
       address: of a cluster that exists; empty: one is started on this machine.
-      workers: processes to start on this machine, and the least number of shards; 0: one for each core.
+      workers: processes to start on this machine, and the least number of shards; 0: one for each core, and with an
+        address as many shards as the size of the texts asks for.
 
     The other arguments and the errors are those of `prepare`. After an error the same call goes on, for finished shards
-    stay until they are joined.
+    stay until they are joined, and tell how many there are.
     """
     check_choice("engine", engine, ENGINES)
     job = Job.of(out, settings, 1)
@@ -108,7 +109,8 @@ def prepare_on(
     if not job.tokenizer:
         make_vocabulary(out, settings, overwrite=overwrite, progress=progress)
     size = sum(source.bytes for source in job.corpus.sources)
-    count = max(workers or os.cpu_count() or 1, -(-size // SHARD_BYTES))
+    least = workers or (1 if address else worker_pool.usable_cores())
+    count = finished_count(job) or max(least, -(-size // SHARD_BYTES))
     tasks = [(os.getcwd(), job.folder, settings, Shard(number, count), overwrite) for number in range(1, count + 1)]
     for done, (kind, message) in enumerate(ENGINES[engine](_make, tasks, workers, address), 1):
         if kind:
@@ -126,7 +128,11 @@ def prepare_on(
 
 
 def _make(task: tuple[str, pathlib.Path, PrepareSettings, Shard, bool]) -> tuple[str, str]:
-    """Makes one shard in a process of a cluster; (class, message) of its error, which need not be pickled."""
+    """Makes one shard in a process of a cluster; (class, message) of its error, which need not be pickled.
+
+    The folder that relative paths begin at is that of the whole process: where its threads make shards of jobs in
+    different folders, a text of the other job is not found, or the merge refuses the shard.
+    """
     folder, out, settings, shard, overwrite = task
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core a task
     try:
@@ -136,6 +142,6 @@ def _make(task: tuple[str, pathlib.Path, PrepareSettings, Shard, bool]) -> tuple
         return "InputError", str(error)
     except RunError as error:
         return "RunError", str(error)
-    except OSError as error:
-        return "RunError", f"shard {shard} of {out}: {error}"
+    except Exception as error:  # of a machine, such as a full disk or a package that is missing there
+        return "RunError", f"shard {shard} of {out}: {type(error).__name__}: {error}"
     return "", ""

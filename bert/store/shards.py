@@ -4,6 +4,7 @@ They share a folder beside the one to write, OUT.shards, with 3-of-16/ for each 
 learnt. The result is that of `prepare` in one process, byte for byte.
 """
 
+import collections
 import contextlib
 import pathlib
 import re
@@ -153,10 +154,23 @@ def _vocabulary(job: Job) -> tuple[Tokenizer, list[str]]:
     return load_tokenizer(folder), json_files.read_object(folder / "remarks.json")["remarks"]
 
 
+def finished_count(job: Job) -> int | None:
+    """How many shards a job has, by most of those that are finished; None: none is."""
+    counts = collections.Counter[int]()
+    for shard in sorted(_found(job.folder)):
+        with contextlib.suppress(InputError):  # damaged, or unfinished
+            manifest = shard_files.read_manifest(shard.folder(job.folder) / SHARD)
+            counts[shard.of] += not differences(manifest, job.noted, job.tokenizer)
+    return max(+counts, key=counts.__getitem__, default=None)
+
+
+def _found(out: pathlib.Path) -> set[Shard]:
+    names = (re.fullmatch(r"(\d{1,6})-of-(\d{1,6})", path.name) for path in shards_folder(out).glob("*-of-*"))
+    return {Shard(int(name[1]), int(name[2])) for name in names if name}
+
+
 def _all_shards(out: pathlib.Path, count: int | None) -> list[Shard]:
-    folder = shards_folder(out)
-    names = (re.fullmatch(r"(\d{1,6})-of-(\d{1,6})", path.name) for path in folder.glob("*-of-*"))
-    found = {Shard(int(name[1]), int(name[2])) for name in names if name}
+    folder, found = shards_folder(out), _found(out)
     counts = {count} if count else {shard.of for shard in found}
     if not counts:
         raise InputError(f"{folder}: no shards are there; make them first: --shard=1/N to --shard=N/N")

@@ -3,6 +3,7 @@
 Each engine starts a cluster, which takes many seconds.
 """
 
+import dataclasses
 import importlib.util
 import os
 import pathlib
@@ -13,10 +14,12 @@ import sys
 import pytest
 
 from bench import environments
-from bert.errors import InputError
+from bert.errors import InputError, RunError
+from bert.store import engines
 from bert.store.engines import ENGINES, prepare_on
 from bert.store.prepare import prepare
 from bert.store.prepare_settings import PrepareSettings
+from bert.store.shards import Shard, make_shard, shards_folder
 from tests.bert.builders import bytes_of, stories
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
@@ -53,11 +56,46 @@ def test_what_an_engine_made_is_joined_and_cleared_away(write, vocab, tmp_path, 
     assert prepare_on("in_turn", tmp_path / "out", settings).was_finished
 
 
+def test_the_shards_that_are_finished_tell_how_many_there_are(write, vocab, tmp_path, monkeypatch):
+    """Whatever the cores of the machine that goes on; those of other settings tell nothing. At an address, the cores of
+    this machine tell nothing either."""
+    made = []
+
+    def noted(function, tasks, workers, address):
+        made.append([task[3] for task in tasks])
+        yield from map(function, tasks)
+
+    monkeypatch.setitem(ENGINES, "noted", noted)
+    monkeypatch.setattr("bert.worker_pool.usable_cores", lambda: 2)
+    settings = PrepareSettings(str(write("text/a.txt", stories(20))), vocab)
+    make_shard(tmp_path / "out", settings, Shard(2, 3))
+    make_shard(tmp_path / "out", dataclasses.replace(settings, seed=5), Shard(1, 4))
+    prepare_on("noted", tmp_path / "out", settings)
+    assert [path.name for path in shards_folder(tmp_path / "out").iterdir()] == ["1-of-4"]
+    prepare_on("noted", tmp_path / "second", settings)
+    prepare_on("noted", tmp_path / "third", settings, address="tcp://10.0.0.1:8786")
+    assert [len(shards) for shards in made] == [3, 2, 1]
+
+
+def test_an_error_of_a_machine_is_told_with_its_shard(write, vocab, tmp_path, monkeypatch):
+    """Such as a package that is missing there: no exception that the first machine may not know travels to it."""
+    monkeypatch.setitem(ENGINES, "in_turn", in_turn)
+    settings = PrepareSettings(str(write("text/a.txt", stories(9))), vocab)
+
+    def broken(*arguments, **how):
+        raise ModuleNotFoundError("No module named 'zstandard'")
+
+    monkeypatch.setattr(engines, "make_shard", broken)
+    with pytest.raises(RunError, match=r"shard 2/2 of .*out: ModuleNotFoundError: .*zstandard"):
+        prepare_on("in_turn", tmp_path / "out", settings, workers=2)
+
+
 READY = environments.FOLDER / "clusters" / "ready"
+PACKAGES = {"ray": "ray", "dask": "distributed"}
 # A task kills its process the first time, and the address is of no cluster.
 KILLED = """
 import os, pathlib, signal, sys
-from bert.errors import InputError
+from bert.errors import InputError, RunError
 from bert.store.engines import ENGINES
 
 def dies_once(task):
@@ -78,18 +116,18 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def environment():
-    """Variables of a process that finds the packages of clusters."""
+def environment(name):
+    """Variables of a process that finds the packages of an engine."""
     paths = [str(CHECKOUT)]
     if READY.exists():
         paths += map(str, READY.absolute().parent.glob("lib/python*/site-packages"))
-    elif importlib.util.find_spec("ray") is None:
-        pytest.skip("the packages of clusters are not installed; run python -m bench.environments")
+    elif importlib.util.find_spec(PACKAGES[name]) is None:
+        pytest.skip(f"the packages of {name} are not installed; run python -m bench.environments")
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ray", "dask"])
+@pytest.mark.parametrize("name", PACKAGES)
 def test_the_folder_of_a_cluster_is_that_of_one_process(write, tmp_path, environment, name):
     """With a learnt vocabulary, shard by shard; a worker that is killed has its task repeated; no cluster is told."""
     write("text/a.txt", stories(60))
@@ -97,12 +135,13 @@ def test_the_folder_of_a_cluster_is_that_of_one_process(write, tmp_path, environ
     prepare(tmp_path / "one", PrepareSettings(corpus, vocab_size=90))
     words = [f"--config.corpus={corpus}", "--config.vocab_size=90", "--config.workers=2", f"--out={tmp_path}/out"]
     command = [sys.executable, "-m", "launch.prepare", *words, f"--config.engine={name}"]
-    done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)
+    how = {"env": environment, "capture_output": True, "text": True, "check": False, "timeout": 300}
+    done = subprocess.run(command, cwd=CHECKOUT, **how)
     assert done.returncode == 0, done.stderr
     assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "one")
     program = write("killed.py", KILLED)
     command = [sys.executable, str(program), name, str(tmp_path)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, **how)
     results, error = done.stdout.splitlines()[-2:]
     assert results == "['0', '1', '2', '3']", done.stderr
     assert re.search(f"engine_address '127.0.0.1:1'.*{name}", error)
