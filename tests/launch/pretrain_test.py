@@ -258,7 +258,8 @@ def test_two_processes_train_as_one_does(prepared, tmp_path, two_processes):
     assert done.stdout.startswith("process 0 of 2: waiting for the others at 127.0.0.1:")
     assert "\nwrote " in done.stdout
     assert "[Gloo]" not in done.stdout
-    assert all(line.startswith("step ") for line in done.stderr.splitlines()), done.stderr
+    # On a slow machine an evaluation says how far it is.
+    assert all(line.startswith(("step ", "evaluation: ")) for line in done.stderr.splitlines()), done.stderr
     one, two = (bert.load(tmp_path / name).params["encoder"]["blocks"] for name in ("one", "two"))
     for name in ("query", "key", "value"):
         np.testing.assert_allclose(one["attention"][name]["kernel"], two["attention"][name]["kernel"], atol=1e-5)
