@@ -23,7 +23,7 @@ from bert.store.engines import ENGINES, prepare_on
 from bert.store.manifest import MANIFEST
 from bert.store.prepare import PreparedFolder, prepare
 from bert.store.prepare_settings import PrepareSettings
-from bert.store.shards import Part, Shard, make_shard, make_vocabulary, merge_shards, shards_folder
+from bert.store.shards import JobShard, Part, make_shard, make_vocabulary, merge_shards, shards_folder
 from launch import command_line, flags
 
 OPTIONS = {
@@ -94,11 +94,11 @@ def _step(options: flags.Options, engine: str) -> str:
     return steps[0] if steps else ""
 
 
-def _shard(text: str) -> Shard:
+def _shard(text: str) -> JobShard:
     numbers = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
     if not numbers or not 1 <= int(numbers[1]) <= int(numbers[2]):
         raise InputError(f"--shard={text}: must be a number and how many there are, from 1/16 to 16/16")
-    return Shard(int(numbers[1]), int(numbers[2]))
+    return JobShard(int(numbers[1]), int(numbers[2]))
 
 
 if __name__ == "__main__":

@@ -80,8 +80,8 @@ def _join_processes(options: Mapping[str, Any], lost_after: int) -> None:
     # Of the step, not of the job: in a batch script without srun there is one process, whatever the job was given.
     elif not named and all(int(os.environ.get(name, 1)) == 1 for name in _COUNTS):
         return
-    elif own := own_devices(os.environ):
-        where = {"local_device_ids": own}
+    elif devices := own_devices(os.environ):
+        where = {"local_device_ids": devices}
     console.without_native_output()
     try:
         peers.join(where, lost_after)

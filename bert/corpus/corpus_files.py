@@ -71,12 +71,12 @@ def _sources_of(part: str) -> list[Source]:
     if part == INSTALLED_DOCS:
         return [Source(path, INSTALLED_DOCS)]
     if remote_files.is_remote(part):
-        found = remote_files.find(part)
-        if len(found) != 1 or not part.endswith(f"/{found[0].name}"):  # of a folder or a pattern
-            found = [file for file in found if "".join(endings_of(file)) in ENDINGS]
-        if not found:
+        there = remote_files.find(part)
+        if len(there) != 1 or not part.endswith(f"/{there[0].name}"):  # of a folder or a pattern
+            there = [file for file in there if "".join(endings_of(file)) in ENDINGS]
+        if not there:
             raise InputError(f"corpus {part!r}: no file is there that ends in one of {', '.join(ENDINGS)}")
-        return [Source(file, _kind(file)) for file in found]
+        return [Source(file, _kind(file)) for file in there]
     if saved := saved_data_set(path):
         return [Source(saved, "saved")]
     if path.is_dir():

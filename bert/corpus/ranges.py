@@ -38,9 +38,9 @@ def of_part(sizes: Iterable[int], part: tuple[int, int]) -> list[Range | None]:
     low, high = (starts[-1] * n // count for n in (number - 1, number))
     if number == count:
         high += 1  # files without bytes at the end
-    found: list[Range | None] = []
+    ranges: list[Range | None] = []
     for start, size in zip(starts, sizes, strict=False):
         begin, end = max(low - start, 0), min(high - start, size)
         is_here = begin < end or (not size and low <= start < high)
-        found.append(Range(begin, end, size) if is_here else None)
-    return found
+        ranges.append(Range(begin, end, size) if is_here else None)
+    return ranges

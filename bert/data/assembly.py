@@ -7,7 +7,7 @@ import numpy as np
 from bert.data import masking
 from bert.data.pairs import NO_LABEL, ExampleRanges
 from bert.data.settings import BatchSettings
-from bert.store.ranges import range_positions
+from bert.store.range_positions import range_positions
 from bert.store.reader import Store
 from bert.types import HostBatch
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bert.store.ranges import range_positions
+from bert.store.range_positions import range_positions
 from bert.store.reader import Store
 
 # SplitMix64 (Steele, Lea, Flood 2014): weyl increment and the two multipliers of the finaliser

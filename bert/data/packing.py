@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bert.store.ranges import range_positions
+from bert.store.range_positions import range_positions
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,7 +20,7 @@ from bert.store.manifest import MANIFEST
 from bert.store.prepare import Job, PreparedFolder, finished, no_progress
 from bert.store.prepare_settings import PrepareSettings
 from bert.store.prepared_folder import is_finished
-from bert.store.shards import Shard, finished_count, make_shard, make_vocabulary, merge_shards, shards_folder
+from bert.store.shards import JobShard, finished_count, make_shard, make_vocabulary, merge_shards, shards_folder
 
 SHARD_BYTES = 1 << 30  # of files, at most; a shard is what is done again when its machine is lost
 RETRIES = 3  # of a task whose process was killed
@@ -34,11 +34,11 @@ def on_ray(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int, a
     check_installed("ray", "ray", "ray", "engine ray")
     import ray
 
-    own = {} if address else {"num_cpus": workers or None, "include_dashboard": False}
+    local = {} if address else {"num_cpus": workers or None, "include_dashboard": False}
     try:
         if place := re.fullmatch(r"(?:ray://)?([^/:]+):(\d+)", address):  # Ray itself waits for minutes
             socket.create_connection((place[1], int(place[2])), timeout=30).close()
-        ray.init(address=address or "local", log_to_driver=False, logging_level="error", **own)
+        ray.init(address=address or "local", log_to_driver=False, logging_level="error", **local)
     except Exception as error:  # it raises that very class where it takes too long
         raise _no_cluster("ray", address, error) from None
     try:
@@ -58,9 +58,9 @@ def on_dask(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int, 
     check_installed("distributed", "dask[distributed]", "dask", "engine dask")
     import distributed
 
-    own = {"n_workers": workers or None, "threads_per_worker": 1, "dashboard_address": None}
+    local = {"n_workers": workers or None, "threads_per_worker": 1, "dashboard_address": None}
     try:
-        client = distributed.Client(address, timeout=30) if address else distributed.Client(**own, silence_logs=50)
+        client = distributed.Client(address, timeout=30) if address else distributed.Client(**local, silence_logs=50)
     except (OSError, ValueError) as error:
         raise _no_cluster("dask", address, error) from None
     with client:
@@ -111,14 +111,14 @@ def prepare_on(
     size = sum(source.bytes for source in job.corpus.sources)
     least = workers or (1 if address else worker_pool.usable_cores())
     count = finished_count(job) or max(least, -(-size // SHARD_BYTES))
-    tasks = [(os.getcwd(), job.folder, settings, Shard(number, count), overwrite) for number in range(1, count + 1)]
+    tasks = [(os.getcwd(), job.folder, settings, JobShard(number, count), overwrite) for number in range(1, count + 1)]
     for done, (kind, message) in enumerate(ENGINES[engine](_make, tasks, workers, address), 1):
         if kind:
             raise {"InputError": InputError, "RunError": RunError}[kind](message)
         progress("tokens", size * done // count, size)
     merged = merge_shards(out, settings, count=count, overwrite=overwrite, progress=progress)
     for folder in (
-        *(Shard(number, count).folder(job.folder) for number in range(1, count + 1)),
+        *(JobShard(number, count).folder(job.folder) for number in range(1, count + 1)),
         shards_folder(job.folder) / "vocabulary",
     ):
         shutil.rmtree(folder, ignore_errors=True)
@@ -127,7 +127,7 @@ def prepare_on(
     return merged
 
 
-def _make(task: tuple[str, pathlib.Path, PrepareSettings, Shard, bool]) -> tuple[str, str]:
+def _make(task: tuple[str, pathlib.Path, PrepareSettings, JobShard, bool]) -> tuple[str, str]:
     """Makes one shard in a process of a cluster; (class, message) of its error, which need not be pickled.
 
     The folder that relative paths begin at is that of the whole process: where its threads make shards of jobs in

@@ -117,19 +117,19 @@ def _write(job: Job, folder: pathlib.Path, tokenizer: Tokenizer | None, workers:
     remarks: list[str] = []
     if tokenizer is None:
         tokenizer, remarks = learn_vocabulary(job.corpus, job.settings, progress)
-    kept = KeptSections(folder, tokenizer, job.settings, remarks)
-    sections, total = _kept_sections(job, kept), job.corpus.text_bytes()
+    sink = KeptSections(folder, tokenizer, job.settings, remarks)
+    sections, total = _kept_sections(job, sink), job.corpus.text_bytes()
     for (place, done), piece in tokenized(sections, tokenizer, job.settings, workers):
-        kept.add(place, piece)
+        sink.add(place, piece)
         progress("tokens", done, total)
-    kept.finish(job.corpus.notes, job.noted)
+    sink.finish(job.corpus.notes, job.noted)
 
 
-def _kept_sections(job: Job, kept: KeptSections) -> Iterator[tuple[tuple[Place, int], str, str]]:
+def _kept_sections(job: Job, sink: KeptSections) -> Iterator[tuple[tuple[Place, int], str, str]]:
     """((where its tokens go, bytes read up to its end), text, layout) of each section that is kept."""
     for section in job.corpus.sections():
-        if place := kept.place(SectionMark.of(section, job.settings.seed)):
-            yield (place, kept.report.text_bytes), section.text, section.layout
+        if place := sink.place(SectionMark.of(section, job.settings.seed)):
+            yield (place, sink.report.text_bytes), section.text, section.layout
 
 
 def tokenized(

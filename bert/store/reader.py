@@ -20,7 +20,7 @@ import numpy as np
 
 from bert.errors import InputError
 from bert.store.manifest import MANIFEST, check_files, damaged, read_manifest
-from bert.store.ranges import range_positions
+from bert.store.range_positions import range_positions
 from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
 

@@ -79,7 +79,7 @@ def read_manifest(path: pathlib.Path) -> dict[str, Any]:
         or not all(isinstance(manifest.get(name), kind) for name, kind in kinds.items())
         or not isinstance(listed_files, dict)
         or not set(listed_files) <= {*NAMES}
-        or not all(isinstance(one, dict) and {"bytes", "sha256"} <= set(one) for one in listed_files.values())
+        or not all(isinstance(sizes, dict) and {"bytes", "sha256"} <= set(sizes) for sizes in listed_files.values())
     ):
         raise InputError(f"{path}: is damaged, or of another version")
     return manifest

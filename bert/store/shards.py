@@ -29,7 +29,7 @@ from bert.tokenizer.backends import load_tokenizer
 from bert.tokenizer.tokenizer import Tokenizer
 
 
-class Shard(NamedTuple):
+class JobShard(NamedTuple):
     """The third of sixteen shards is (3, 16)."""
 
     number: int
@@ -76,7 +76,7 @@ def make_vocabulary(
 
 
 def make_shard(
-    out: str | pathlib.Path, settings: PrepareSettings, shard: Shard,
+    out: str | pathlib.Path, settings: PrepareSettings, shard: JobShard,
     *, workers: int = 1, overwrite: bool = False, progress: Progress = no_progress,
 ) -> Part:  # fmt: skip
     """Makes one shard of a job, or finds it finished; one whose files are damaged is made again.
@@ -130,16 +130,16 @@ def merge_shards(
     _check_all(shards, job, tokenizer)
     with replacing(folder, noted, tokenizer) as (new, done):
         if not done:
-            kept, notes = KeptSections(new, tokenizer, job.settings, remarks), dict[str, dict[str, Any]]()
+            sink, notes = KeptSections(new, tokenizer, job.settings, remarks), dict[str, dict[str, Any]]()
             total = job.corpus.text_bytes()
             for shard in shards:
                 place = shard.folder(folder)
                 _add_notes(notes, json_files.read_object(place / "notes.json", limit=1 << 28, allow_surrogates=True))
                 for mark, piece in shard_files.read_sections(place, tokenizer.vocab_size, word_boundaries=words):
-                    if where := kept.place(mark):
-                        kept.add(where, piece)
-                    progress("merge", kept.report.text_bytes, total)
-            kept.finish(notes, noted)
+                    if target := sink.place(mark):
+                        sink.add(target, piece)
+                    progress("merge", sink.report.text_bytes, total)
+            sink.finish(notes, noted)
     return finished(out, folder, done)
 
 
@@ -164,22 +164,22 @@ def finished_count(job: Job) -> int | None:
     return max(+counts, key=counts.__getitem__, default=None)
 
 
-def _found(out: pathlib.Path) -> set[Shard]:
+def _found(out: pathlib.Path) -> set[JobShard]:
     names = (re.fullmatch(r"(\d{1,6})-of-(\d{1,6})", path.name) for path in shards_folder(out).glob("*-of-*"))
-    return {Shard(int(name[1]), int(name[2])) for name in names if name}
+    return {JobShard(int(name[1]), int(name[2])) for name in names if name}
 
 
-def _all_shards(out: pathlib.Path, count: int | None) -> list[Shard]:
-    folder, found = shards_folder(out), _found(out)
-    counts = {count} if count else {shard.of for shard in found}
+def _all_shards(out: pathlib.Path, count: int | None) -> list[JobShard]:
+    folder, there = shards_folder(out), _found(out)
+    counts = {count} if count else {shard.of for shard in there}
     if not counts:
         raise InputError(f"{folder}: no shards are there; make them first: --shard=1/N to --shard=N/N")
     if len(counts) > 1:
         kinds = " and ".join(f"of {number}" for number in sorted(counts))
         raise InputError(f"{folder}: there are shards {kinds}; delete those of the other number, and merge again")
     (number,) = counts
-    wanted = [Shard(index, number) for index in range(1, number + 1)]
-    if missing := [shard for shard in wanted if shard not in found]:
+    wanted = [JobShard(index, number) for index in range(1, number + 1)]
+    if missing := [shard for shard in wanted if shard not in there]:
         are = "is" if len(missing) == 1 else "are"
         raise InputError(
             f"{folder}: {listed(map(str, missing))} {are} missing; make {'it' if are == 'is' else 'them'} "
@@ -196,14 +196,14 @@ def _add_notes(notes: dict[str, dict[str, Any]], more: dict[str, dict[str, Any]]
             known[name] += note.get(name, 0)
 
 
-def _write_manifest(folder: pathlib.Path, job: Job, tokenizer: Tokenizer, shard: Shard | None) -> None:
+def _write_manifest(folder: pathlib.Path, job: Job, tokenizer: Tokenizer, shard: JobShard | None) -> None:
     known = {"settings": job.noted, "texts": job.corpus.marks(), "shard": shard}
     shard_files.write_manifest(folder, SHARD if shard else VOCABULARY, tokenizer=tokenizer.fingerprint, **known)
 
 
 @contextlib.contextmanager
 def _part(
-    folder: pathlib.Path, job: Job, tokenizer: Tokenizer | None, shard: Shard | None, overwrite: bool
+    folder: pathlib.Path, job: Job, tokenizer: Tokenizer | None, shard: JobShard | None, overwrite: bool
 ) -> Iterator[pathlib.Path | None]:
     """An empty folder to write a shard or a vocabulary into; None where it is finished."""
     manifest = SHARD if shard else VOCABULARY
@@ -230,7 +230,7 @@ class _MadeOtherwise(InputError):
     names_file = False  # that has changed
 
 
-def _check_all(shards: list[Shard], job: Job, tokenizer: Tokenizer) -> None:
+def _check_all(shards: list[JobShard], job: Job, tokenizer: Tokenizer) -> None:
     """`_check` of each shard; the message is about a shard that has a changed file, where there is one."""
     others: list[_MadeOtherwise] = []
     for shard in shards:
@@ -242,7 +242,7 @@ def _check_all(shards: list[Shard], job: Job, tokenizer: Tokenizer) -> None:
         raise max(others, key=lambda error: error.names_file)
 
 
-def _check(folder: pathlib.Path, job: Job, tokenizer: Tokenizer | None, shard: Shard | None) -> None:
+def _check(folder: pathlib.Path, job: Job, tokenizer: Tokenizer | None, shard: JobShard | None) -> None:
     """Raises InputError where a shard or a vocabulary is damaged, or was made otherwise."""
     again = f"make shard {shard} again" if shard else "learn the vocabulary again"
     manifest = shard_files.read_manifest(folder / (SHARD if shard else VOCABULARY))
@@ -254,7 +254,7 @@ def _check(folder: pathlib.Path, job: Job, tokenizer: Tokenizer | None, shard: S
     ]
     differing = differences(manifest, job.noted, tokenizer)
     if changed:
-        differing = changed[:3] + [one for one in differing if one != TEXTS_CHANGED]
+        differing = changed[:3] + [why for why in differing if why != TEXTS_CHANGED]
     if shard and manifest.get("shard") != [*shard]:
         differing.append(f"it is shard {'/'.join(map(str, manifest.get('shard') or []))}")
     if differing:

@@ -131,19 +131,19 @@ class WordCache:
 class _Worker(threading.local):
     """What `start_tokenizing` gave to this thread; a process of Dask makes shards of several jobs at once."""
 
-    given: tuple[Tokenizer, WordCache, str, bool]  # tokenizer, words, language, word boundaries
+    setup: tuple[Tokenizer, WordCache, str, bool]  # tokenizer, words, language, word boundaries
 
 
 _worker = _Worker()
 
 
 def start_tokenizing(tokenizer: Tokenizer, language: str, special_in_text: bool, word_boundaries: bool) -> None:
-    _worker.given = (tokenizer, WordCache(tokenizer, special_in_text), language, word_boundaries)
+    _worker.setup = (tokenizer, WordCache(tokenizer, special_in_text), language, word_boundaries)
 
 
 def tokenize_sections(sections: Sequence[tuple[str, str]]) -> TokenizedSections:
     """Tokens of (text, layout) pairs, by the tokenizer that `start_tokenizing` gave to this thread."""
-    tokenizer, cache, language, word_boundaries = _worker.given
+    tokenizer, cache, language, word_boundaries = _worker.setup
     dtype = token_dtype(tokenizer.vocab_size)
     by_section = [split_sentences(text, layout, language) for text, layout in sections]
     sentences = list(itertools.chain.from_iterable(by_section))

@@ -130,16 +130,16 @@ def _of_emoji(data: str, settings: Mapping[str, Any], labelled: bool, shape: Seq
     rows, report = _of_table(table, settings, True, shape)
     people = [emoji.person(row.target or "") for row in rows]
     of_part = zip(rows, people, emoji.part_of(people), strict=True)
-    kept = [
+    wanted = [
         row._replace(person=person, target=row.target if labelled else None)
-        for row, person, own in of_part
-        if own == part
+        for row, person, its_part in of_part
+        if its_part == part
     ]
-    if not kept:
+    if not wanted:
         rule = "has no role in all skins and genders; captions must be the English names of emoji"
         raise InputError(f"{table}: {rule}, say by config.text=image,captions.en")
-    elsewhere = {"in the other part, or of no role in all skins and genders": len(rows) - len(kept)}
-    return Captions(kept, dataclasses.replace(report, source=data, kept=len(kept), elsewhere=elsewhere))
+    elsewhere = {"in the other part, or of no role in all skins and genders": len(rows) - len(wanted)}
+    return Captions(wanted, dataclasses.replace(report, source=data, kept=len(wanted), elsewhere=elsewhere))
 
 
 def _picture(file: pathlib.Path, place: str) -> np.ndarray:

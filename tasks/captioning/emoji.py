@@ -42,7 +42,8 @@ def part_of(people: Sequence[Person]) -> list[str | None]:
     roles = sorted({person.role for person in people})
     whole = [role for role in roles if known >= {Person(skin, gender, role) for skin in SKINS for gender in GENDERS}]
     held = {(role, SKINS[i % len(SKINS)]) for i, role in enumerate(whole)}
-    return [PARTS[(one.role, one.skin) in held] if one.role in whole and one.skin in SKINS else None for one in people]
+    is_known = lambda person: person.role in whole and person.skin in SKINS  # noqa: E731
+    return [PARTS[(person.role, person.skin) in held] if is_known(person) else None for person in people]
 
 
 def scores(people: Sequence[Person], texts: Sequence[str]) -> dict[str, Score]:

@@ -377,7 +377,7 @@ def test_a_file_whose_size_is_not_listed_is_read_whole_or_refused(monkeypatch):
         spec = "memory://lamps"
         assert [section.text for section in Corpus(spec).sections()] == ["One lamp.\n", "Two.\n", "Three.\n"]
         monkeypatch.setattr(type(memory), "info", lambda self, path: {"type": "file", "size": None})
-        with pytest.raises(InputError, match=r"memory://.*lamps/a.txt: .*size.*copy"):
+        with pytest.raises(InputError, match=r"memory://.*a.txt: .*size"):
             Corpus(spec)
     finally:
         monkeypatch.undo()

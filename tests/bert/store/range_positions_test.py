@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bert.store.ranges import range_positions
+from bert.store.range_positions import range_positions
 
 
 def test_every_position_of_every_range_in_the_order_given():
