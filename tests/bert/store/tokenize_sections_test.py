@@ -67,10 +67,10 @@ def test_memory_of_words_is_bounded(entries, monkeypatch):
     text = "hello world note book one two line mask un cafe " + "a" * 40
     for _ in range(3):
         assert tokenize_sections([(text, SENTENCES)]).tokens.tolist() == tokenizer.encode(text).ids
-        assert len(module._worker.given[1]._known) <= 5
+        assert len(module._worker.setup[1]._known) <= 5
     start_tokenizing(tokenizer, "en", False, False)
     tokenize_sections([("hello " + "a" * 40, SENTENCES)])
-    assert set(module._worker.given[1]._known) == {"hello"}
+    assert set(module._worker.setup[1]._known) == {"hello"}
 
 
 def test_threads_of_one_process_have_tokenizers_of_their_own(entries):
