@@ -12,8 +12,8 @@ from bert import config_fields
 from bert.architectures.encoder_decoder import EncoderDecoderConfig
 from bert.model.teacher_forcing import TeacherForced
 from configs import translation
-from tests.bert.architectures.encoder_decoder_test import tree_of
 from tests.torch_package import import_torch
+from tests.torch_transformer import tree_of
 
 SMALL = Pairs(count=192, batch=32, steps=3)
 

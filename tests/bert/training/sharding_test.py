@@ -17,9 +17,7 @@ def test_a_batch_that_does_not_divide_is_refused_with_sizes_that_do():
     mesh = sharding.make_mesh()
     with pytest.raises(InputError, match=r"batch_size is 6; .*: 8, 16, "):
         sharding.check_batch_size(6, mesh)
-    with pytest.raises(
-        InputError, match=r"batch_size is 100; .*: 96, 128, "
-    ):
+    with pytest.raises(InputError, match=r"batch_size is 100; .*: 96, 128, "):
         sharding.check_batch_size(100, mesh, micro_batches=4)
     sharding.check_batch_size(8, mesh)
     with pytest.raises(InputError, match="multiple of 16"):
