@@ -66,7 +66,7 @@ def _forward(
 
             def noted(name: str, x_BK: Array) -> Array:
                 read[name] = matmul.operand(x_BK, dtype)
-                return product(name, read[name]) + zeros[name]  # the gradient of this 0 is that of the product
+                return _tapped(product(name, read[name]), zeros[name])
 
             carry, y = step(noted, constants, carry, x)
             return carry, (y, read)
@@ -78,6 +78,15 @@ def _forward(
     zeros = {name: jnp.zeros((count, rows, kernel.shape[-1])) for name, kernel in kernels.items()}
     result, gradient, read = jax.vjp(run, zeros, constants, carry, steps, has_aux=True)
     return result, (gradient, read, kernels)
+
+
+@jax.custom_vjp
+def _tapped(product: Array, zero: Array) -> Array:
+    """The product; the gradient of ``zero``, which nothing reads, is that of the product."""
+    return product
+
+
+_tapped.defvjp(lambda product, zero: (product, None), lambda _, gradient: (gradient, gradient))
 
 
 def _backward(step: Step, dtype: str, reverse: bool, saved: Any, results: Any) -> tuple[Any, ...]:
