@@ -2,7 +2,7 @@
 
 import collections
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from absl import logging
@@ -32,13 +32,12 @@ def learn(texts: Iterable[str], settings: WordPieceSettings, vocab_size: int, so
     backend = bare({token: index for index, token in enumerate(special)}, settings)
     texts = list(texts) if isinstance(texts, Iterator) else texts
     counts = _count_characters(texts, backend)
-    ordered = sorted(counts.items(), key=lambda counted: (-counted[1], counted[0]))  # ties in the order of characters
-    if not ordered:
+    if not counts:
         raise InputError(
             f"{source}: the texts hold no word, so no vocabulary can be learnt from them; name other files"
         )
-    size = _alphabet_size(ordered, backend, vocab_size, source)
-    alphabet = sorted(character for character, _ in ordered[:size])
+    size = _alphabet_size(counts, backend, vocab_size, source)
+    alphabet = sorted(character for character, _ in counts.most_common(size))
     inner = [settings.prefix + character for character in alphabet if not _is_word(character, backend)]
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocab_size,
@@ -73,16 +72,17 @@ def _count_characters(texts: Iterable[str], backend: LibraryTokenizer) -> collec
     return normalized
 
 
-def _alphabet_size(ordered: Sequence[tuple[str, int]], backend: LibraryTokenizer, vocab_size: int, source: str) -> int:
-    """How many of the characters with their counts, the most frequent first, a vocabulary may hold; others are [UNK].
+def _alphabet_size(counts: collections.Counter[str], backend: LibraryTokenizer, vocab_size: int, source: str) -> int:
+    """Characters that a learnt vocabulary may hold; the rarest are left to [UNK].
 
     All, if they take at most three quarters of the entries: one each for ideographs and punctuation marks, which are
     words, two for all others (x and ##x). Else as many as cover 99.95 % of the text and have room there, but no fewer
     than an eighth of the entries, or in small vocabularies the 256 most frequent ones, or half of what they hold.
     """
     least = max(vocab_size // 8, min(256, (vocab_size - len(SPECIAL_TOKENS)) // 2), 1)
-    if len(ordered) <= least:
+    if len(counts) <= least:
         return least
+    ordered = counts.most_common()
     entries = np.cumsum([1 if _is_word(character, backend) else 2 for character, _ in ordered])
     have_room = int(np.searchsorted(entries, ALPHABET_SHARE * (vocab_size - len(SPECIAL_TOKENS)), side="right"))
     if have_room == len(ordered):
