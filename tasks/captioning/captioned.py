@@ -1,6 +1,7 @@
 """Reads pictures with captions: scenes drawn here, arrays of an .npz file, tables of files, emoji, a folder."""
 
 import dataclasses
+import os
 import pathlib
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -34,6 +35,10 @@ class Captioned(NamedTuple):
     things: tuple[Thing, ...] = ()  # of a scene
     person: Person | None = None  # of an emoji, in a part of these
 
+    def __str__(self) -> str:
+        """What messages call it: its place, and its name where the place has another."""
+        return self.place if self.place.endswith(self.source) else f"{self.place}: {self.source}"
+
 
 Captions = ReadRows[Captioned]
 
@@ -51,7 +56,7 @@ def read(
     if data.partition(":")[0] == EMOJI and not pathlib.Path(data).exists():
         return _of_emoji(data, settings, labelled, shape)
     path = tables.check_path(data)
-    if path.suffix.lower() == ".npz":
+    if path.suffix.lower() in (".npz", ".npy"):
         return _of_arrays(data, settings, labelled, shape)
     if path.is_dir() or path.suffix.lower() in ENDINGS:
         if labelled:
@@ -86,8 +91,8 @@ def _of_scenes(data: str, labelled: bool, shape: Sequence[int] | None) -> Captio
 
 
 def _of_arrays(data: str, settings: Mapping[str, Any], labelled: bool, shape: Sequence[int] | None) -> Captions:
-    arrays = picture_files.arrays_of(data)
     images, captions = settings["images"], settings["captions"]
+    arrays = picture_files.arrays_of(data, images, captions)
     picture_NXYC = picture_files.array_of(arrays, images, data)
     as_bytes = picture_NXYC.dtype == np.uint8 and picture_NXYC.ndim == 4 and 0 not in picture_NXYC.shape[1:]
     picture_NXYC = picture_NXYC if as_bytes else as_pictures(picture_NXYC, name=f"{data}: {images}")
@@ -143,18 +148,31 @@ def _of_emoji(data: str, settings: Mapping[str, Any], labelled: bool, shape: Seq
 
 
 def _picture(file: pathlib.Path, place: str) -> np.ndarray:
-    """uint8 [X, Y, 3]; what is transparent is white."""
-    if not file.is_file():
-        raise InputError(f"{place}: no such file; names of pictures start at the folder of the table")
+    """uint8 [X, Y, 3], turned as its EXIF orientation says; what is transparent is white."""
+    if not os.path.isfile(file):  # false, too, for a name that is too long
+        what = "is a folder" if os.path.isdir(file) else "no such file"
+        raise InputError(f"{place}: {what}; name the file of a picture, seen from the folder of the table")
     check_installed("PIL", "pillow", "captioning", f"{place}: a file of this kind")
     import PIL.Image
+    import PIL.ImageOps
 
     try:
-        with PIL.Image.open(file) as image:
+        with PIL.Image.open(file) as opened:
+            image, mode = PIL.ImageOps.exif_transpose(opened), opened.mode
+            if mode.startswith("I;16") or (mode == "I" and opened.format in ("PNG", "PPM")):  # grey of 16 bits
+                image = PIL.Image.fromarray(np.rint(np.asarray(image) / 257).astype(np.uint8))
+            elif mode in ("I", "F"):
+                rule = f"has pixels of Pillow's mode {mode}, whose range is not known"
+                raise InputError(f"{place}: {rule}; save it as png with 8 bits")
             white = PIL.Image.new("RGBA", image.size, "white")
             return np.asarray(PIL.Image.alpha_composite(white, image.convert("RGBA")).convert("RGB"))
-    except (OSError, ValueError, SyntaxError, PIL.Image.DecompressionBombError):
-        raise InputError(f"{place}: is no picture, or a damaged one; write it again or take out the row") from None
+    except InputError:  # which is a ValueError, too
+        raise
+    except PIL.Image.DecompressionBombError as error:  # "Image size (... pixels) exceeds limit of ... pixels, could be"
+        what = str(error).partition(",")[0]
+        raise InputError(f"{place}: Pillow refuses it ({what}); scale it down") from None
+    except (OSError, ValueError, SyntaxError):
+        raise InputError(f"{place}: is no picture, or a damaged one; write it again, or take it out") from None
 
 
 def _report(data: str, rows: list[Captioned], shape: Sequence[int] | None, notes: tuple[str, ...] = ()) -> Captions:
@@ -164,7 +182,7 @@ def _report(data: str, rows: list[Captioned], shape: Sequence[int] | None, notes
     check_shapes(rows, *(shape, "the model reads") if shape else (first.picture.shape, f"{first.source} is"))
     for row in rows:
         if row.target == "":
-            raise InputError(f"{row.place}: the caption of {row.source} is empty; write it, or take out the picture")
+            raise InputError(f"{row}: the caption is empty; write it, or take out the picture")
     return Captions(rows, ReadReport(data, len(rows), len(rows), notes=notes))
 
 
@@ -173,7 +191,7 @@ def check_shapes(rows: Sequence[Captioned], shape: Sequence[int], whose: str) ->
     for row in rows:
         if row.picture.shape != tuple(shape):
             theirs, ours = (" x ".join(map(str, size)) for size in (row.picture.shape, shape))
-            raise InputError(f"{row.place}: {row.source} is {theirs}, but {whose} {ours}; scale them to one size")
+            raise InputError(f"{row} is {theirs}, but {whose} {ours}; scale them to one size")
 
 
 def sides(part: Captions) -> tuple[list[np.ndarray], list[str]]:

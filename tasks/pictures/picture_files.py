@@ -28,7 +28,7 @@ def read(
     Raises InputError for a file or array that is not there or has another form, and an unknown class.
     """
     check_labelled(labelled)
-    arrays = _digits(images, classes) if path == DIGITS else arrays_of(path)
+    arrays = _digits(images, classes) if path == DIGITS else arrays_of(path, images, classes)
     pictures_NXYC = as_pictures(array_of(arrays, images, path), name=f"{path}: {images}")
     N = len(pictures_NXYC)
     if not N:
@@ -70,19 +70,26 @@ def _digits(images: str, classes: str) -> dict[str, np.ndarray]:
     return {images: digits.images, classes: digits.target}
 
 
-def arrays_of(path: str) -> dict[str, np.ndarray]:
+def arrays_of(path: str, *needed: str) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file. InputError, with the names of those that are ``needed``, for another file."""
+    arrays, name = dict[str, np.ndarray](), ""
     try:
         file = np.load(path, allow_pickle=False)
         if isinstance(file, np.lib.npyio.NpzFile):
             with file:
-                return {name: file[name] for name in file.files}
+                for name in file.files:
+                    arrays[name] = file[name]
+            return arrays
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; name an .npz file with pictures and classes, or {DIGITS!r}") from None
     except (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        objects = str(error).startswith("Object arrays")
-        why = "it holds Python objects" if objects else "it is damaged or another kind of file"
+        if name and str(error).startswith("Object arrays"):
+            rule = f"Python objects, which are not read; write numbers, or texts by {name}.astype(str)"
+            raise InputError(f"{path}: {name} is an array of {rule}") from None
+        why = "it is damaged or another kind of file"
         raise InputError(f"{path}: cannot be read ({why}); write it by numpy.savez") from None
-    raise InputError(f"{path}: is one array, not an .npz file; save it with its classes by numpy.savez")
+    way_out = f"write an .npz file with the arrays {' and '.join(needed)} by numpy.savez"
+    raise InputError(f"{path}: is one array; {way_out}")
 
 
 def array_of(arrays: dict[str, np.ndarray], name: str, path: str) -> np.ndarray:

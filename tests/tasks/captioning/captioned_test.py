@@ -52,7 +52,8 @@ def test_equal_pictures_are_in_one_part(arrays):
     ({"images": PICTURES}, "a.npz: has no array 'captions' .*images"),
     ({"images": PICTURES, "captions": TEXTS[:2]}, r"captions is .* \[2\]; .*each of the 3 pictures"),
     ({"images": PICTURES, "captions": np.arange(3)}, "captions is int64.*must be a text"),
-    ({"images": PICTURES, "captions": np.array(["a", " ", "b"])}, "a.npz: picture 1: the caption .* is empty"),
+    ({"images": PICTURES, "captions": np.array(["a", " ", "b"])}, "a.npz: picture 1: the caption is empty"),
+    ({"images": PICTURES, "captions": TEXTS.astype(object)}, r"a.npz: captions .*captions\.astype\(str\)"),
     ({"images": PICTURES[..., 0, 0], "captions": TEXTS}, r"images is uint8 \[3, 4\]; .*channels"),
     ({"images": PICTURES[:, :0], "captions": TEXTS}, r"images is uint8 \[3, 0, 6, 3\]; .*channels"),
     ({"images": PICTURES[:0], "captions": TEXTS[:0]}, "a.npz: no pictures"),
@@ -62,12 +63,21 @@ def test_arrays_that_do_not_fit(arrays, of_file, said):
         read(arrays(**of_file))
 
 
+def test_a_file_of_one_array_is_refused_by_the_arrays_that_it_lacks(tmp_path):
+    np.save(tmp_path / "a.npy", PICTURES)
+    with pytest.raises(InputError, match=r"a.npy: .*\.npz file with the arrays images and captions"):
+        read(str(tmp_path / "a.npy"))
+
+
 def test_tables_that_do_not_fit(write, tmp_path):
     """No file is opened before it is known to be there."""
     with pytest.raises(InputError, match=r"a.csv:2: no picture"):
         read(write("a.csv", "picture,caption\n,a cat\nb.png,a dog\n"))
     with pytest.raises(InputError, match=r"a.csv:2: b.png: no such file"):
         read(write("a.csv", "picture,caption\nb.png,a dog\n"))
+    for cell, said in {".": "is a folder", "a" * 300: "no such file"}.items():
+        with pytest.raises(InputError, match=rf"a.csv:2: {cell}: {said}"):
+            read(write("a.csv", f"picture,caption\n{cell},a dog\n"))
     with pytest.raises(InputError, match=r"a.csv: no column 'image'"):
         captioned.read(write("a.csv", "picture,caption\nb.png,a dog\n"), FILE_SETTINGS | {"text": "image,caption"})
     with pytest.raises(InputError, match=r"has no captions; name a table"):
@@ -93,14 +103,43 @@ def test_files_of_pictures(write, tmp_path):
     np.testing.assert_array_equal(part.rows[1].picture, PICTURES[1])
     with pytest.raises(InputError, match=r"t.csv:3: c.png .*2 x 6 x 3"):
         read(write("t.csv", "picture,caption\na.png,a cat\nc.png,a dog\n"))
-    with pytest.raises(InputError, match=r"t.csv:3: .*b.png is empty"):
+    with pytest.raises(InputError, match=r"t.csv:3: b.png: .*empty"):
         read(write("t.csv", "picture,caption\na.png,a cat\nb.png,\n"))
     write("d.png", b"no picture")
     with pytest.raises(InputError, match=r"t.csv:2: d.png: is no picture"):
         read(write("t.csv", "picture,caption\nd.png,a cat\n"))
+    with pytest.raises(InputError, match=r"d.png: is no picture((?!row).)*$"):
+        read(str(tmp_path), labelled=False)
     (tmp_path / "d.png").unlink()
+    with pytest.raises(InputError, match=r"/c.png is 2 x 6 x 3, but a.png"):
+        read(str(tmp_path), labelled=False)
     (tmp_path / "c.png").unlink()
     assert [row.source for row in read(str(tmp_path), labelled=False).rows] == ["a.png", "b.png"]
+
+
+def test_pixels_of_more_than_8_bits(tmp_path):
+    """Grey of 16 bits becomes 8; where nobody knows what is white, the mode is named."""
+    image = pytest.importorskip("PIL.Image")
+    grey = np.array([[0, 257 * 100], [257 * 101 - 1, 65535]])
+    for name, kind in {"a.png": np.uint16, "a.ppm": np.int32, "a.tif": np.int32, "b.tif": np.float32}.items():
+        image.fromarray(grey.astype(kind)).save(tmp_path / name)
+    for name in ("a.png", "a.ppm"):
+        read_one = captioned._picture(tmp_path / name, name)
+        np.testing.assert_array_equal(read_one, np.repeat([[[0], [100]], [[101], [255]]], 3, axis=2))
+    for name, mode in {"a.tif": "I", "b.tif": "F"}.items():
+        with pytest.raises(InputError, match=rf"^{name}: .*mode {mode},.*8 bits"):
+            captioned._picture(tmp_path / name, name)
+
+
+def test_a_picture_is_turned_as_it_says_and_may_be_too_large(tmp_path, monkeypatch):
+    image = pytest.importorskip("PIL.Image")
+    turned = image.Exif()
+    turned[0x0112] = 6  # Orientation: the first row is on the right
+    image.fromarray(PICTURES[0]).save(tmp_path / "a.png", exif=turned)
+    np.testing.assert_array_equal(captioned._picture(tmp_path / "a.png", "a.png"), np.rot90(PICTURES[0], -1))
+    monkeypatch.setattr(image, "MAX_IMAGE_PIXELS", 4)
+    with pytest.raises(InputError, match=r"^a.png: .*24 pixels"):
+        captioned._picture(tmp_path / "a.png", "a.png")
 
 
 def test_people_among_emoji(write, tmp_path):
