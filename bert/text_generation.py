@@ -13,7 +13,6 @@ from bert.prediction import captioning, source_attention, translation
 from bert.prediction.captioning import PictureAttention
 from bert.prediction.fill_mask import FilledMasks
 from bert.prediction.generation import GenerationSettings, continued_texts
-from bert.prediction.pictures import as_pictures
 from bert.prediction.scores import Scorer
 from bert.prediction.source_attention import SourceAttention
 from bert.prediction.translation import Translation, TranslationOptions
@@ -81,22 +80,26 @@ class TextGeneration(TextVectors):
     def caption(self, pictures: Any, *, batch_size: int = 32, **settings: Any) -> Any:
         """The caption of a picture [X, Y, C] by an encoder-decoder; of pictures [N, X, Y, C] or a list the list.
 
-        Numbers of the size and scale of those in training. ``settings`` and results: as of `translate`.
+        Numbers of the size and scale of those in training: 0 to 255 of picture files; a warning says where they seem of
+        another. ``settings`` and results: as of `translate`.
         """
         captioning.check_captions(self.config, self.source)
         scorer, one = self.scorer(batch_size=batch_size), getattr(pictures, "ndim", 0) == 3
         options = _changed(captioning.options_of(scorer.extra, scorer.config), "caption", settings)
-        rows = as_pictures(pictures[None] if one else pictures, captioning.shape_of(self.config), "pictures")
-        results = _best(captioning.captions(scorer, list(rows), options), options)
+        rows = captioning.read(scorer, pictures[None] if one else pictures, options, "pictures")
+        results = _best(captioning.captions(scorer, rows, options), options)
         return results[0] if one else results
 
     def picture_attention(self, picture: Any, target: str | None) -> PictureAttention:
         """Which cells of a picture [X, Y, C] an encoder-decoder reads to write the target; None: its own caption."""
-        scorer = self.scorer(batch_size=1)
-        given = as_pictures(np.asarray(picture)[None], captioning.shape_of(self.config), "the picture")
-        written = self.caption(given)[0] if target is None else target
+        scorer, one = self.scorer(batch_size=1), np.asarray(picture)
+        if one.ndim not in (2, 3):
+            what = f"the picture is {one.dtype} {list(one.shape)}"
+            raise InputError(f"{what}; it must be numbers [rows, columns, channels], of one picture")
         options = captioning.options_of(scorer.extra, scorer.config)
-        return captioning.attention(scorer, list(given), [written], options)[0]
+        given = captioning.read(scorer, one[None], options, "the picture")
+        written = captioning.captions(scorer, given, options)[0][0].text if target is None else target
+        return captioning.attention(scorer, given, [written], options)[0]
 
     def source_attention(self, source: str, target: str | None) -> SourceAttention:
         """How an encoder-decoder reads the source to write the target; None: its own translation."""

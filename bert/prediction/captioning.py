@@ -87,9 +87,19 @@ def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measu
     if measure:
         raise InputError(f"{scorer.source}: writes captions, and has no {measure} of one; leave it out")
     check_captions(scorer.config, scorer.source)
-    given = pictures.as_pictures(rows, shape_of(scorer.config))
     options = options_of(scorer.extra, scorer.config)
-    return [translation.answer(candidates, TEXT) for candidates in captions(scorer, list(given), options)]
+    given = read(scorer, rows, options, "rows")
+    return [translation.answer(candidates, TEXT) for candidates in captions(scorer, given, options)]
+
+
+def read(scorer: Scorer, values: Any, options: CaptioningOptions, name: str) -> list[np.ndarray]:
+    """The pictures, float32 [X, Y, C], that numbers [N, X, Y, C] are; warns where their scale is not that of training.
+
+    Raises InputError, with the ``name``, as `pictures.as_pictures`.
+    """
+    given = pictures.as_pictures(values, shape_of(scorer.config), name)
+    pictures.warn_of_scale(given, options.mean, options.deviation, name)
+    return list(given)
 
 
 def captions(scorer: Scorer, given: Sequence[np.ndarray], options: CaptioningOptions) -> list[list[Translation]]:

@@ -5,10 +5,12 @@ Training is tasks/pictures/job.py. Axes: N picture, X row, Y column, C channel.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from absl import logging
 
 from bert.architectures import ModelConfig
 from bert.data import encoded_pictures
@@ -58,12 +60,16 @@ def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measu
     """
     del details
     options = options_of(scorer.extra, scorer.config)
-    p_NC = probabilities(scorer, as_pictures(rows, options.shape), options)
+    given = as_pictures(rows, options.shape)
+    warn_of_scale(given, options.mean, options.deviation, "rows")
+    p_NC = probabilities(scorer, given, options)
     return uncertainty.added(classification.answers(p_NC, scorer.labels, options), measure, p_NC)
 
 
 def as_pictures(values: Any, shape: tuple[int, int, int] | None = None, name: str = "rows") -> np.ndarray:
     """Float32 [N, X, Y, C] of numbers with or without C. InputError, naming them, for others, or of another shape."""
+    if hasattr(values, "getbands"):  # an image of Pillow has no ndim, and NumPy takes its rows for pictures
+        raise InputError(f"{name} is an image of Pillow; give an array, numpy.asarray(picture)[None]")
     try:
         array = np.asarray(values)
     except ValueError:
@@ -80,6 +86,19 @@ def as_pictures(values: Any, shape: tuple[int, int, int] | None = None, name: st
         first = int(np.flatnonzero(~np.isfinite(array).all((1, 2, 3)))[0])
         raise InputError(f"{name}: picture {first} holds a pixel that is no finite number; mend or drop it")
     return array
+
+
+def warn_of_scale(given: Iterable[np.ndarray], mean: float, deviation: float, name: str) -> None:
+    """Logs a warning where the numbers are ten times those in training, or a tenth of them (root mean squares).
+
+    ``mean``, ``deviation``: of those in training. Where all are 0, which is black in any scale, nothing is known.
+    """
+    trained = math.hypot(mean, deviation)
+    squares = [float(np.square(picture, dtype=np.float64).mean()) for picture in given]
+    new = math.sqrt(sum(squares) / max(1, len(squares)))
+    if new and not trained / 10 < new < trained * 10:
+        said = "the root mean square of the numbers is %.3g, in training it was %.3g"
+        logging.warning(f"%s: {said}; are they of the same scale (0 to 255, or 0 to 1)?", name, new, trained)
 
 
 def encode(pictures_NXYC: np.ndarray, options: PicturesOptions, **of_example: np.ndarray) -> EncodedExamples:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from bert.data.sequence_pairs import EncodedPairs
 from bert.errors import check_choice
 from bert.pages import caption_page
-from bert.prediction import captioning
+from bert.prediction import captioning, pictures
 from bert.prediction.captioning import CaptioningOptions
 from bert.prediction.translation import Translation
 from tasks.captioning import captioned, emoji, looking
@@ -31,7 +31,9 @@ class CaptioningEvaluator(TranslationEvaluator):
     def read(self, data: str, *, split: str, labelled: str) -> Captions:  # type: ignore[override]
         del split
         shape = captioning.shape_of(self.scorer.config)
-        return captioned.read(data, self.settings, labelled=labelled == "needed", shape=shape)
+        part = captioned.read(data, self.settings, labelled=labelled == "needed", shape=shape)
+        pictures.warn_of_scale(captioned.sides(part)[0], self.options.mean, self.options.deviation, data)
+        return part
 
     def check_metrics(self, names: Sequence[str], examples: Captions) -> None:  # type: ignore[override]
         more = looking.NAMES if self._has_boxes(examples) else emoji.NAMES if _people(examples) else ()

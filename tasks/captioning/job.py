@@ -15,7 +15,7 @@ from ml_collections import ConfigDict
 from bert.architectures import ModelConfig
 from bert.data.sequence_pairs import EncodedPairs
 from bert.errors import InputError
-from bert.prediction import captioning, translation
+from bert.prediction import captioning, pictures, translation
 from bert.prediction.captioning import CaptioningOptions
 from bert.prediction.scores import Scorer
 from bert.prediction.translation import Translation, TranslationOptions
@@ -93,6 +93,8 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     if validation is not None:
         captioned.check_shapes(validation.rows, train.rows[0].picture.shape, "config.data has")
     mean, deviation = _scale(train.rows)
+    if validation is not None and config.validation:
+        pictures.warn_of_scale(captioned.sides(validation)[0], mean, deviation, config.validation)
     of_pixels = CaptioningOptions(**dataclasses.asdict(options), mean=mean, deviation=deviation)
     choice, loss = translating.chosen(config, names, validation), TargetWords(config.label_smoothing)
     return Job(train, validation, of_pixels, files, names, loss, choice, config.model.patch_size)

@@ -127,6 +127,8 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
         "class", (), tokens, 0.5, (rows, columns, channels), size,
         float(pixels_NXYC.mean(dtype=np.float64)), float(pixels_NXYC.std(dtype=np.float64)) or 1.0,
     )  # fmt: skip
+    if validation is not None and config.validation:
+        pictures.warn_of_scale(pictures_of(validation), options.mean, options.deviation, config.validation)
     names = comma_names(config.metrics) or classification_metrics.default_metrics("class", train.labels)
     positive = classification_metrics.rarer_label(targets_of(train), train.labels)
     classification_metrics.check_names(names, "class", train.labels, positive)

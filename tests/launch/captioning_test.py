@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import bert
+import configs.captioning
 from bert.errors import InputError
 from launch import evaluate, finetune, predict
+from tasks.captioning import job
 from tests.launch.review_table import TINY
 
 pytestmark = pytest.mark.usefixtures("one_device")
@@ -119,12 +121,37 @@ def test_a_run_that_goes_on_at_a_checkpoint_ends_at_the_same_weights(trained, tm
     (["--config.model.patch_size=3"], "pictures have 4 x 4 pixels, no multiple of patch_size 3"),
     (["--config.packed=True"], "packed is True, .*one example"),
     ([f"--config.init_from={TINY}"], "config.init_from: a 'bert' model has no decoder that reads pictures"),
-    (["--config.validation=scenes:test:3"], "scene 0 is 64 x 64 x 3, but config.data has 4 x 4 x 3; scale"),
+    (["--config.validation=scenes:test:3"], ":3: scene 0 is 64 x 64 x 3, but config.data has 4 x 4 x 3; scale"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_refused(trained, tmp_path, words, said):
     folder, _ = trained
     with pytest.raises(InputError, match=said):
         run(tmp_path / "run", f"--config.data={folder / 'a.npz'}", *words)
+
+
+def test_another_scale_of_pixels_is_noticed(trained, tmp_path, caplog):
+    """Once, by each way in; pictures of the scale of training, and black ones, are not remarked on."""
+    folder, workdir = trained
+    model, new = bert.load(workdir), pictures(3, 7)
+    for same in (new["images"], new["images"] // 4, np.zeros((1, 4, 4, 3))):
+        model.caption(same)
+    assert not caplog.messages
+    small = new["images"] / 255
+    np.savez(tmp_path / "small.npz", images=small, captions=new["captions"])
+    words = [f"--model={workdir}", f"--input={tmp_path / 'small.npz'}", f"--output={tmp_path / 'answers.txt'}"]
+    config = configs.captioning.get_config()
+    config.data, config.validation = str(folder / "a.npz"), str(tmp_path / "small.npz")
+    for name, way in [
+        ("pictures", lambda: model.caption(small)),
+        ("rows", lambda: model.predict(small)),
+        ("the picture", lambda: model.attention(small[0])),
+        (config.validation, lambda: predict.run(["predict", *words])),
+        (config.validation, lambda: job.read(config)),
+    ]:
+        caplog.clear()
+        way()
+        (said,) = [message for message in caplog.messages if "scale" in message]
+        assert re.match(rf"{re.escape(name)}: .*0\.\d+,.* 1\d\d;", said)
 
 
 def test_other_pictures_and_uses_are_refused(trained):
@@ -134,6 +161,11 @@ def test_other_pictures_and_uses_are_refused(trained):
         model.caption(np.zeros((5, 4, 3)))
     with pytest.raises(InputError, match=r"pictures .*several sizes"):
         model.caption([np.zeros((4, 4, 3)), np.zeros((5, 4, 3))])
+    image = pytest.importorskip("PIL.Image").new("RGB", (4, 4))
+    with pytest.raises(InputError, match=r"pictures .*Pillow.*numpy\.asarray\(picture\)"):
+        model.caption(image)
+    with pytest.raises(InputError, match=r"the picture is uint8 \[2, 4, 4, 3\]; .*one picture"):
+        model.attention(np.zeros((2, 4, 4, 3), np.uint8))
     with pytest.raises(InputError, match=r"'picture-transformer' .*no decoder"):
         model.translate("a text")
     with pytest.raises(InputError, match=r"'bert' .*no decoder.*captioning"):

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import bert
+import configs.digits
 from bert.errors import InputError
 from launch import evaluate, finetune, predict
+from tasks.pictures import job
 from tests.launch.review_table import TINY
 
 pytestmark = pytest.mark.usefixtures("one_device")
@@ -61,6 +63,25 @@ def test_a_run_learns_and_its_model_predicts_pictures(trained, monkeypatch, caps
     monkeypatch.chdir(workdir / "model")
     exec(block, {})
     assert "'probabilities'" in capsys.readouterr().out
+
+
+def test_another_scale_of_pixels_is_noticed(trained, tmp_path, caplog):
+    folder, workdir = trained
+    small = pictures(8, 3) | {"images": pictures(8, 3)["images"] / 255}
+    np.savez(tmp_path / "c.npz", **small)
+    config = configs.digits.get_config()
+    config.data, config.validation = str(folder / "a.npz"), str(tmp_path / "c.npz")
+    model = bert.load(workdir)
+    model.predict(pictures(8, 3)["images"])
+    assert not caplog.messages
+    for way in (
+        lambda: model.predict(small["images"]),
+        lambda: evaluate.run(["evaluate", f"--model={workdir}", f"--data={tmp_path / 'c.npz'}"]),
+        lambda: job.read(config),
+    ):
+        caplog.clear()
+        way()
+        assert ["0.4" in message and "scale" in message for message in caplog.messages] == [True]
 
 
 def test_files_are_evaluated_and_predicted(trained, capsys):
