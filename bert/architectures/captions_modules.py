@@ -121,18 +121,10 @@ def with_dropped_words(batch: Batch, config: Any, key: Array) -> Batch:
     return {**batch, "target_ids": read_BU}
 
 
-class PictureTransformer(EncoderDecoder):
-    """An `EncoderDecoder` whose source is a picture, its patches in ``patches``, float32 [B, S, K]; one in a row."""
+class OfPictures(nn.Module):
+    """What decoders of pictures share; the decoder itself is the base class behind it."""
 
-    config: PictureTransformerConfig
     packing: ClassVar[str] = "refused"
-
-    def setup(self) -> None:
-        super().setup()
-        self.words = ScaledEmbeddings(self.config)
-
-    def _encoder(self) -> Any:
-        return CELLS[self.config.cells](self.config)
 
     def memory(self, batch: Batch, *, train: bool = False) -> Memory:
         return memory_of(self.source(batch, train=train)["tokens"], batch, self.config.reads)
@@ -140,7 +132,21 @@ class PictureTransformer(EncoderDecoder):
     def teacher_forced(self, memory: Memory, batch: Batch, *, train: bool = False) -> Array:
         if train and self.config.word_dropout:
             batch = with_dropped_words(batch, self.config, self.make_rng("dropout"))
-        return super().teacher_forced(memory, batch, train=train)
+        scores: Array = super().teacher_forced(memory, batch, train=train)  # type: ignore[misc]
+        return scores
+
+
+class PictureTransformer(OfPictures, EncoderDecoder):
+    """An `EncoderDecoder` whose source is a picture, its patches in ``patches``, float32 [B, S, K]; one in a row."""
+
+    config: PictureTransformerConfig
+
+    def setup(self) -> None:
+        super().setup()
+        self.words = ScaledEmbeddings(self.config)
+
+    def _encoder(self) -> Any:
+        return CELLS[self.config.cells](self.config)
 
     def _embedded(self, words: Batch, key: Array | None) -> Any:
         return self.words(words, key)
@@ -150,11 +156,10 @@ class PictureTransformer(EncoderDecoder):
         return self.words.token.embedding
 
 
-class PictureRecurrent(RecurrentEncoderDecoder):
+class PictureRecurrent(OfPictures, RecurrentEncoderDecoder):
     """A `RecurrentEncoderDecoder` whose source is a picture, as of `PictureTransformer`."""
 
     config: PictureRecurrentConfig
-    packing: ClassVar[str] = "refused"
 
     def setup(self) -> None:
         config = self.config
@@ -162,14 +167,6 @@ class PictureRecurrent(RecurrentEncoderDecoder):
         self.token = Embedding(config, config.vocab_size, config.embedding_size)
         if not config.tied:
             self.output_token = Embedding(config, config.vocab_size, config.output_size)
-
-    def memory(self, batch: Batch, *, train: bool = False) -> Memory:
-        return memory_of(self.source(batch, train=train)["tokens"], batch, self.config.reads)
-
-    def teacher_forced(self, memory: Memory, batch: Batch, *, train: bool = False) -> Array:
-        if train and self.config.word_dropout:
-            batch = with_dropped_words(batch, self.config, self.make_rng("dropout"))
-        return super().teacher_forced(memory, batch, train=train)
 
     def _embedded(self, ids: Array) -> Array:
         embedded: Array = self.token(ids)
