@@ -3,12 +3,13 @@ pictures; of `LoadedModel`."""
 
 import abc
 import dataclasses
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
 from bert import architectures
-from bert.errors import InputError, check_choice, check_range
+from bert.errors import InputError, check_choice, check_range, short_repr
 from bert.prediction import captioning, source_attention, translation
 from bert.prediction.captioning import PictureAttention
 from bert.prediction.fill_mask import FilledMasks
@@ -55,7 +56,7 @@ class TextGeneration(TextVectors):
             self.on_device,
             self.config,
             self.vocabulary,
-            [texts] if isinstance(texts, str) else list(texts),
+            _rows(texts),
             GenerationSettings(**settings),
             batch_size=batch_size,
         )
@@ -73,7 +74,7 @@ class TextGeneration(TextVectors):
         """
         scorer = self.scorer(batch_size=batch_size)
         options = _changed(translation.options_of(scorer.extra, scorer.config), "translate", settings)
-        candidates_N = translation.translations(scorer, [texts] if isinstance(texts, str) else list(texts), options)
+        candidates_N = translation.translations(scorer, _rows(texts), options)
         results = _best(candidates_N, options)
         return results[0] if isinstance(texts, str) else results
 
@@ -108,8 +109,10 @@ class TextGeneration(TextVectors):
 
     def _need_causal(self) -> None:
         if not architectures.is_causal(self.config):
-            what = f"is a model of the objective {' or '.join(architectures.objectives_of(self.config))}"
-            raise InputError(f"{self.source}: {what}; pretrain one with objective=causal to generate text")
+            trained = " or ".join(architectures.objectives_of(self.config)) or self.config.model_type
+            raise InputError(
+                f"{self.source}: is a {trained!r} model; pretrain one with objective=causal to generate text"
+            )
         self.need("mlm", "only a pretrained model can generate text")
 
     def refuse_causal(self, way_out: str) -> None:
@@ -129,3 +132,10 @@ def _changed(options: Options, method: str, settings: dict[str, Any]) -> Options
 def _best(candidates_N: list[list[Translation]], options: TranslationOptions) -> list[Any]:
     """The text of each, or its candidates where several are asked for."""
     return candidates_N if options.best > 1 else [candidates[0].text for candidates in candidates_N]
+
+
+def _rows(texts: Any) -> list[Any]:
+    """A text as a list of one; a list of texts as it is."""
+    if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
+        raise InputError(f"{short_repr(texts)}: give a text or a list of texts")
+    return [texts] if isinstance(texts, str) else list(texts)

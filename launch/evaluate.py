@@ -11,7 +11,7 @@ import pathlib
 from bert.errors import printable
 from bert.progress import waiting
 from launch import console, file_options, flags
-from tasks.files.outputs import write_whole
+from tasks.files.outputs import check_other_file, write_whole
 
 OPTIONS = {
     "model": "model directory or run directory",
@@ -27,16 +27,17 @@ OPTIONS = {
 
 def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS, ("model", "data"))
-    evaluator = file_options.evaluator_of(options, "data", "out", "against")
+    evaluator = file_options.evaluator_of(options, "data", ("out",), "against")
     with waiting(f"reading {options.data}"):
         examples = evaluator.read(options.data, split=options.split or "validation", labelled="needed")
+    check_other_file("--out", options.out or "", *examples.report.beside)
     metrics = tuple(dict.fromkeys(options.names("metrics") or ()))
     evaluator.check_metrics(metrics, examples)
     evaluation = evaluator.evaluate(examples, metrics)
     print(evaluation.text, file=console.beside(options.out))
     if options.out:
         path, text = pathlib.Path(options.out), json.dumps(evaluation.values, indent=1, ensure_ascii=False, default=str)
-        write_whole(path, text + "\n", "--out")
+        write_whole(path, text + "\n")
         print(printable(f"wrote {path}"), file=console.beside(options.out))
 
 

@@ -1,5 +1,7 @@
 """Shared by evaluate and predict: options for files that differ from the training files, and the model's evaluator."""
 
+import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import bert
@@ -47,17 +49,19 @@ OPTIONS = {
 }
 
 
-def evaluator_of(options: Options, source: str, output: str, *more: str) -> "Evaluator":
+def evaluator_of(options: Options, source: str, outputs: Sequence[str], *more: str) -> "Evaluator":
     """The evaluator of the task that ``options.model`` was trained on, with the changes that the options make.
 
-    ``more``: options of the command alone that only some tasks take.
+    ``outputs``: options that name files to write; ``more``: options of the command alone that only some tasks take.
 
-    Raises InputError where an option does not belong to the model's task, ``split`` to its data, or the option
-    ``output`` names the file of ``source``.
+    Raises InputError where an option does not belong to the model's task, ``split`` to its data, or one of ``outputs``
+    names a file that is read.
     """
     batch_size = options.whole_number("batch_size", 32)
-    for path in filter(None, (options[source], options.documents)):
-        check_other_file(f"--{output}", options[output] or "", path)
+    run, read = options.model, [options[source], options.documents, options.get("against")]
+    read += [f"{run}/model", f"{run}/config.json"] if os.path.isdir(f"{run}/model") else [run]
+    for name in outputs:
+        check_other_file(f"--{name}", options[name] or "", *filter(None, read), folder=options.get("format") == "brat")
     command_line.spell("format", "--input_format")
     with waiting(f"reading {options.model}"):
         model = bert.load(options.model)

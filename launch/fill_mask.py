@@ -67,7 +67,7 @@ def _show_numbers(options: Options) -> None:
 
 
 def _write(path: str, page: str) -> None:
-    write_whole(pathlib.Path(path), page, "--show")
+    write_whole(pathlib.Path(path), page)
     print(printable(f"wrote {path}"), file=console.beside(path))
 
 

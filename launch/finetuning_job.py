@@ -9,11 +9,12 @@ from ml_collections import ConfigDict
 
 import tasks
 from bert import architectures, config_fields
-from bert.data.encoded_examples import ExampleSettings, TrainingBatches
+from bert.data.encoded_examples import ExampleSettings
 from bert.errors import InputError
 from bert.metric_names import title
 from bert.prediction.scores import Devices
 from bert.tokenizer.added_words import words_of
+from bert.tokenizer.tokenizer import Tokenizer
 from bert.training import arithmetic, optim, sharding, train
 from bert.training.evaluate import Metrics
 from bert.training.step import Setup
@@ -21,6 +22,8 @@ from bert.types import HostBatch
 from launch import card_facts, runtime, starting_point
 from launch.runs import Start, TrainingJob
 from tasks.job import ExamplesJob
+
+MUCH_UNKNOWN = 0.1  # of the tokens
 
 
 class FinetuningJob(TrainingJob):
@@ -84,7 +87,11 @@ class FinetuningJob(TrainingJob):
         every = max(1, batches.steps_per_epoch // config.evaluations_per_epoch)
         intervals = {"evaluate_every": every, "save_every": every}
         timing = config_fields.build(train.LoopSettings, config, total_steps=total, **intervals)
-        runtime.say(f"{batches.steps_per_epoch:,} steps an epoch, {total:,} in all; {_fullness(batches)}")
+        first = batches(0)
+        runtime.say(f"{batches.steps_per_epoch:,} steps an epoch, {total:,} in all; {_fullness(first)}")
+        if (unknown := unknown_share(first, tokenizer)) > MUCH_UNKNOWN:
+            where = f"{unknown:.0%} of the tokens of the first batch are unknown to the model's vocabulary"
+            runtime.say(f"warning: {where}; start from a model whose vocabulary has the words of these texts")
         task = self.examples.task(encoder)
         evaluate = None
         if self.choice is not None:
@@ -113,9 +120,23 @@ def _rows_of_this_process(batch: HostBatch) -> HostBatch:
     return {name: value[sharding.host_rows(len(value))] for name, value in batch.items()}
 
 
-def _fullness(batches: TrainingBatches) -> str:
-    """How full the rows of the first batch are, in words."""
-    batch = batches(0)
+def _fullness(batch: HostBatch) -> str:
+    """How full the rows of a batch are, in words."""
     tokens = int((batch["example_ids"] > 0).sum())
     B, T = batch["example_ids"].shape
     return f"the first batch has {tokens:,} tokens in {B} rows of {T} ({tokens / (B * T):.0%} full)"
+
+
+def unknown_share(batch: HostBatch, tokenizer: Tokenizer | None) -> float:
+    """The share of unknown tokens of the texts in a batch, or of its targets where it is larger."""
+    if tokenizer is None or tokenizer.unk_id in (tokenizer.cls_id, tokenizer.sep_id):  # of GPT-2 they are one
+        return 0.0
+    real = {"token_ids": "example_ids", "target_ids": "target_example_ids"}
+    return max(
+        (
+            float((batch[ids][batch[where] > 0] == tokenizer.unk_id).mean())
+            for ids, where in real.items()
+            if ids in batch
+        ),
+        default=0.0,
+    )

@@ -43,17 +43,17 @@ def run(argv: list[str]) -> None:
         check_choice("--rank", options.rank, MEASURES)
     elif top:
         raise InputError(f"--top={top} needs --rank=, by which the first rows are chosen")
-    if page := options.attention:
-        check_other_file("--attention", page, options.input)
-        if pathlib.Path(page) == output:
-            raise InputError(f"--attention={page}: is the --output, too; choose another name")
-    evaluator = file_options.evaluator_of(options, "input", "output", "attention")
+    if options.attention and pathlib.Path(options.attention) == output:
+        raise InputError(f"--attention={options.attention}: is the --output, too; choose another name")
+    evaluator = file_options.evaluator_of(options, "input", ("output", "attention"), "attention")
     check_choice("format", format, evaluator.formats)
     if details and format != "jsonl":
         raise InputError(f"--details=yes needs --format=jsonl, for {format} has no place for them")
     labelled = "if there" if options.rank == "disagreement" else "no"  # with the annotators' votes beside it
     with waiting(f"reading {options.input}"):
         examples = evaluator.read(options.input, split=options.split or "test", labelled=labelled)
+    for name in ("output", "attention"):
+        check_other_file(f"--{name}", options[name] or "", *examples.report.beside, folder=format == "brat")
     print(examples.report, file=console.beside(options.output))
     written = evaluator.write_predictions(
         output, examples, format, details=details, rank=options.rank or "", top=top or None

@@ -35,7 +35,7 @@ def run(argv: list[str]) -> None:
         print(text.text(shown))
         return
     path = pathlib.Path(options.out or (pathlib.Path(named[0]) if len(named) == 1 else pathlib.Path()) / records.REPORT)
-    write_whole(path, page.page(shown, runtime.user_cache()), "--out")
+    write_whole(path, page.page(shown, runtime.user_cache()))
     print(printable(f"wrote {path}"), file=console.beside(options.out))
 
 

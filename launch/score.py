@@ -86,11 +86,11 @@ def run(argv: list[str]) -> None:
             sentences = list(text_scores.sentences_of(text))
         with progress(len(sentences), "sentence") as done:
             scored = text_scores.score_sentences(model, sentences, batch_size, done)
-        write_whole(pathlib.Path(options.per_sentence), json_lines(scored), "--per_sentence")
+        write_whole(pathlib.Path(options.per_sentence), json_lines(scored))
         values["pseudo"] = text_scores.summary(scored)
         print(f"each token masked in turn:\n{_table(values['pseudo'])}", file=stream)
     if options.out:
-        write_whole(pathlib.Path(options.out), json.dumps(values, indent=1, ensure_ascii=False) + "\n", "--out")
+        write_whole(pathlib.Path(options.out), json.dumps(values, indent=1, ensure_ascii=False) + "\n")
     if outputs:
         print(printable(f"wrote {', '.join(outputs.values())}"), file=stream)
 

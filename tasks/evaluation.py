@@ -105,7 +105,7 @@ class Evaluator(abc.ABC):
         self.check_writable(examples, format, rank)
         parts = None if rank or len(examples.rows) <= PART else self.parts(examples, format)
         if parts is not None:
-            check_other_file("--output", path, examples.report.source)
+            check_other_file("--output", path, examples.report.source, *examples.report.beside)
             write_whole(path, parts)
             return [path]
         predictions = self.predictions(examples, details=details, measure=rank)
@@ -119,7 +119,7 @@ class Evaluator(abc.ABC):
             examples, predictions = examples.take(chosen), [predictions[i] for i in chosen]
         contents = self.contents(path, examples, predictions, format, details)
         for target in contents:
-            check_other_file("--output", target, examples.report.source)
+            check_other_file("--output", target, examples.report.source, *examples.report.beside)
         for target, text in contents.items():
             write_whole(target, text)
         return list(contents)

@@ -60,6 +60,8 @@ def _read(path: pathlib.Path, fresh: Sequence[str]) -> ModelDirectory:
     checkpoint = google_tf.find(path)
     if checkpoint:
         return google_tf.load_checkpoint(checkpoint, fresh)
+    if (path / run_directory.LOCK).is_file():
+        raise InputError(f"{path}: this run has no checkpoint yet; start its command again")
     return hugging_face.load_model_directory(path, fresh)
 
 

@@ -66,7 +66,7 @@ def encoder_decoder(model: ModelDirectory, start: WarmStart, seed: int) -> Model
     elif decoder_kept:
         fresh.append("what scores words")
     fresh += [name for name, kept in (("encoder", encoder_kept), ("decoder", decoder_kept)) if not kept]
-    note = f"{start.variant}: random are {', '.join(fresh)}"
+    note = f"{start.variant}: random weights in {', '.join(fresh)}"
     report = dataclasses.replace(model.report, notes=[*model.report.notes, note])
     return model._replace(config=both, params={"encoder": params, "head": {}}, parts=("encoder",), report=report)
 

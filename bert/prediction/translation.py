@@ -98,14 +98,17 @@ def answer(candidates: Sequence[Translation], name: str = KEY) -> dict[str, Any]
 def translations(
     scorer: Scorer, texts: Sequence[str], options: TranslationOptions, places: Sequence[str] = ()
 ) -> list[list[Translation]]:
-    """The candidates of each text, the best first. They depend on no other text.
+    """The candidates of each text, the best first, which depend on no other text; of an empty text an empty one.
 
     Raises InputError for a text that is longer than the model's positions; ``places``: what messages call the texts.
     """
     check_translates(scorer.config, scorer.source)
     sources, limit = encode(scorer.tokenizer, texts), scorer.config.max_length
     check_lengths(map(len, sources), limit, places or [f"text {i}" for i in range(len(texts))])
-    return written(scorer, joined(sources), lambda length: length + _LONGER, options, "text")
+    with_words = [i for i, text in enumerate(texts) if text.strip()]
+    found = written(scorer, joined([sources[i] for i in with_words]), lambda length: length + _LONGER, options, "text")
+    by_text = dict(zip(with_words, found, strict=True))
+    return [by_text.get(i, [Translation("", 0.0)]) for i in range(len(texts))]
 
 
 def written(

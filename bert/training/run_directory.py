@@ -36,7 +36,8 @@ _MAY_DIFFER = ("data", "validation", "allocator")
 DATA, _TOKENIZER = "data_sha256", "tokenizer_sha256"  # checksums, which only the config.json of a run has
 RECORDED = (DATA, _TOKENIZER, "encoder", "labels", "extra", "added_tokens")  # in config.json, but not set
 _OBJECTIVES = ("nsp", "sop", "none")
-_BEFORE_CONFIG = (CACHE, "lock", "config.json.tmp")  # what a run leaves that was killed before it wrote its settings
+LOCK = "lock"
+_BEFORE_CONFIG = (CACHE, LOCK, "config.json.tmp")  # what a run leaves that was killed before it wrote its settings
 
 
 @contextlib.contextmanager
@@ -53,7 +54,7 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         try:
             busy = f"{workdir}: another run is active in this folder; wait for it, or stop it"
-            is_new = stack.enter_context(files.lock(workdir / "lock", busy))
+            is_new = stack.enter_context(files.lock(workdir / LOCK, busy))
         except OSError as error:
             raise InputError(f"{workdir}: cannot be a run directory ({error.strerror}); choose another") from None
         try:
@@ -61,7 +62,7 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
         finally:
             if is_new and not (workdir / CONFIG).exists():  # refused: leave no trace
                 with contextlib.suppress(OSError):  # on Windows the lock stays, which is open; or it is not empty
-                    (workdir / "lock").unlink(missing_ok=True)
+                    (workdir / LOCK).unlink(missing_ok=True)
                     workdir.rmdir()
 
 

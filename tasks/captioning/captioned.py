@@ -125,7 +125,8 @@ def _of_table(data: str, settings: Mapping[str, Any], labelled: bool, shape: Seq
         if row.source not in pictures:
             pictures[row.source] = _picture(folder / row.source, f"{row.place}: {row.source}")
         rows.append(Captioned(row.source, row.target, row.place, pictures[row.source]))
-    return _report(data, rows, shape, notes)
+    part = _report(data, rows, shape, notes)
+    return part._replace(report=dataclasses.replace(part.report, beside=tuple(str(folder / name) for name in pictures)))
 
 
 def _of_emoji(data: str, settings: Mapping[str, Any], labelled: bool, shape: Sequence[int] | None) -> Captions:

@@ -11,8 +11,8 @@ from bert import files, surrogates
 from bert.errors import InputError
 
 
-def write_whole(path: pathlib.Path, text: str | Iterable[str], option: str = "--output") -> None:
-    """Writes a file that has its name only when it is complete; ``option`` of the command line names it.
+def write_whole(path: pathlib.Path, text: str | Iterable[str]) -> None:
+    """Writes a file that has its name only when it is complete.
 
     Into a pipe or device goes each of several texts when it is there.
     """
@@ -22,22 +22,25 @@ def write_whole(path: pathlib.Path, text: str | Iterable[str], option: str = "--
     except OSError as error:
         if isinstance(error, BrokenPipeError) and files.standard_stream(path):  # such as head, which has read enough
             raise
-        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another {option}") from None
+        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another name") from None
 
 
-def check_other_file(option: str, output: str | pathlib.Path, source: str) -> None:
-    """Refuses to write over the file that is read, or over one in the folder that is, by whatever name or link.
+def check_other_file(option: str, output: str | pathlib.Path, *sources: str, folder: bool = False) -> None:
+    """Refuses an output that cannot be written, or lies over a file that is read, by whatever name or link.
 
-    A name of a packed file is refused, too: none is written.
+    ``sources``: files and folders, or several of them with commas between; ``folder``: the output may be one. A name of
+    a packed file is refused, too: none is written.
     """
     if (ending := os.path.splitext(output)[1].lower()) in (".gz", ".zip"):
         raise InputError(f"{option}={output}: files are not packed; leave out {ending}")
+    if os.path.isdir(output) and not folder:
+        raise InputError(f"{option}={output}: is a folder; name a file")
     if not os.path.isfile(output):  # nothing is there, or a pipe or device
         return
-    folder = pathlib.Path(source)
-    read = [folder, *(folder.rglob("*") if folder.is_dir() else ())]
-    if any(path.exists() and path.samefile(output) for path in read):
-        raise InputError(f"{option}={output}: is the input, which it would replace; choose another name")
+    for name in (name for source in sources for name in ([source] if os.path.exists(source) else source.split(","))):
+        path = pathlib.Path(name)
+        if any(read.exists() and read.samefile(output) for read in (path, *(path.rglob("*") if path.is_dir() else ()))):
+            raise InputError(f"{option}={output}: is the input, which it would replace; choose another name")
 
 
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:

@@ -17,7 +17,7 @@ class ReadReport:
     """Rows read = kept + all elsewhere + all dropped.
 
     dropped: reason -> (rows, place of the first). elsewhere: what became of the rows that a split gave to another part,
-      such as "split off for validation (share 0.1, seed 0)" -> rows.
+      such as "split off for validation (share 0.1, seed 0)" -> rows. beside: files that were read with the source.
     """
 
     source: str
@@ -26,6 +26,7 @@ class ReadReport:
     dropped: Mapping[str, tuple[int, str]] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
     elsewhere: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    beside: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         parts = "".join(f", {count:,} {what}" for what, count in {"kept": self.kept, **self.elsewhere}.items())

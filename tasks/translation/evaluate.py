@@ -88,7 +88,7 @@ class TranslationEvaluator(evaluation.Evaluator):
             result.add(_comparison(compared, against), compared=_as_json(compared, against))
         result.keep_rows(losses_N.tolist(), row_of)
         worst = [row_of(int(i)) for i in np.argsort(-losses_N)[:WRITTEN_WORST]]
-        result.add_worst("worst (nats a word):", worst, self._line)
+        result.add_worst("worst (nats a token):", worst, self._line)
         return result
 
     def _add_lengths(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bert.corpus.corpus_files import endings_of
-from bert.errors import InputError, check_range
+from bert.errors import InputError, check_range, listed
 from tasks.files import equal_texts, splits, tables
 from tasks.files.records import Table, TableSettings, cell_of, check_column, comma_names
 from tasks.files.reports import ReadReport, ReadRows, Row, Tally
@@ -38,9 +38,11 @@ def read_pairs(data: str, settings: Mapping[str, Any], *, labelled: bool = True)
 
     Raises InputError, with its place, for a sentence without a translation, files of different length, or no pair.
     """
-    source, comma, target = data.partition(",")
-    if comma and not pathlib.Path(data).exists():
-        return _of_files(source, target, settings["encoding"], labelled)
+    source, *targets = data.split(",")
+    if targets and not pathlib.Path(data).exists():
+        if len(targets) > 1:
+            raise InputError(f"{data}: {len(targets) + 1} files; name two, SOURCE,TARGET")
+        return _of_files(source, targets[0], settings["encoding"], labelled)
     if not labelled and _is_text(data):
         return _of_lines(data, settings["encoding"])
     if _is_text(data):
@@ -54,12 +56,14 @@ def _is_text(data: str) -> bool:
 
 
 def _lines(path: str, encoding: str) -> list[str]:
-    tables.check_path(path)
+    if tables.check_path(path).is_dir():
+        raise InputError(f"{path}: is a folder; name a text file")
     return [line.strip() for line in read_lines(path, encoding)]
 
 
 def _of_files(source: str, target: str, encoding: str, labelled: bool) -> Pairs:
     if not labelled:
+        tables.check_path(target)
         return _of_lines(source, encoding)
     sides = (_lines(source, encoding), _lines(target, encoding))
     lengths = [len(lines) for lines in sides]
@@ -76,13 +80,13 @@ def _of_lines(path: str, encoding: str) -> Pairs:
     rows = [Pair(line, None, f"{path}:{i}", i - 1) for i, line in enumerate(_lines(path, encoding), 1)]
     if not rows:
         raise InputError(f"{path}: no lines; is it the right file?")
-    return Pairs(rows, ReadReport(path, len(rows), len(rows)))
+    return _sources(rows, path, ())
 
 
 def _of_table(data: str, settings: Mapping[str, Any], labelled: bool) -> Pairs:
     rows, columns, notes = rows_of_table(data, settings, labelled)
     if not labelled:
-        return Pairs(rows, ReadReport(data, len(rows), len(rows), notes=notes))
+        return _sources(rows, data, notes)
     return _checked(rows, data, columns[1], notes)
 
 
@@ -93,23 +97,34 @@ def rows_of_table(
     names = ("delimiter", "quoting", "encoding", "ragged")
     how = TableSettings(columns=comma_names(settings["columns"]), **{name: settings[name] for name in names})
     table = tables.read_table(data, how)
-    columns = comma_names(settings["text"]) or table.columns[:2]
-    if len(columns) < (2 if labelled else 1):
-        raise InputError(f"{data}: has the column {columns[0]!r} only; text must name two, that of the sources first")
-    for column in columns[: 1 + labelled]:
+    columns = (comma_names(settings["text"]) or table.columns)[: 1 + labelled]
+    if len(set(columns)) < 1 + labelled:
+        shown = listed(map(repr, table.columns))
+        raise InputError(f"{data}: text must name two of the columns {shown}, that of the sources first")
+    for column in columns:
         check_column(table, column, "text")
-    rows = [Pair(*_texts(table, i, columns, labelled), table.places[i], i) for i in range(len(table.rows))]
-    return rows, columns, table.notes
+    rows = [Pair(*_texts(table, i, columns), table.places[i], i) for i in range(len(table.rows))]
+    chosen = (
+        () if settings["text"] else (f"{data}: read were the columns {listed(map(repr, columns))}; text names others",)
+    )
+    return rows, columns, (*table.notes, *chosen)
 
 
-def _texts(table: Table, i: int, columns: tuple[str, ...], labelled: bool) -> tuple[str, str | None]:
+def _texts(table: Table, i: int, columns: tuple[str, ...]) -> tuple[str, str | None]:
     def text(column: str) -> str:
         cell = cell_of(table.rows[i], table.places[i], column)
         if cell.value is not None and not isinstance(cell.value, str):
-            raise cell.error("must be a text")
+            raise cell.error("must be a text; text names the columns to read")
         return (cell.value or "").strip()
 
-    return text(columns[0]), text(columns[1]) if labelled else None
+    return text(columns[0]), text(columns[1]) if columns[1:] else None
+
+
+def _sources(rows: list[Pair], path: str, notes: tuple[str, ...]) -> Pairs:
+    """Sentences to translate."""
+    empty = [row.place for row in rows if not row.source]
+    more = (f"{path}: {len(empty):,} without a text (first {empty[0]}), whose translation is empty",) if empty else ()
+    return Pairs(rows, ReadReport(path, len(rows), len(rows), notes=(*notes, *more)))
 
 
 def _checked(rows: list[Pair], source: str, target: str, notes: tuple[str, ...]) -> Pairs:

@@ -51,6 +51,17 @@ def trained(tmp_path_factory):
     return folder, folder / "run"
 
 
+def test_no_output_replaces_a_picture_that_a_table_names(trained, tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="pictures of files need Pillow")
+    image.fromarray(pictures(1, 5)["images"][0]).save(tmp_path / "p.png")
+    (tmp_path / "t.csv").write_text("picture,caption\np.png,red left\n")
+    before = (tmp_path / "p.png").read_bytes()
+    words = [f"--model={trained[1]}", f"--out={tmp_path / 'p.png'}"]
+    with pytest.raises(InputError, match=r"--out=.*is the input"):
+        evaluate.run(["evaluate", *words, f"--data={tmp_path / 't.csv'}"])
+    assert (tmp_path / "p.png").read_bytes() == before
+
+
 def test_a_run_learns_and_its_model_writes_captions(trained, monkeypatch, capsys):
     _, workdir = trained
     scores = json.loads((workdir / "evaluation.json").read_text())["scores"]

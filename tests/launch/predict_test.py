@@ -51,8 +51,8 @@ def test_an_output_that_is_no_plain_file(source, tmp_path, command):
     command(source, link)
     assert read == [(tmp_path / "linked").read_bytes()] == [wanted]
     assert link.is_symlink()
-    for place, why in ((source / "x", "Not a directory"), (tmp_path, "Is a directory")):
-        with pytest.raises(InputError, match=rf"^{place}: .*{why}.*--out"):
+    for place, why in ((source / "x", "Not a directory"), (tmp_path, "is a folder")):
+        with pytest.raises(InputError, match=rf"{place}: .*{why}"):
             command(source, place)
 
 

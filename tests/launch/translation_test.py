@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import pathlib
 import re
 import shutil
 
@@ -11,7 +12,7 @@ import pytest
 
 import bert
 from bert.errors import InputError
-from launch import evaluate, finetune, predict
+from launch import evaluate, finetune, finetuning_job, predict
 
 pytestmark = pytest.mark.usefixtures("one_device")
 WORDS = {"two": "zwei", "old": "alte", "men": "Männer", "dogs": "Hunde", "see": "sehen", "young": "junge"}
@@ -86,12 +87,12 @@ def test_bleu_of_greedy_translations_chooses_the_model(data, tmp_path):
     assert evaluation["scores"]["nll"]["value"] == pytest.approx(best["nll"], rel=1e-4)
     report = (tmp_path / "report.html").read_text()
     assert "Lengths of sources" in report
-    assert "nats a word" in report
+    assert "nats a token" in report
 
 
 def test_translations_depend_on_no_other_text(trained):
     model = bert.load(trained)
-    texts = ["two old men see dogs", "dogs", "", "young men see two old dogs see young men"]
+    texts = ["two old men see dogs", "dogs", "young men see two old dogs see young men"]
     found = model.translate(texts, beams=2, best=2)
     for text, candidates in zip(texts, found, strict=True):
         (alone,) = model.translate([text], beams=2, best=2)
@@ -99,6 +100,11 @@ def test_translations_depend_on_no_other_text(trained):
         np.testing.assert_allclose([c.score for c in alone], [c.score for c in candidates], rtol=1e-4)
         assert candidates[0].score >= candidates[1].score
     assert model.translate(texts[0], beams=2) == found[0][0].text
+    assert model.translate([*texts[:1], " ", ""], beams=2) == [found[0][0].text, "", ""]
+    assert model.translate("") == ""
+    for wrong in (None, 3, {"source": "dogs"}):
+        with pytest.raises(InputError, match="a text or a list"):
+            model.translate(wrong)
     assert model.predict(texts[:1]) == [{"translation": found[0][0].text, "score": pytest.approx(found[0][0].score)}]
 
 
@@ -112,7 +118,7 @@ def test_files_of_translations(trained, tmp_path, capsys):
     predict.run(["predict", *words, f"--output={tmp_path / 'new.csv'}", "--best=2"])
     rows = (tmp_path / "new.csv").read_text().splitlines()
     assert rows[0] == "source,translation,score"
-    assert len(rows) == 7
+    assert len(rows) == 6  # one of the empty text
     with pytest.raises(InputError, match=r"--best=2 needs a place.*jsonl"):
         predict.run(["predict", *words, f"--output={tmp_path / 'new.txt'}", "--best=2"])
     with pytest.raises(InputError, match=r"best is 3; .*the beams"):
@@ -168,6 +174,37 @@ def test_scores_of_a_file_have_sacrebleu_s_signature(trained, data, tmp_path, ca
     assert compared["model"]["bleu"] == pytest.approx(values["scores"]["bleu"]["value"])
     assert compared["model"]["low"] <= compared["model"]["bleu"] <= compared["model"]["high"]
     assert f"p of no difference: {compared['p']:.4f}" in text
+
+
+def test_no_output_replaces_what_is_read(trained, data, tmp_path):
+    """Neither side of a pair, nor another system's translations, nor the model; a folder is no file."""
+    pair = [pathlib.Path(shutil.copy(path, tmp_path)) for path in data.split(",")]
+    other, both = pathlib.Path(shutil.copy(pair[1], tmp_path / "other.de")), ",".join(map(str, pair))
+    run = shutil.copytree(trained, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoints"))
+    scored = ["evaluate", f"--model={run}", f"--data={both}", f"--against={other}"]
+    predicted = ["predict", f"--model={run}", f"--input={both}", "--format=txt"]
+    for path in (*pair, other, run / "model" / "config.json", run / "config.json"):
+        before = path.read_bytes()
+        with pytest.raises(InputError, match=r"--out=.*is the input"):
+            evaluate.run([*scored, f"--out={path}"])
+        if path != other:
+            with pytest.raises(InputError, match=r"--output=.*is the input"):
+                predict.run([*predicted, f"--output={path}"])
+            with pytest.raises(InputError, match=r"--attention=.*is the input"):
+                predict.run([*predicted, f"--output={tmp_path / 'new.txt'}", f"--attention={path}"])
+        assert path.read_bytes() == before
+    with pytest.raises(InputError, match=r"--out=.*is a folder"):
+        evaluate.run([*scored, f"--out={run}"])
+
+
+def test_the_share_of_unknown_tokens_is_of_real_ones_and_of_the_worse_side():
+    tokenizer = bert.load("tests/golden/tiny_bert").tokenizer
+    sides = {"token_ids": [[7, 8, 9, 10, 0]], "target_ids": [[tokenizer.unk_id, 7, 8, 0, tokenizer.unk_id]]}
+    real = {"example_ids": [[1, 1, 2, 2, 0]], "target_example_ids": [[1, 1, 2, 2, 0]]}
+    batch = {name: np.array(value) for name, value in {**sides, **real}.items()}
+    assert finetuning_job.unknown_share(batch, tokenizer) == 0.25
+    assert finetuning_job.unknown_share({"patches": np.zeros((1, 4, 3))}, tokenizer) == 0
+    assert finetuning_job.unknown_share(batch, None) == 0
 
 
 def test_other_models_and_settings_are_refused(trained, data, tmp_path, monkeypatch):

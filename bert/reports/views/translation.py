@@ -24,7 +24,7 @@ def written(run: Run, title: str, source: str, name: str) -> Html:
     why = "The first are those whose references the model finds least likely: other wordings, errors of the data, "
     return section(
         title,
-        _pairs(f"The {len(worst)} pairs with the most nats a word", worst, source, name),
+        _pairs(f"The {len(worst)} pairs with the most nats a token", worst, source, name),
         _pairs("Others, from more nats to fewer, at equal distances", others, source, name),
         paragraph(f"{why}and its own.", class_="soft") if worst else "",
     )
@@ -33,7 +33,7 @@ def written(run: Run, title: str, source: str, name: str) -> Html:
 def _lengths(rows: list[dict[str, Any]]) -> Html:
     lines = [[row["words"], number(row["pairs"]), number(row["bleu"]), number(row["nll"])] for row in rows]
     header = ["words of the source", "pairs", "BLEU", "nll"]
-    return table("BLEU, and nats a word of the reference, by words of the source", header, lines) if rows else Html("")
+    return table("BLEU, and nats a token of the reference, by words of the source", header, lines) if rows else Html("")
 
 
 def _pairs(caption: str, rows: list[dict[str, Any]], source: str, name: str) -> Html:
@@ -47,5 +47,5 @@ def _pairs(caption: str, rows: list[dict[str, Any]], source: str, name: str) -> 
         ]
         for row in rows
     ]
-    header = ["place", "nats a word", source, "reference", name]
+    header = ["place", "nats a token", source, "reference", name]
     return table(caption, header, lines) if rows else Html("")

@@ -58,6 +58,13 @@ def test_a_run_is_a_run_whatever_else_lies_in_it(tmp_path):
     assert bert.load(tmp_path / "run").fill_mask("the [MASK]") == tiny.fill_mask("the [MASK]")
 
 
+def test_a_run_that_was_killed_before_its_first_checkpoint_is_called_so(tmp_path):
+    for name in ("config.json", "lock"):
+        (tmp_path / name).write_text("{}")
+    with refused(str(tmp_path), "no checkpoint yet"):
+        bert.load(tmp_path)
+
+
 def test_what_the_system_refuses_is_one_line(tmp_path, monkeypatch):
     """Whichever file of a directory may not be read."""
 

@@ -1,5 +1,6 @@
 """Files of sentences and their translations: what is read, kept, dropped and refused, and what a split keeps apart."""
 
+import functools
 import json
 
 import numpy as np
@@ -60,11 +61,33 @@ def test_files_that_do_not_belong_together_are_refused(write, source, target, me
 
 def test_a_file_without_translations_is_refused(write):
     assert says(message_of(read_pairs, write("a.en", EN), FILE_SETTINGS), "a.en: one text file ... SOURCE,TARGET")
-    assert says(message_of(read_pairs, write("a.csv", "en\nA man.\n"), FILE_SETTINGS), "column 'en' only ... text must")
+    assert says(message_of(read_pairs, write("a.csv", "en\nA man.\n"), FILE_SETTINGS), "text must name two ... 'en'")
     missing = f"{write('b.en', EN)},nowhere.de"
     assert says(message_of(read_pairs, missing, FILE_SETTINGS), "nowhere.de: no such file")
     numbers = write("n.jsonl", '{"en": "A man.", "de": 3}\n')
     assert says(message_of(read_pairs, numbers, FILE_SETTINGS), "n.jsonl:1: de: 3 must be a text")
+
+
+def test_what_is_no_pair_of_files_or_columns_is_refused(write, tmp_path):
+    """Also where only sources are read, and of another system's translations."""
+    en, de = write("a.en", EN), write("a.de", DE)
+    assert says(message_of(read_pairs, f"{en},{de},{de}", FILE_SETTINGS), "3 files ... two")
+    for both in (f"{tmp_path},{de}", f"{en},{tmp_path}"):
+        assert says(message_of(read_pairs, both, FILE_SETTINGS), f"{tmp_path}: is a folder")
+    assert says(message_of(others, str(tmp_path), read_pairs(f"{en},{de}", FILE_SETTINGS), "utf-8"), "is a folder")
+    sources = functools.partial(read_pairs, labelled=False)
+    assert says(message_of(sources, f"{en},nowhere.de", FILE_SETTINGS), "nowhere.de: no such file")
+    table = write("t.csv", "id,en,de\n1,A man.,Ein Mann.\n")
+    assert says(message_of(read_pairs, table, FILE_SETTINGS | {"text": "en,en"}), "two of the columns 'id', 'en', 'de'")
+
+
+def test_the_report_names_columns_that_nobody_chose_and_counts_empty_texts(write):
+    table = write("t.csv", "id,en,de\n1,A man.,Ein Mann.\n2,,\n")
+    assert "columns 'id', 'en'; text" in read_pairs(write("u.csv", "id,en\n1,A man.\n"), FILE_SETTINGS).report.notes[-1]
+    chosen = read_pairs(table, FILE_SETTINGS | {"text": "en,de"}, labelled=False).report.notes
+    assert len(chosen) == 1
+    assert ": 1 without a text (first" in chosen[0]
+    assert "t.csv:3)" in chosen[0]
 
 
 def test_equal_sources_are_in_one_part(write):
