@@ -117,7 +117,7 @@ def _of_folder(path: pathlib.Path, shape: Sequence[int] | None) -> Captions:
 
 
 def _of_table(data: str, settings: Mapping[str, Any], labelled: bool, shape: Sequence[int] | None) -> Captions:
-    read_rows, columns, notes = pairs.rows_of_table(data, settings, labelled)
+    read_rows, columns, notes = pairs.rows_of_table(data, settings, labelled, "pictures")
     folder, pictures, rows = pathlib.Path(data).parent, dict[str, np.ndarray](), list[Captioned]()
     for row in read_rows:
         if not row.source:

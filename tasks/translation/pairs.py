@@ -91,16 +91,19 @@ def _of_table(data: str, settings: Mapping[str, Any], labelled: bool) -> Pairs:
 
 
 def rows_of_table(
-    data: str, settings: Mapping[str, Any], labelled: bool
+    data: str, settings: Mapping[str, Any], labelled: bool, sources: str = "sources"
 ) -> tuple[list[Pair], tuple[str, ...], tuple[str, ...]]:
-    """(rows as they stand, the names of the columns that are read, notes on the table)."""
+    """(rows as they stand, the names of the columns that are read, notes on the table).
+
+    ``sources``: what messages call these.
+    """
     names = ("delimiter", "quoting", "encoding", "ragged")
     how = TableSettings(columns=comma_names(settings["columns"]), **{name: settings[name] for name in names})
     table = tables.read_table(data, how)
     columns = (comma_names(settings["text"]) or table.columns)[: 1 + labelled]
     if len(set(columns)) < 1 + labelled:
         shown = listed(map(repr, table.columns))
-        raise InputError(f"{data}: text must name two of the columns {shown}, that of the sources first")
+        raise InputError(f"{data}: text must name two of the columns {shown}, that of the {sources} first")
     for column in columns:
         check_column(table, column, "text")
     rows = [Pair(*_texts(table, i, columns), table.places[i], i) for i in range(len(table.rows))]

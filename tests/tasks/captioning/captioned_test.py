@@ -80,6 +80,8 @@ def test_tables_that_do_not_fit(write, tmp_path):
             read(write("a.csv", f"picture,caption\n{cell},a dog\n"))
     with pytest.raises(InputError, match=r"a.csv: no column 'image'"):
         captioned.read(write("a.csv", "picture,caption\nb.png,a dog\n"), FILE_SETTINGS | {"text": "image,caption"})
+    with pytest.raises(InputError, match=r"a.csv: text .*'picture', 'caption', that of the pictures"):
+        captioned.read(write("a.csv", "picture,caption\nb.png,a dog\n"), FILE_SETTINGS | {"text": "picture"})
     with pytest.raises(InputError, match=r"has no captions; name a table"):
         read(str(tmp_path))
     with pytest.raises(InputError, match=r"nowhere.csv: no such file"):
