@@ -57,7 +57,8 @@ def scores(texts: Sequence[str], references: Sequence[str]) -> dict[str, Score]:
         return values | dict.fromkeys(_BY_SACREBLEU, Score(None, _MISSING))
     from sacrebleu.metrics import BLEU, CHRF  # an extra, and slow to import
 
-    for name, metric in zip(_BY_SACREBLEU, (BLEU(), BLEU(lowercase=True), CHRF()), strict=True):
+    # Of tokenized texts sacrebleu warns once here; `force` keeps it from saying so again.
+    for name, metric in zip(_BY_SACREBLEU, (BLEU(), BLEU(lowercase=True, force=True), CHRF()), strict=True):
         result = metric.corpus_score(list(texts), [list(references)])
         values[name] = Score(float(result.score), str(metric.get_signature()))
     return values
@@ -80,12 +81,16 @@ def by_length(
     rows = []
     for first, last in _BUCKETS:
         chosen = np.flatnonzero((length_N >= first) & (length_N <= (last or length_N.max(initial=0)))).tolist()
-        bleu = (
-            scores([texts[i] for i in chosen], [references[i] for i in chosen])["bleu"].value if len(chosen) else None
-        )
+        bleu = _bleu([texts[i] for i in chosen], [references[i] for i in chosen]) if chosen and is_installed() else None
         nll = of_words(float(nats_N[chosen].sum()), float(words_N[chosen].sum()), 0.0)["nll"]
         rows.append(LengthRow(f"{first}-{last}" if last else f"{first}+", len(chosen), bleu, nll))
     return rows
+
+
+def _bleu(texts: Sequence[str], references: Sequence[str]) -> float:
+    from sacrebleu.metrics import BLEU
+
+    return float(BLEU(force=True).corpus_score(texts, [references]).score)
 
 
 class Resampled(NamedTuple):
@@ -111,7 +116,7 @@ def compared(texts: Sequence[str], others: Sequence[str], references: Sequence[s
     from sacrebleu.significance import PairedTest
 
     systems: list[tuple[str, Sequence[str]]] = [("other", others), ("model", texts)]
-    test = PairedTest(systems, {"bleu": BLEU()}, [list(references)], test_type="bs", n_samples=RESAMPLES)
+    test = PairedTest(systems, {"bleu": BLEU(force=True)}, [list(references)], test_type="bs", n_samples=RESAMPLES)
     signatures, results = test()
     rows: Any = results["BLEU"]
     other, model = (Resampled(float(row.score), float(row.mean), float(row.ci)) for row in rows)

@@ -40,6 +40,16 @@ def test_each_pair_is_in_the_row_of_its_length():
     assert by_length(sources[:1], texts[:1], references[:1], np.ones(1), np.ones(1))[3] == ("17+", 0, None, None)
 
 
+def test_tokenized_texts_are_said_once(caplog):
+    texts = [f"text {i} ends here ." for i in range(120)]
+    scores(texts, texts)
+    assert sum("forgot" in record.getMessage() for record in caplog.records) == 1
+    caplog.clear()
+    by_length(texts, texts, texts, np.ones(120), np.ones(120))
+    compared(texts, texts, texts)
+    assert not caplog.records
+
+
 def test_two_systems_are_compared():
     """BLEU is that of all pairs, inside its interval; a much better system has a small p, an equal one 1."""
     rng, references = np.random.default_rng(0), REFERENCES * 40
