@@ -93,14 +93,14 @@ class TextGeneration(TextVectors):
 
     def picture_attention(self, picture: Any, target: str | None) -> PictureAttention:
         """Which cells of a picture [X, Y, C] an encoder-decoder reads to write the target; None: its own caption."""
-        scorer, one = self.scorer(batch_size=1), np.asarray(picture)
-        if one.ndim not in (2, 3):
-            what = f"the picture is {one.dtype} {list(one.shape)}"
+        scorer, values = self.scorer(batch_size=1), np.asarray(picture)
+        if values.ndim not in (2, 3):
+            what = f"the picture is {values.dtype} {list(values.shape)}"
             raise InputError(f"{what}; it must be numbers [rows, columns, channels], of one picture")
         options = captioning.options_of(scorer.extra, scorer.config)
-        given = captioning.read(scorer, one[None], options, "the picture")
-        written = captioning.captions(scorer, given, options)[0][0].text if target is None else target
-        return captioning.attention(scorer, given, [written], options)[0]
+        rows = captioning.read(scorer, values[None], options, "the picture")
+        written = captioning.captions(scorer, rows, options)[0][0].text if target is None else target
+        return captioning.attention(scorer, rows, [written], options)[0]
 
     def source_attention(self, source: str, target: str | None) -> SourceAttention:
         """How an encoder-decoder reads the source to write the target; None: its own translation."""

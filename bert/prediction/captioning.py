@@ -88,8 +88,8 @@ def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measu
         raise InputError(f"{scorer.source}: writes captions, and has no {measure} of one; leave it out")
     check_captions(scorer.config, scorer.source)
     options = options_of(scorer.extra, scorer.config)
-    given = read(scorer, rows, options, "rows")
-    return [translation.answer(candidates, TEXT) for candidates in captions(scorer, given, options)]
+    read_rows = read(scorer, rows, options, "rows")
+    return [translation.answer(candidates, TEXT) for candidates in captions(scorer, read_rows, options)]
 
 
 def read(scorer: Scorer, values: Any, options: CaptioningOptions, name: str) -> list[np.ndarray]:
@@ -97,9 +97,9 @@ def read(scorer: Scorer, values: Any, options: CaptioningOptions, name: str) -> 
 
     Raises InputError, with the ``name``, as `pictures.as_pictures`.
     """
-    given = pictures.as_pictures(values, shape_of(scorer.config), name)
-    pictures.warn_of_scale(given, options.mean, options.deviation, name)
-    return list(given)
+    picture_NXYC = pictures.as_pictures(values, shape_of(scorer.config), name)
+    pictures.warn_of_scale(picture_NXYC, options.mean, options.deviation, name)
+    return list(picture_NXYC)
 
 
 def captions(scorer: Scorer, given: Sequence[np.ndarray], options: CaptioningOptions) -> list[list[Translation]]:

@@ -60,9 +60,9 @@ def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measu
     """
     del details
     options = options_of(scorer.extra, scorer.config)
-    given = as_pictures(rows, options.shape)
-    warn_of_scale(given, options.mean, options.deviation, "rows")
-    p_NC = probabilities(scorer, given, options)
+    picture_NXYC = as_pictures(rows, options.shape)
+    warn_of_scale(picture_NXYC, options.mean, options.deviation, "rows")
+    p_NC = probabilities(scorer, picture_NXYC, options)
     return uncertainty.added(classification.answers(p_NC, scorer.labels, options), measure, p_NC)
 
 
@@ -97,8 +97,8 @@ def warn_of_scale(given: Iterable[np.ndarray], mean: float, deviation: float, na
     squares = [float(np.square(picture, dtype=np.float64).mean()) for picture in given]
     new = math.sqrt(sum(squares) / max(1, len(squares)))
     if new and not trained / 10 < new < trained * 10:
-        said = "the root mean square of the numbers is %.3g, in training it was %.3g"
-        logging.warning(f"%s: {said}; are they of the same scale (0 to 255, or 0 to 1)?", name, new, trained)
+        what = "the root mean square of the numbers is %.3g, in training it was %.3g"
+        logging.warning(f"%s: {what}; are they of the same scale (0 to 255, or 0 to 1)?", name, new, trained)
 
 
 def encode(pictures_NXYC: np.ndarray, options: PicturesOptions, **of_example: np.ndarray) -> EncodedExamples:

@@ -106,8 +106,9 @@ def translations(
     sources, limit = encode(scorer.tokenizer, texts), scorer.config.max_length
     check_lengths(map(len, sources), limit, places or [f"text {i}" for i in range(len(texts))])
     with_words = [i for i, text in enumerate(texts) if text.strip()]
-    found = written(scorer, joined([sources[i] for i in with_words]), lambda length: length + _LONGER, options, "text")
-    by_text = dict(zip(with_words, found, strict=True))
+    chosen = joined([sources[i] for i in with_words])
+    candidates_N = written(scorer, chosen, lambda length: length + _LONGER, options, "text")
+    by_text = dict(zip(with_words, candidates_N, strict=True))
     return [by_text.get(i, [Translation("", 0.0)]) for i in range(len(texts))]
 
 

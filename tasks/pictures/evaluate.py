@@ -32,8 +32,8 @@ class PicturesEvaluator(ClassificationEvaluator):
         images, classes = self.settings["images"], self.settings["classes"]
         part = picture_files.read(data, images, classes, labels=self.model.labels, labelled=labelled)
         name, options = f"{data}: {images}", self.options
-        given = pictures.as_pictures(pictures_of(part), options.shape, name)
-        pictures.warn_of_scale(given, options.mean, options.deviation, name)
+        picture_NXYC = pictures.as_pictures(pictures_of(part), options.shape, name)
+        pictures.warn_of_scale(picture_NXYC, options.mean, options.deviation, name)
         return part
 
     def predictions(self, examples: TextExamples, *, details: bool, measure: str) -> list[dict[str, Any]]:
