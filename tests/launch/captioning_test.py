@@ -146,7 +146,7 @@ def test_another_scale_of_pixels_is_noticed(trained, tmp_path, caplog):
     model, new = bert.load(workdir), pictures(3, 7)
     for same in (new["images"], new["images"] // 4, np.zeros((1, 4, 4, 3))):
         model.caption(same)
-    assert not caplog.messages
+    assert not any("scale" in message for message in caplog.messages)
     small = new["images"] / 255
     np.savez(tmp_path / "small.npz", images=small, captions=new["captions"])
     words = [f"--model={workdir}", f"--input={tmp_path / 'small.npz'}", f"--output={tmp_path / 'answers.txt'}"]

@@ -94,7 +94,7 @@ def test_a_page_is_written_beside_the_table(capsys, tmp_path):
         ([f"--model={TINY}", "a [MASK]", "--layer=1"], "--layer=1 needs --show"),
         ([f"--model={TINY}", "a [MASK]", "--show=p.html", "--layer=2"], "layer is 2; the model has layers 0 to 1"),
         ([f"--model={TINY}", "a [MASK]", "--show=p.html", "--head=x"], "--head=x: must be a whole number"),
-        ([f"--model={TINY}", "a [MASK]", f"--show={TINY}"], "--show"),
+        ([f"--model={TINY}", "a [MASK]", f"--show={TINY}"], "Is a directory"),
         (["--toy"], "--show is missing"),
         (["--toy", "--show=p.html", "a [MASK]"], "--toy takes no text"),
         (["--toy", "--show=p.html", f"--model={TINY}"], "--toy takes no --model"),

@@ -106,7 +106,7 @@ def test_what_cannot_be_continued_is_refused_in_a_line(gpt2):
 
 
 def test_a_model_of_masked_words_continues_nothing_and_a_causal_one_fills_no_mask(shared):
-    with pytest.raises(InputError, match=r"objective mlm.*objective=causal"):
+    with pytest.raises(InputError, match=r"'mlm' model.*objective=causal"):
         bert.load(TINY).generate("the movie")
     model = bert.load(shared / "golden2" / "families" / "bert_causal" / "causal_lm")
     for refused in (model.fill_mask, model.fill, lambda text: model.pseudo_log_likelihoods([text])):

@@ -47,7 +47,7 @@ def test_tokenized_texts_are_said_once(caplog):
     caplog.clear()
     by_length(texts, texts, texts, np.ones(120), np.ones(120))
     compared(texts, texts, texts)
-    assert not caplog.records
+    assert not any("forgot" in record.getMessage() for record in caplog.records)
 
 
 def test_two_systems_are_compared():

@@ -220,7 +220,7 @@ def test_what_does_not_fit_is_refused(run, model):
         run.evaluate(model, path, tags="1", annotators=None, text=None)
     evaluator = run.evaluator(model)
     examples = evaluator.read(path, split="test", labelled="no")
-    with pytest.raises(InputError, match=r"x\.json: .*written .*--output"):
+    with pytest.raises(InputError, match=r"x\.json: .*written .*another name"):
         evaluator.write_predictions(run.folder / "dev.json" / "x.json", examples, "jsonl")
     assert not list(run.folder.glob("**/.*.unfinished-*"))
 
