@@ -92,7 +92,7 @@ def check_apart(source: str, out: str, format: str, dtype: str) -> None:
 
 
 def _is_run(folder: pathlib.Path) -> bool:
-    within = (run_directory.CHECKPOINTS, run_directory.MODEL, run_directory.METRICS, "lock")
+    within = (run_directory.CHECKPOINTS, run_directory.MODEL, run_directory.METRICS, run_directory.LOCK)
     return os.path.isfile(folder / run_directory.CONFIG) and any(os.path.exists(folder / name) for name in within)
 
 

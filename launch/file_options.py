@@ -58,8 +58,11 @@ def evaluator_of(options: Options, source: str, outputs: Sequence[str], *more: s
     names a file that is read.
     """
     batch_size = options.whole_number("batch_size", 32)
-    run, read = options.model, [options[source], options.documents, options.get("against")]
-    read += [f"{run}/model", f"{run}/config.json"] if os.path.isdir(f"{run}/model") else [run]
+    from bert.training import run_directory  # needs JAX, and --help does not
+
+    of_run = [os.path.join(options.model, name) for name in (run_directory.MODEL, run_directory.CONFIG)]
+    weights = of_run if os.path.isdir(of_run[0]) else [options.model]
+    read = [options[source], options.documents, options.get("against"), *weights]
     for name in outputs:
         check_other_file(f"--{name}", options[name] or "", *filter(None, read), folder=options.get("format") == "brat")
     command_line.spell("format", "--input_format")

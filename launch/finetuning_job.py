@@ -89,9 +89,8 @@ class FinetuningJob(TrainingJob):
         timing = config_fields.build(train.LoopSettings, config, total_steps=total, **intervals)
         first = batches(0)
         runtime.say(f"{batches.steps_per_epoch:,} steps an epoch, {total:,} in all; {_fullness(first)}")
-        if (unknown := unknown_share(first, tokenizer)) > MUCH_UNKNOWN:
-            where = f"{unknown:.0%} of the tokens of the first batch are unknown to the model's vocabulary"
-            runtime.say(f"warning: {where}; start from a model whose vocabulary has the words of these texts")
+        if tokenizer is not None:
+            warn_of_unknown(first, tokenizer)
         task = self.examples.task(encoder)
         evaluate = None
         if self.choice is not None:
@@ -127,16 +126,12 @@ def _fullness(batch: HostBatch) -> str:
     return f"the first batch has {tokens:,} tokens in {B} rows of {T} ({tokens / (B * T):.0%} full)"
 
 
-def unknown_share(batch: HostBatch, tokenizer: Tokenizer | None) -> float:
-    """The share of unknown tokens of the texts in a batch, or of its targets where it is larger."""
-    if tokenizer is None or tokenizer.unk_id in (tokenizer.cls_id, tokenizer.sep_id):  # of GPT-2 they are one
-        return 0.0
-    real = {"token_ids": "example_ids", "target_ids": "target_example_ids"}
-    return max(
-        (
-            float((batch[ids][batch[where] > 0] == tokenizer.unk_id).mean())
-            for ids, where in real.items()
-            if ids in batch
-        ),
-        default=0.0,
-    )
+def warn_of_unknown(batch: HostBatch, tokenizer: Tokenizer) -> None:
+    """Prints a warning where many tokens of the texts in a batch, or of the targets, are unknown."""
+    if tokenizer.unk_id in (tokenizer.cls_id, tokenizer.sep_id):  # of GPT-2 they are one
+        return
+    for side, ids, examples in (("texts", "token_ids", "example_ids"), ("targets", "target_ids", "target_example_ids")):
+        share = float((batch[ids][batch[examples] > 0] == tokenizer.unk_id).mean()) if ids in batch else 0.0
+        if share > MUCH_UNKNOWN:
+            where = f"{share:.0%} of the tokens of the {side} in the first batch are unknown to the model's vocabulary"
+            runtime.say(f"warning: {where}; start from a model whose vocabulary has the words of these texts")

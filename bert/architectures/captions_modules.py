@@ -105,33 +105,25 @@ class ConvolutionCells(nn.Module):
 CELLS: dict[str, type[nn.Module]] = {"convolutions": ConvolutionCells, "patches": PatchCells, "linear": LinearCells}
 
 
-def memory_of(cells_BSD: Array, batch: Batch, reads: str) -> Memory:
-    """What a decoder reads of the cells, as `captions.PictureGrid.reads` says."""
-    ids_BS = batch["example_ids"]
-    if reads == "grid":
-        return Memory(cells_BSD, ids_BS)
-    mean_B1D = cells_BSD.mean(1, keepdims=True)
-    return Memory(mean_B1D if reads == "mean" else jnp.zeros_like(mean_B1D), ids_BS[:, :1])
-
-
-def with_dropped_words(batch: Batch, config: Any, key: Array) -> Batch:
-    """The batch with the words that a decoder reads in training, as `captions.PictureGrid.word_dropout` says."""
-    ids_BU = batch["target_ids"]
-    read_BU = jnp.where(kept(key, ids_BU.shape, config.word_dropout), ids_BU, config.start_id)
-    return {**batch, "target_ids": read_BU}
-
-
 class OfPictures(nn.Module):
-    """What decoders of pictures share; the decoder itself is the base class behind it."""
+    """What decoders of pictures share: the first base class, before that of the decoder."""
 
     packing: ClassVar[str] = "refused"
 
     def memory(self, batch: Batch, *, train: bool = False) -> Memory:
-        return memory_of(self.source(batch, train=train)["tokens"], batch, self.config.reads)
+        """What the decoder reads of the cells, as `captions.PictureGrid.reads` says."""
+        cells_BSD, ids_BS = self.source(batch, train=train)["tokens"], batch["example_ids"]
+        if self.config.reads == "grid":
+            return Memory(cells_BSD, ids_BS)
+        mean_B1D = cells_BSD.mean(1, keepdims=True)
+        return Memory(mean_B1D if self.config.reads == "mean" else jnp.zeros_like(mean_B1D), ids_BS[:, :1])
 
     def teacher_forced(self, memory: Memory, batch: Batch, *, train: bool = False) -> Array:
+        """As of the decoder, with the words dropped in training that `captions.PictureGrid.word_dropout` says."""
         if train and self.config.word_dropout:
-            batch = with_dropped_words(batch, self.config, self.make_rng("dropout"))
+            ids_BU, key = batch["target_ids"], self.make_rng("dropout")
+            read_BU = jnp.where(kept(key, ids_BU.shape, self.config.word_dropout), ids_BU, self.config.start_id)
+            batch = {**batch, "target_ids": read_BU}
         scores: Array = super().teacher_forced(memory, batch, train=train)  # type: ignore[misc]
         return scores
 

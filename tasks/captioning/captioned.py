@@ -126,7 +126,8 @@ def _of_table(data: str, settings: Mapping[str, Any], labelled: bool, shape: Seq
             pictures[row.source] = _picture(folder / row.source, f"{row.place}: {row.source}")
         rows.append(Captioned(row.source, row.target, row.place, pictures[row.source]))
     part = _report(data, rows, shape, notes)
-    return part._replace(report=dataclasses.replace(part.report, beside=tuple(str(folder / name) for name in pictures)))
+    read_files = (data, *(str(folder / name) for name in pictures))  # data: of emoji the source is named otherwise
+    return part._replace(report=dataclasses.replace(part.report, beside=read_files))
 
 
 def _of_emoji(data: str, settings: Mapping[str, Any], labelled: bool, shape: Sequence[int] | None) -> Captions:

@@ -1,5 +1,6 @@
 """Writes the files of a command: whole or not at all, never over what is read; rows as JSON lines."""
 
+import itertools
 import json
 import math
 import os
@@ -26,10 +27,10 @@ def write_whole(path: pathlib.Path, text: str | Iterable[str]) -> None:
 
 
 def check_other_file(option: str, output: str | pathlib.Path, *sources: str, folder: bool = False) -> None:
-    """Refuses an output that cannot be written, or lies over a file that is read, by whatever name or link.
+    """Refuses to write over a file that is read, or over one in a folder that is, by whatever name or link.
 
-    ``sources``: files and folders, or several of them with commas between; ``folder``: the output may be one. A name of
-    a packed file is refused, too: none is written.
+    A folder is refused, too, unless the output may be one (``folder``), and the name of a packed file, for none is
+    written. ``sources``: files and folders; one that is not there may be several with commas between.
     """
     if (ending := os.path.splitext(output)[1].lower()) in (".gz", ".zip"):
         raise InputError(f"{option}={output}: files are not packed; leave out {ending}")
@@ -37,9 +38,10 @@ def check_other_file(option: str, output: str | pathlib.Path, *sources: str, fol
         raise InputError(f"{option}={output}: is a folder; name a file")
     if not os.path.isfile(output):  # nothing is there, or a pipe or device
         return
-    for name in (name for source in sources for name in ([source] if os.path.exists(source) else source.split(","))):
-        path = pathlib.Path(name)
-        if any(read.exists() and read.samefile(output) for read in (path, *(path.rglob("*") if path.is_dir() else ()))):
+    names = itertools.chain.from_iterable([name] if os.path.exists(name) else name.split(",") for name in sources)
+    for path in map(pathlib.Path, names):
+        read = [path, *(path.rglob("*") if path.is_dir() else ())]
+        if any(file.exists() and file.samefile(output) for file in read):
             raise InputError(f"{option}={output}: is the input, which it would replace; choose another name")
 
 

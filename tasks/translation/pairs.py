@@ -107,10 +107,8 @@ def rows_of_table(
     for column in columns:
         check_column(table, column, "text")
     rows = [Pair(*_texts(table, i, columns), table.places[i], i) for i in range(len(table.rows))]
-    chosen = (
-        () if settings["text"] else (f"{data}: read were the columns {listed(map(repr, columns))}; text names others",)
-    )
-    return rows, columns, (*table.notes, *chosen)
+    chosen = f"{data}: the columns {listed(map(repr, columns))} were read; set text to read others"
+    return rows, columns, table.notes if settings["text"] else (*table.notes, chosen)
 
 
 def _texts(table: Table, i: int, columns: tuple[str, ...]) -> tuple[str, str | None]:
@@ -126,8 +124,9 @@ def _texts(table: Table, i: int, columns: tuple[str, ...]) -> tuple[str, str | N
 def _sources(rows: list[Pair], path: str, notes: tuple[str, ...]) -> Pairs:
     """Sentences to translate."""
     empty = [row.place for row in rows if not row.source]
-    more = (f"{path}: {len(empty):,} without a text (first {empty[0]}), whose translation is empty",) if empty else ()
-    return Pairs(rows, ReadReport(path, len(rows), len(rows), notes=(*notes, *more)))
+    if empty:
+        notes = (*notes, f"{path}: rows without a text: {len(empty):,} (first {empty[0]}); their translation is empty")
+    return Pairs(rows, ReadReport(path, len(rows), len(rows), notes=notes))
 
 
 def _checked(rows: list[Pair], source: str, target: str, notes: tuple[str, ...]) -> Pairs:

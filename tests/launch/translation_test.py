@@ -197,14 +197,17 @@ def test_no_output_replaces_what_is_read(trained, data, tmp_path):
         evaluate.run([*scored, f"--out={run}"])
 
 
-def test_the_share_of_unknown_tokens_is_of_real_ones_and_of_the_worse_side():
+def test_tokens_that_the_vocabulary_does_not_know_are_warned_of(capsys):
+    """Of either side; padding does not count."""
     tokenizer = bert.load("tests/golden/tiny_bert").tokenizer
-    sides = {"token_ids": [[7, 8, 9, 10, 0]], "target_ids": [[tokenizer.unk_id, 7, 8, 0, tokenizer.unk_id]]}
+    known, unknown = [[7, 8, 9, 10, 0]], [[tokenizer.unk_id, 7, 8, 9, tokenizer.unk_id]]
     real = {"example_ids": [[1, 1, 2, 2, 0]], "target_example_ids": [[1, 1, 2, 2, 0]]}
-    batch = {name: np.array(value) for name, value in {**sides, **real}.items()}
-    assert finetuning_job.unknown_share(batch, tokenizer) == 0.25
-    assert finetuning_job.unknown_share({"patches": np.zeros((1, 4, 3))}, tokenizer) == 0
-    assert finetuning_job.unknown_share(batch, None) == 0
+    for sides, warned in (((known, known), 0), ((known, unknown), 1), ((unknown, known), 1)):
+        values = dict(zip(("token_ids", "target_ids"), sides, strict=True)) | real
+        finetuning_job.warn_of_unknown({name: np.array(value) for name, value in values.items()}, tokenizer)
+        assert capsys.readouterr().out.count("warning: 25% of the ") == warned
+    finetuning_job.warn_of_unknown({"patches": np.zeros((1, 4, 3))}, tokenizer)
+    assert not capsys.readouterr().out
 
 
 def test_other_models_and_settings_are_refused(trained, data, tmp_path, monkeypatch):

@@ -154,7 +154,9 @@ def test_people_among_emoji(write, tmp_path):
     parts = {part: read(f"emoji:{part}:{data}").rows for part in emoji.PARTS}
     assert {part: len(rows) for part, rows in parts.items()} == {"train": 12, "held-out": 3}
     assert {row.person.role for row in parts["held-out"]} == {"cook"}
-    assert [row.target for row in read(f"emoji:held-out:{data}", labelled=False).rows] == [None] * 3
+    people = read(f"emoji:held-out:{data}", labelled=False)
+    assert [row.target for row in people.rows] == [None] * 3
+    assert people.report.beside[0] == data  # which no output may replace, though the source is named otherwise
     with pytest.raises(InputError, match=r"emoji:test:.*'test'.*held-out"):
         read(f"emoji:test:{data}")
     with pytest.raises(InputError, match=r"u.csv: has no role .*English"):

@@ -83,10 +83,13 @@ def test_what_is_no_pair_of_files_or_columns_is_refused(write, tmp_path):
 
 def test_the_report_names_columns_that_nobody_chose_and_counts_empty_texts(write):
     table = write("t.csv", "id,en,de\n1,A man.,Ein Mann.\n2,,\n")
-    assert "columns 'id', 'en'; text" in read_pairs(write("u.csv", "id,en\n1,A man.\n"), FILE_SETTINGS).report.notes[-1]
+    assert (
+        "columns 'id', 'en' were read; set text"
+        in read_pairs(write("u.csv", "id,en\n1,A man.\n"), FILE_SETTINGS).report.notes[-1]
+    )
     chosen = read_pairs(table, FILE_SETTINGS | {"text": "en,de"}, labelled=False).report.notes
     assert len(chosen) == 1
-    assert ": 1 without a text (first" in chosen[0]
+    assert "rows without a text: 1 (first" in chosen[0]
     assert "t.csv:3)" in chosen[0]
 
 
