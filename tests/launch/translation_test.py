@@ -100,8 +100,9 @@ def test_translations_depend_on_no_other_text(trained):
         np.testing.assert_allclose([c.score for c in alone], [c.score for c in candidates], rtol=1e-4)
         assert candidates[0].score >= candidates[1].score
     assert model.translate(texts[0], beams=2) == found[0][0].text
-    assert model.translate([*texts[:1], " ", ""], beams=2) == [found[0][0].text, "", ""]
-    assert model.translate("") == ""
+    mixed = model.translate([" ", texts[0], ""], beams=2, best=2)
+    assert [candidates[0].text for candidates in mixed] == ["", found[0][0].text, ""]
+    assert mixed[0] == mixed[2] == [("", 0.0)]  # not what the model would write of nothing
     for wrong in (None, 3, {"source": "dogs"}):
         with pytest.raises(InputError, match="a text or a list"):
             model.translate(wrong)
