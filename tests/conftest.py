@@ -3,6 +3,7 @@
 import functools
 import gc
 import importlib.metadata
+import logging
 import os
 import pathlib
 from collections.abc import Callable, Iterator
@@ -45,6 +46,16 @@ def peak_measured_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arithmetic, "peak_flops", functools.cache(arithmetic.peak_flops))
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_handlers_of_other_tests() -> Iterator[None]:
+    """A command that a test runs in this process logs to that test's standard error, which is closed behind it."""
+    root = logging.getLogger()
+    before = set(root.handlers)
+    yield
+    for handler in set(root.handlers) - before:
+        root.removeHandler(handler)
 
 
 @pytest.fixture

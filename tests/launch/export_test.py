@@ -167,7 +167,6 @@ def test_broken_sources(tmp_path, monkeypatch, capsys, fault):
     shutil.copytree(TINY, source)
     change(source)
     monkeypatch.setattr(sys, "argv", ["export", f"--source={source}", f"--out={tmp_path / 'out'}"])
-    monkeypatch.setattr(flags.console, "plain_logging", lambda: None)  # it replaces the handlers of the whole process
     with pytest.raises(SystemExit) as exited:
         flags.main(export.run)
     assert exited.value.code == 2
