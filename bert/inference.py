@@ -177,15 +177,15 @@ class LoadedModel(TextGeneration):
     @overload
     def attention(self, text: np.ndarray, *, target: str | None = ...) -> PictureAttention: ...
     def attention(
-        self, text: Any, layer: int = 0, *, pair: str | None = None, target: str | None = None
+        self, text: Any, layer: int | None = None, *, pair: str | None = None, target: str | None = None
     ) -> Attention | SourceAttention | PictureAttention:
-        """Pieces, scores and weights of one layer (0 = the first) for a text, or for a text and its ``pair``.
+        """Pieces, scores and weights of one layer (from 0, the default) for a text, or for a text and its ``pair``.
 
         Of an encoder-decoder, how it reads the text to write ``target`` (None: its own translation), in all layers; of
         one that reads pictures, how it reads this one, an array [X, Y, C].
         """
         if translation.translates(self.config) or captioning.writes_captions(self.config):
-            if layer or pair is not None:
+            if layer is not None or pair is not None:
                 raise InputError(
                     f"{self.source}: shows all its layers, and reads one source; give text and target alone"
                 )
@@ -193,6 +193,7 @@ class LoadedModel(TextGeneration):
             return self.picture_attention(text, target) if reads_pictures else self.source_attention(text, target)
         if target is not None:
             raise InputError(f"{self.source}: has no decoder that writes a target; give the second text as pair")
+        layer = layer or 0
         if layer not in range(self.config.num_layers):
             raise InputError(f"layer is {layer}; the model has layers 0 to {self.config.num_layers - 1}")
         ids, type_ids = self.join(text, pair, special_in_text=True)

@@ -51,9 +51,8 @@ def run(argv: list[str]) -> None:
     begun = run_directory.read(first) if (first / run_directory.CONFIG).exists() else None
     with waiting(f"reading {config.data}"):
         job = as_begun(module.read, config, begun)
-    if config.seeds > 1 and job.choice is None:
-        way_out = "give config.validation or config.validation_share, or train with one seed"
-        raise InputError(f"config.seeds is {config.seeds}, but no example is held out to choose a run by; {way_out}")
+    if job.choice is None:
+        check_nothing_is_chosen(config)
     cache, lost_after = workdir / run_directory.CACHE, config.mesh.lost_after
     runtime.start(allocator=config.allocator, cache=cache, options=options, lost_after=lost_after)
     if jax.process_index() == 0:
@@ -83,6 +82,14 @@ def check_settings(config: ConfigDict) -> None:
     for name, least in (("evaluations_per_epoch", 1), ("patience", 0), ("micro_batches", 1)):
         check_range(f"config.{name}", config[name], at_least=least)
     check_range("config.max_length", config.max_length, at_least=3, hint=", for [CLS], a token and [SEP]")
+
+
+def check_nothing_is_chosen(config: ConfigDict) -> None:
+    """Refuses settings that choose a run or an evaluation, where nothing is evaluated."""
+    for name, without in (("seeds", 1), ("patience", 0), ("metric", "")):
+        if config[name] != without:
+            way_out = f"give config.validation or config.validation_share, or leave config.{name} out"
+            raise InputError(f"config.{name} is {config[name]!r}, but no example is held out to choose by; {way_out}")
 
 
 def one_run(config: ConfigDict, job: ExamplesJob, workdir: pathlib.Path, seed: int, baseline: Baseline) -> Metrics:

@@ -149,7 +149,7 @@ def test_a_page_of_what_translations_read(trained, tmp_path, capsys):
     with pytest.raises(InputError, match=r"--attention=.*new.txt.*--output"):
         predict.run(["predict", *words, f"--attention={tmp_path / 'new.txt'}"])
     with pytest.raises(InputError, match=r"layers.*text and target"):
-        model.attention("dogs", 1)
+        model.attention("dogs", 0)
     with pytest.raises(InputError, match=r"no decoder.*pair"):
         bert.load("tests/golden/tiny_bert").attention("dogs", target="Hunde")
 
