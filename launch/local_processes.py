@@ -6,11 +6,10 @@ bert local-processes --processes=2 --devices=2 pretrain --config=pretrain:mini -
 bert local-processes --processes=4 finetune --config=table --config.data=my.csv --config.text=review
     --config.label=stars --config.init_from=DIR --workdir=runs/reviews
 
-They train together as the processes of a cluster do, and their results are those of one process up to rounding. The
-lines are those of process 0. If a process ends early, the others are ended and its last lines are shown, with exit code
-1. SIGTERM and Ctrl-C save first; a second Ctrl-C does not wait. To train fast, start one process: it uses all devices
-of a machine.
-"""
+They train together as the processes of a cluster do, and their results are those of one process up to rounding: to the
+last digit, if --processes=1 starts it with as many devices. The lines are those of process 0. If a process ends early,
+the others are ended and its last lines are shown, with exit code 1. SIGTERM and Ctrl-C save first; a second Ctrl-C does
+not wait. To train fast, start one process: it uses all devices of a machine."""
 
 import ctypes
 import os
@@ -53,7 +52,9 @@ def run(argv: list[str]) -> None:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     home = str(pathlib.Path(bert.__file__).parents[1])
-    environment = {"JAX_PLATFORMS": "cpu"} | os.environ | {"JAX_NUM_CPU_DEVICES": str(devices)}
+    # XLA sums a product in as many parts as a process has threads: the same number, however the devices are divided.
+    usual = {"JAX_PLATFORMS": "cpu", "NPROC": str(count * devices)}
+    environment = usual | os.environ | {"JAX_NUM_CPU_DEVICES": str(devices)}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-P", "-m", "bert", *argv[at:], f"--coordinator={address}", f"--num_processes={count}"]
     sys.exit(run_together([[*command, f"--process_id={i}"] for i in range(count)], environment))

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 
+import jax
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
@@ -263,3 +264,18 @@ def test_two_processes_train_as_one_does(prepared, tmp_path, two_processes):
     one, two = (bert.load(tmp_path / name).params["encoder"]["blocks"] for name in ("one", "two"))
     for name in ("query", "key", "value"):
         np.testing.assert_allclose(one["attention"][name]["kernel"], two["attention"][name]["kernel"], atol=1e-5)
+
+
+@pytest.mark.slow
+def test_as_many_devices_in_one_process_or_in_two_end_with_the_same_bits(prepared, tmp_path):
+    """Both over Gloo. Of rows this long, products are cut by the number of threads."""
+    sizes = ("--config.batch_size=32", "--config.max_length=128", "--config.model.max_position_embeddings=128")
+    environment = {"PATH": "/usr/bin:/bin", "JAX_PLATFORMS": "cpu", "HOME": str(tmp_path)}
+    for processes, devices in ((1, 4), (2, 2)):
+        words = (f"--config.data={prepared}", "--config.mesh.mode=fsdp", f"--workdir={tmp_path / str(processes)}")
+        command = [sys.executable, "-m", "launch.local_processes", f"--processes={processes}", f"--devices={devices}"]
+        subprocess.run(
+            [*command, "pretrain", *TINY, *sizes, *words], cwd=CHECKOUT, env=environment, check=True, timeout=500
+        )
+    one, two = (bert.load(tmp_path / name).params for name in ("1", "2"))
+    jax.tree.map(np.testing.assert_array_equal, one, two)
