@@ -70,6 +70,7 @@ class FinetuningJob(TrainingJob):
 
     def run(self, start: Start, workdir: pathlib.Path) -> train.Run:
         config, encoder = self.config, start.config
+        task = self.examples.task(encoder)
         architectures.check_packing(encoder, config.packed)
         heads = getattr(encoder, "num_heads", 0)
         mesh = sharding.make_mesh(config.mesh.mode, config.mesh.model_devices, heads=heads)
@@ -91,7 +92,6 @@ class FinetuningJob(TrainingJob):
         runtime.say(f"{batches.steps_per_epoch:,} steps an epoch, {total:,} in all; {_fullness(first)}")
         if tokenizer is not None:
             warn_of_unknown(first, tokenizer)
-        task = self.examples.task(encoder)
         evaluate = None
         if self.choice is not None:
             devices = Devices(lambda batch: sharding.place(_rows_of_this_process(batch), mesh), sharding.on_this_host)

@@ -1,6 +1,5 @@
 """Where a run starts: its newest checkpoint, the weights of another model, or random weights."""
 
-import dataclasses
 import pathlib
 from collections.abc import Sequence
 from typing import Any
@@ -38,7 +37,8 @@ def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, 
     else:
         _fresh_parts(config)
         _say_that_none_is_new(config)
-        return Start(_for_objective(config, _described(config, store.vocab_size)), store.tokenizer, None)
+        encoder = architectures.described(config.model, vocab_size=store.vocab_size)
+        return Start(_for_objective(config, encoder), store.tokenizer, None)
     encoder = start.config
     if config.init_from:
         for name, value in _decided(config, encoder).items():
@@ -50,7 +50,7 @@ def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, 
 
 def _decided(config: ConfigDict, encoder: ModelConfig) -> dict[str, Any]:
     """The settings of ``config.model`` that weights decide, as these weights have them."""
-    wanted = _kind(config).model_type
+    wanted = architectures.described(config.model, vocab_size=encoder.vocab_size).model_type
     if encoder.model_type != wanted:
         both = f"{config.init_from}: is a {encoder.model_type!r} encoder, config.model that of a {wanted!r}"
         raise InputError(f"{both}; start with the config file of the former, or from other weights")
@@ -72,39 +72,33 @@ def for_finetuning(config: ConfigDict, examples: ExamplesJob, workdir: pathlib.P
         same = tuple(saved) if sorted(saved) == sorted(labels) else tuple(labels)
         encoder = _computed(config, sources.run_encoder(workdir))
         return Start(encoder, run_directory.read_tokenizer(workdir), None, same)
-    if examples.encoder_sizes and not config.init_from:
-        return Start(_described(config, 1, **examples.encoder_sizes), None, None, labels)
     if not config.init_from:
         if (new := examples.new_model(config)) is None:
             raise InputError("config.init_from is missing; name a model directory, a run, or a Google checkpoint")
-        check_length(config.max_length, new[0], "config.model")
+        if new[1] is not None:
+            check_length(config.max_length, new[0], "config.model")
         return Start(*new, None, labels)
     loaded = sources.read(config.init_from, fresh=fresh, labels=labels, seed=seed)
-    if bool(examples.encoder_sizes) == architectures.has_tokenizer(loaded.config):
-        kind, reads = loaded.config.model_type, "texts" if examples.encoder_sizes else "no texts"
+    if examples.has_tokenizer != architectures.has_tokenizer(loaded.config):
+        kind, reads = loaded.config.model_type, "no texts" if examples.has_tokenizer else "texts"
         what = f"{config.init_from} is a {kind!r} encoder, which reads {reads}"
         raise InputError(f"config.task is {config.task!r}, but {what}; start from another model")
-    if examples.encoder_sizes:
-        return _with_sizes(config, loaded, examples)
+    if examples.has_tokenizer:
+        loaded = examples.started(config, _for_texts(config, loaded), seed)
+    head = {part: value for part, value in loaded.params["head"].items() if part in fresh}
+    params = {"encoder": loaded.params["encoder"], "head": head}
+    return Start(_computed(config, loaded.config), loaded.tokenizer, params, loaded.labels)
+
+
+def _for_texts(config: ConfigDict, loaded: ModelDirectory) -> ModelDirectory:
+    """The model with the tokens of ``config.add_tokens``. Refuses one without a vocabulary, or too few positions."""
     if loaded.tokenizer is None:
         raise InputError(f"{config.init_from}: has no vocabulary, so it cannot read texts; put its vocab.txt there")
     check_length(config.max_length, loaded.config, config.init_from)
     tokenizer = loaded.tokenizer.add_words(words_of(config.add_tokens))
     if config.optimizer.frozen_layers >= 0 and tokenizer.vocab_size > loaded.tokenizer.vocab_size:
         runtime.say("notice: frozen_layers freezes the embeddings, so the rows of the new tokens are not trained")
-    loaded = examples.started(config, _with_tokenizer(config, loaded, tokenizer), seed)
-    head = {part: value for part, value in loaded.params["head"].items() if part in fresh}
-    params = {"encoder": loaded.params["encoder"], "head": head}
-    return Start(_computed(config, loaded.config), tokenizer, params, loaded.labels)
-
-
-def _with_sizes(config: ConfigDict, loaded: ModelDirectory, examples: ExamplesJob) -> Start:
-    """The model for examples that are no texts; refused where these have other sizes."""
-    for name, value in examples.encoder_sizes.items():
-        if (own := getattr(loaded.config, name)) != value:
-            raise InputError(f"{name} is {value}, but {config.init_from} has {own}; start from another model")
-    head = {part: value for part, value in loaded.params["head"].items() if part in examples.fresh}
-    return Start(_computed(config, loaded.config), None, {**loaded.params, "head": head}, loaded.labels)
+    return _with_tokenizer(config, loaded, tokenizer)
 
 
 def check_length(max_length: int, encoder: ModelConfig, source: str, hint: str = "") -> None:
@@ -112,31 +106,6 @@ def check_length(max_length: int, encoder: ModelConfig, source: str, hint: str =
     if max_length > encoder.max_length:
         rule = f"{source} has {encoder.max_length} positions; lower it{hint}"
         raise InputError(f"config.max_length is {max_length}, but {rule}")
-
-
-def _kind(config: ConfigDict) -> Any:
-    """The class of configuration that ``config.model`` names. Refuses settings that only other architectures have."""
-    wanted = config.model.get("model_type", "bert")
-    kind: Any = architectures.config_class("config.model.model_type", wanted)
-    known = {"model_type", *(field.name for field in dataclasses.fields(kind))}
-    known |= {"size"} if issubclass(kind, TransformerConfig) else set()
-    if others := [f"config.model.{name}" for name in config.model if name not in known]:
-        way_out = "take a recipe of that architecture, of which bert pretrain --help has the names"
-        raise InputError(f"config.model.model_type is {wanted!r}, which has no {listed(others, 3)}; {way_out}")
-    return kind
-
-
-def _described(config: ConfigDict, vocab_size: int, **sizes: Any) -> ModelConfig:
-    """The encoder of ``config.model``: a Transformer of its size, or another architecture with the settings it has."""
-    kind = _kind(config)
-    fields = {name: value for name, value in config.model.items() if value is not None and name != "model_type"} | sizes
-    if not issubclass(kind, TransformerConfig):
-        encoder: ModelConfig = kind(vocab_size=vocab_size, **fields)
-        return encoder
-    if "hidden_size" in fields:
-        fields.setdefault("intermediate_size", 4 * fields["hidden_size"])
-    sized: ModelConfig = kind.of_size(fields.pop("size"), vocab_size=vocab_size, **fields)
-    return sized
 
 
 def _for_objective(config: ConfigDict, encoder: ModelConfig) -> ModelConfig:

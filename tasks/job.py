@@ -4,7 +4,6 @@ import abc
 import dataclasses
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 import jax
@@ -41,8 +40,7 @@ class ExamplesJob(abc.ABC):
       unit: what is counted in reports.
       compared_with: what gives the scores of ``baseline``.
       compared: what ``keys_of`` gives keys of, to count those that are in both parts.
-      encoder_sizes: fields of the encoder's configuration that the examples decide; where there are any, these are no
-        texts, and the model has no tokenizer.
+      has_tokenizer: whether a model for the examples has one: it reads or writes texts.
     """
 
     train: Any
@@ -56,7 +54,7 @@ class ExamplesJob(abc.ABC):
     unit: ClassVar[str] = "rows"
     compared: ClassVar[str] = "texts"
     compared_with: ClassVar[str] = ""
-    encoder_sizes: Mapping[str, Any] = MappingProxyType({})
+    has_tokenizer: ClassVar[bool] = True
 
     @abc.abstractmethod
     def task(self, config: ModelConfig) -> Task:
@@ -116,7 +114,7 @@ class ExamplesJob(abc.ABC):
 
         return evaluate
 
-    def new_model(self, config: ConfigDict) -> tuple[ModelConfig, Tokenizer] | None:
+    def new_model(self, config: ConfigDict) -> tuple[ModelConfig, Tokenizer | None] | None:
         """Of a run that starts without weights: its model and its tokenizer; None where a task needs weights."""
         return None
 

@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from bert.errors import InputError, check_choice
+from bert.errors import InputError, check_choice, listed
 
 if TYPE_CHECKING:
     import flax.linen as nn
@@ -170,6 +170,26 @@ def config_class(name: str, model_type: str) -> Any:
     """The configuration of an architecture, a frozen dataclass. InputError for an unknown one; ``name`` is its key."""
     check_choice(name, model_type, tuple(REGISTRY))
     return _resolved(REGISTRY[model_type][0])
+
+
+def described(settings: Mapping[str, Any], **sizes: Any) -> Any:
+    """The configuration that a recipe's ``config.model`` describes; ``sizes``: fields that the data decide.
+
+    A Transformer of a named ``size`` is made with what else is set. Raises InputError for an unknown architecture, and
+    for settings that only others have.
+    """
+    kind = config_class("config.model.model_type", settings.get("model_type", "bert"))
+    fields = {name: value for name, value in settings.items() if name != "model_type"}
+    known = {field.name for field in dataclasses.fields(kind)} | ({"size"} if hasattr(kind, "of_size") else set())
+    if others := [f"config.model.{name}" for name in fields if name not in known]:
+        way_out = "take a recipe of that architecture, of which bert pretrain --help has the names"
+        raise InputError(f"config.model.model_type is {kind.model_type!r}, which has no {listed(others, 3)}; {way_out}")
+    fields = {name: value for name, value in fields.items() if value is not None} | sizes
+    if "size" not in fields:
+        return kind(**fields)
+    if "hidden_size" in fields:
+        fields.setdefault("intermediate_size", 4 * fields["hidden_size"])
+    return kind.of_size(fields.pop("size"), **fields)
 
 
 def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:

@@ -73,11 +73,6 @@ def check_attends(scorer: Scorer) -> None:
         raise InputError(f"{scorer.source}: reads is {config.reads!r}, so no word attends to cells; train with 'grid'")
 
 
-def shape_of(config: Any) -> tuple[int, int, int]:
-    """Rows, columns and channels of the pictures that a model reads."""
-    return config.height, config.width, config.channels
-
-
 def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measure: str = "") -> list[dict[str, Any]]:
     """For each picture ``{"caption": text, "score": float}``, and ``candidates`` where there are several.
 
@@ -97,7 +92,7 @@ def read(scorer: Scorer, values: Any, options: CaptioningOptions, name: str) -> 
 
     Raises InputError, with the ``name``, as `pictures.as_pictures`.
     """
-    picture_NXYC = pictures.as_pictures(values, shape_of(scorer.config), name)
+    picture_NXYC = pictures.as_pictures(values, pictures.shape_of(scorer.config), name)
     pictures.warn_of_scale(picture_NXYC, options.mean, options.deviation, name)
     return list(picture_NXYC)
 

@@ -66,6 +66,21 @@ def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measu
     return uncertainty.added(classification.answers(p_NC, scorer.labels, options), measure, p_NC)
 
 
+def shape_of(config: Any) -> tuple[int, int, int]:
+    """Rows, columns and channels of the pictures that a model reads."""
+    return config.height, config.width, config.channels
+
+
+def check_cut(config: Any, shape: tuple[int, ...], patch_size: int) -> None:
+    """Raises InputError where the model that training starts from reads other pictures, or cuts them otherwise."""
+    if (theirs := shape_of(config)) != shape:
+        sizes = [" x ".join(map(str, size)) for size in (shape, theirs)]
+        raise InputError(f"the pictures are {sizes[0]}, but config.init_from reads {sizes[1]}; scale them to that")
+    if config.patch_size != patch_size:
+        rule = f"config.init_from has {config.patch_size}; set it to that"
+        raise InputError(f"config.model.patch_size is {patch_size}, but {rule}")
+
+
 def as_pictures(values: Any, shape: tuple[int, int, int] | None = None, name: str = "rows") -> np.ndarray:
     """Float32 [N, X, Y, C] of numbers with or without C. InputError, naming them, for others, or of another shape."""
     if hasattr(values, "getbands"):  # an image of Pillow has no ndim, and NumPy takes its rows for pictures

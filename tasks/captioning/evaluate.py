@@ -30,7 +30,7 @@ class CaptioningEvaluator(TranslationEvaluator):
 
     def read(self, data: str, *, split: str, labelled: str) -> Captions:  # type: ignore[override]
         del split
-        shape = captioning.shape_of(self.scorer.config)
+        shape = pictures.shape_of(self.scorer.config)
         part = captioned.read(data, self.settings, labelled=labelled == "needed", shape=shape)
         pictures.warn_of_scale(captioned.sides(part)[0], self.options.mean, self.options.deviation, data)
         return part

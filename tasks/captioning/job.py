@@ -14,7 +14,6 @@ from ml_collections import ConfigDict
 
 from bert.architectures import ModelConfig
 from bert.data.sequence_pairs import EncodedPairs
-from bert.errors import InputError
 from bert.prediction import captioning, pictures, translation
 from bert.prediction.captioning import CaptioningOptions
 from bert.prediction.scores import Scorer
@@ -55,9 +54,7 @@ class Job(translating.Job):
 
     def task(self, config: ModelConfig) -> TargetWords:
         captioning.check_captions(config, "config.init_from")
-        if (theirs := captioning.shape_of(config)) != self.shape:
-            sizes = [" x ".join(map(str, shape)) for shape in (self.shape, theirs)]
-            raise InputError(f"the pictures are {sizes[0]}, but config.init_from reads {sizes[1]}; scale them to that")
+        pictures.check_cut(config, self.shape, self.patch_size)
         return self.loss
 
     def encode(self, part: Captions, tokenizer: Tokenizer) -> EncodedPairs:  # type: ignore[override]

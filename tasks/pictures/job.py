@@ -5,12 +5,14 @@ Files: picture_files.py. Prediction: bert/prediction/pictures.py.
 
 import dataclasses
 import hashlib
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Hashable, Iterable
+from typing import ClassVar
 
 import numpy as np
 from ml_collections import ConfigDict
 
+from bert import architectures
+from bert.architectures import ModelConfig
 from bert.architectures.patches import PicturesConfig
 from bert.data.encoded_examples import EncodedExamples
 from bert.errors import InputError, check_range
@@ -21,7 +23,7 @@ from bert.tokenizer.tokenizer import Tokenizer
 from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks.classification import job as classification
-from tasks.classification.job import computed, targets_of
+from tasks.classification.job import Classification, computed, targets_of
 from tasks.files import examples
 from tasks.files.examples import TextExamples
 from tasks.files.records import comma_names
@@ -43,10 +45,16 @@ class Job(classification.Job):
     compared: ClassVar[str] = "pictures"
     compared_with = "logistic regression of the pixels"
 
-    @property
-    def encoder_sizes(self) -> Mapping[str, Any]:  # type: ignore[override]
+    has_tokenizer: ClassVar[bool] = False
+
+    def new_model(self, config: ConfigDict) -> tuple[ModelConfig, None]:
         height, width, channels = self.options.shape
-        return {"height": height, "width": width, "channels": channels, "patch_size": self.options.patch_size}
+        sizes = {"vocab_size": 1, "height": height, "width": width, "channels": channels}
+        return architectures.described(config.model, **sizes), None
+
+    def task(self, config: ModelConfig) -> Classification:
+        pictures.check_cut(config, self.options.shape, self.options.patch_size)
+        return super().task(config)
 
     @property
     def fingerprint(self) -> str:

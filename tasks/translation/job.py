@@ -58,10 +58,8 @@ class Job(ExamplesJob):
             what = f"config.init_from is missing; {config.model.variant} has the sizes and the vocabulary of a BERT"
             raise InputError(f"{what}: name its directory, also where nothing else is taken from it")
         tokenizer = bpe_training.train(self.texts(), config.vocab_size).add_words(words_of(config.add_tokens))
-        fields = {name: value for name, value in config.model.items() if name != "model_type"}
-        kind = architectures.config_class("config.model.model_type", config.model.model_type)
         sizes = {"vocab_size": tokenizer.vocab_size, "start_id": tokenizer.cls_id, **self.source_sizes}
-        return config_fields.build(kind, fields, **sizes), tokenizer
+        return architectures.described(config.model, **sizes), tokenizer
 
     def started(self, config: ConfigDict, loaded: ModelDirectory, seed: int) -> ModelDirectory:
         """Of a BERT and settings with a ``variant``, an encoder-decoder that begins with its weights."""

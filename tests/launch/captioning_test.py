@@ -140,6 +140,14 @@ def test_what_does_not_fit_is_refused(trained, tmp_path, words, said):
         run(tmp_path / "run", f"--config.data={folder / 'a.npz'}", *words)
 
 
+def test_a_model_of_other_patches_is_no_start(trained, tmp_path):
+    folder, workdir = trained
+    words = (f"--config.init_from={workdir}", "--config.model.patch_size=4")
+    with pytest.raises(InputError, match=r"config.model.patch_size is 4, .*init_from has 2"):
+        run(tmp_path / "run", f"--config.data={folder / 'a.npz'}", *words)
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
 def test_another_scale_of_pixels_is_noticed(trained, tmp_path, caplog):
     """Once, by each way in; pictures of the scale of training, and black ones, are not remarked on."""
     folder, workdir = trained

@@ -128,6 +128,18 @@ def test_what_does_not_fit_is_refused(trained, tmp_path, words, said):
     assert not (tmp_path / "run" / "config.json").exists()
 
 
+def test_a_model_of_other_pictures_or_patches_is_no_start(trained, tmp_path):
+    """Nothing is written, so the run can begin with the right setting."""
+    folder, workdir = trained
+    np.savez(tmp_path / "wide.npz", images=np.eye(60).reshape(60, 6, 10), labels=["up", "down"] * 30)
+    start = f"--config.init_from={workdir}"
+    with pytest.raises(InputError, match=r"6 x 10 x 1, .*init_from reads 4 x 4 x 1"):
+        run(tmp_path / "run", f"--config.data={tmp_path / 'wide.npz'}", start)
+    with pytest.raises(InputError, match=r"config.model.patch_size is 4, .*init_from has 2"):
+        run(tmp_path / "run", f"--config.data={folder / 'a.npz'}", start, "--config.model.patch_size=4")
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
 def test_pictures_of_another_size_and_texts_are_refused(trained, tmp_path):
     _, workdir = trained
     model = bert.load(workdir)
