@@ -205,14 +205,11 @@ def metric_names(setting: str, usual: Sequence[str], known: Sequence[str]) -> tu
 def choice_of(
     config: ConfigDict, names: Sequence[str], lower_is_better: Sequence[str], validation: Any, loss: str
 ) -> Choice | None:
-    """Which evaluation is the best, equal ones by their ``loss``; None where there is no validation part."""
-    metric = chosen_metric(config.metric, [*names, loss])
+    """Which evaluation is the best: by ``config.metric``, or the first of the ``names``, equal ones by their ``loss``.
+
+    None where there is no validation part.
+    """
+    known = [name for name in (*names, loss) if not is_count(name)]
+    metric = config.metric or known[0]
+    check_choice("config.metric", metric, known)
     return Choice(metric, metric not in lower_is_better, config.patience, loss) if validation else None
-
-
-def chosen_metric(setting: str, names: Sequence[str]) -> str:
-    """The metric that chooses the best evaluation: ``config.metric``, or the first of those computed."""
-    names = [name for name in names if not is_count(name)]
-    if setting:
-        check_choice("config.metric", setting, names)
-    return setting or names[0]

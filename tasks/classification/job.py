@@ -32,9 +32,9 @@ from tasks.classification import glue_tasks, sources
 from tasks.files import equal_texts
 from tasks.files.examples import TextExamples
 from tasks.files.records import comma_names, comma_numbers
-from tasks.job import ExamplesJob, chosen_metric, dropout_rate
+from tasks.job import ExamplesJob, choice_of, dropout_rate
 from tasks.metrics import classification_metrics, constant_predictions
-from tasks.metrics.classification_metrics import LOSS
+from tasks.metrics.classification_metrics import LOSS, LOWER_IS_BETTER
 
 NUMBER = "LABEL_0"  # the name of the one score of a number, as transformers has it
 CONFIG = "configs/table.py"
@@ -190,9 +190,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
         parts = [train] if validation is None or config.validation or config.glue else [train, validation]
         positive = classification_metrics.rarer_label(np.concatenate([targets_of(part) for part in parts]), labels)
     classification_metrics.check_names(names, kind, labels, positive)
-    choosing = chosen_metric(config.metric, computed(names, kind, positive))
-    larger = classification_metrics.better(choosing, 1.0, 0.0)
-    choice = Choice(choosing, larger, config.patience, LOSS[kind]) if validation is not None else None
+    choice = choice_of(config, computed(names, kind, positive), LOWER_IS_BETTER, validation, LOSS[kind])
     check_range("config.threshold", config.threshold, above=0, below=1)
     weights, smoothing = class_weights(config.class_weights, train), config.label_smoothing
     if smoothing and kind != "class":

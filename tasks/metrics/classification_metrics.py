@@ -43,6 +43,7 @@ from tasks.metrics.weighted_metrics import (
 )
 
 LOSS = {"class": "cross_entropy", "classes": "cross_entropy", "number": "mse"}  # that is trained
+LOWER_IS_BETTER = tuple(name for name, metric in METRICS.items() if metric.lower_is_better)
 _SAME_NUMBER = 0.01  # of the range of the targets
 
 
@@ -152,17 +153,6 @@ def bootstrap(
         low, high = np.percentile(defined, [2.5, 97.5]).tolist() if len(defined) > resamples / 2 else (None, None)
         intervals[name] = Interval(low, high, resamples, resamples - len(defined))
     return intervals
-
-
-def better(name: str, a: float | None, b: float | None) -> bool:
-    """Whether a is better than b, lower for losses, higher for the rest; undefined (None, NaN) is never better."""
-    if name == "n" or not (name in METRICS or name.startswith(PER_LABEL)):
-        raise ValueError(f"{name!r} is no metric that one value of can be better than another")
-    if a is None or np.isnan(a):
-        return False
-    if b is None or np.isnan(b):
-        return True
-    return a < b if name in METRICS and METRICS[name].lower_is_better else a > b
 
 
 def constant_answer(

@@ -20,16 +20,15 @@ from bert.extras import check_installed
 from bert.prediction import pictures
 from bert.prediction.pictures import PicturesOptions
 from bert.tokenizer.tokenizer import Tokenizer
-from bert.training.best import Choice
 from bert.training.evaluate import Metrics
 from tasks.classification import job as classification
 from tasks.classification.job import Classification, computed, targets_of
 from tasks.files import examples
 from tasks.files.examples import TextExamples
 from tasks.files.records import comma_names
-from tasks.job import chosen_metric, dropout_rate, read_parts
+from tasks.job import choice_of, dropout_rate, read_parts
 from tasks.metrics import classification_metrics
-from tasks.metrics.classification_metrics import LOSS
+from tasks.metrics.classification_metrics import LOSS, LOWER_IS_BETTER
 from tasks.pictures import picture_files
 
 CONFIG = "configs/digits.py"
@@ -140,9 +139,7 @@ def read(config: ConfigDict, *, equal_apart: bool = False) -> Job:
     names = comma_names(config.metrics) or classification_metrics.default_metrics("class", train.labels)
     positive = classification_metrics.rarer_label(targets_of(train), train.labels)
     classification_metrics.check_names(names, "class", train.labels, positive)
-    choosing = chosen_metric(config.metric, computed(names, "class", positive))
-    larger = classification_metrics.better(choosing, 1.0, 0.0)
-    choice = Choice(choosing, larger, config.patience, LOSS["class"]) if validation is not None else None
+    choice = choice_of(config, computed(names, "class", positive), LOWER_IS_BETTER, validation, LOSS["class"])
     files = {name: config[name] for name in FILE_SETTINGS}
     rate, smoothing = dropout_rate(config), config.label_smoothing
     return Job(train, validation, options, files, names, {}, rate, smoothing, config.baseline, positive, choice)

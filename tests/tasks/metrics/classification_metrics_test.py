@@ -37,12 +37,10 @@ def test_case_47_a_number_a_row():
     ([2, 2, 2], [0.1, 0.1, 0.1], "the targets and predictions are constant"),
     ([2], [1], "one row only"),
 ])  # fmt: skip
-def test_case_47_constant_numbers_have_no_correlation_and_are_never_best(gold, said, reason):
+def test_case_47_constant_numbers_have_no_correlation(gold, said, reason):
     scores = classification_metrics.score(ALL_NUMBER, column(gold), column(said), "number", ())
     assert [scores[name] for name in ("pearson", "spearman", "corr")] == [(None, reason)] * 3
     assert scores["mse"].value is not None
-    assert not classification_metrics.better("pearson", scores["pearson"].value, None)
-    assert classification_metrics.better("pearson", -1.0, scores["pearson"].value)
 
 
 def test_case_48_a_run_that_says_one_class_is_marked_and_counts_as_chance():
@@ -202,21 +200,8 @@ def test_arrays_that_cannot_be_scored_are_refused(targets, predictions, message)
         classification_metrics.score(["n"], np.eye(2), np.eye(2), "span", NO_YES)
 
 
-def test_better():
-    assert classification_metrics.better("accuracy", 0.6, 0.5)
-    assert not classification_metrics.better("accuracy", 0.5, 0.5)
-    assert classification_metrics.better("f1:a:b", 0.6, 0.5)
-    for loss in ("cross_entropy", "mse", "mae"):
-        assert classification_metrics.better(loss, 0.5, 0.6)
-        assert not classification_metrics.better(loss, 0.6, 0.5)
-        assert classification_metrics.better(loss, 0.6, None)
-    for undefined in (None, math.nan):
-        assert classification_metrics.better("matthews", -0.5, undefined)
-        assert not classification_metrics.better("matthews", undefined, -0.5)
-        assert not classification_metrics.better("mse", undefined, undefined)
-    for name in ("n", "los"):
-        with pytest.raises(ValueError, match="is no metric"):
-            classification_metrics.better(name, 1.0, 2.0)
+def test_losses_are_better_where_they_are_lower():
+    assert set(classification_metrics.LOWER_IS_BETTER) == {"cross_entropy", "mse", "mae"}
 
 
 def test_confusion_counts_true_classes_down(rng):
