@@ -8,13 +8,14 @@ import gc
 import os
 import pathlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 import numpy as np
 import orbax.checkpoint as ocp
 from absl import logging
+from etils import epath
 from jax.experimental import multihost_utils
 from orbax.checkpoint import checkpoint_managers
 
@@ -23,14 +24,22 @@ from bert.errors import InputError, RunError, cannot_write
 from bert.training import array_digests, checkpoint_meta, late_complaints, run_directory
 
 
+class _Path(type(epath.Path())):  # type: ignore[misc]
+    """A path for Orbax, whose `glob` takes no character of the path itself for a pattern."""
+
+    def glob(self, pattern: str) -> Iterator["_Path"]:
+        return map(_Path, pathlib.Path(self).glob(pattern))
+
+
 class Checkpoints:
     """The checkpoints of one run, ``directory/STEP/``; the ``keep`` newest stay."""
 
     def __init__(self, directory: pathlib.Path, *, keep: int = 2):
         late_complaints.drop()
+        run_directory.check_path(directory)
         self.directory = pathlib.Path(directory).absolute()
         self._manager = ocp.CheckpointManager(
-            self.directory,
+            _Path(self.directory),
             item_handlers={"state": ocp.StandardCheckpointHandler(), "meta": ocp.JsonCheckpointHandler()},
             options=ocp.CheckpointManagerOptions(
                 cleanup_tmp_directories=True, preservation_policy=checkpoint_managers.LatestN(keep)
@@ -156,7 +165,7 @@ def _refuse_other_shapes(step_directory: pathlib.Path, meta: checkpoint_meta.Met
         other = {name: array["shape"] for name, array in meta.arrays.items()} != array_digests.shapes(target)
     else:
         try:
-            saved = _shapes(ocp.PyTreeCheckpointer().metadata(step_directory / "state").item_metadata.tree)
+            saved = _shapes(ocp.PyTreeCheckpointer().metadata(_Path(step_directory / "state")).item_metadata.tree)
         except Exception:  # damaged, which restoring reports
             return
         other = bool(saved) and saved != _shapes(target)
@@ -208,7 +217,7 @@ def _read_params(step_directory: pathlib.Path) -> dict[str, Any]:
 
     A damaged file may raise anything.
     """
-    meta, path = checkpoint_meta.read(step_directory), step_directory / "state"
+    meta, path = checkpoint_meta.read(step_directory), _Path(step_directory / "state")
     checkpointer = ocp.PyTreeCheckpointer()
     described = checkpointer.metadata(path).item_metadata
     if described is None:

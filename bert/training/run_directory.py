@@ -49,8 +49,7 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
     if jax.process_index() != 0:
         yield
         return
-    if surrogates.contains(str(workdir.absolute())):  # JAX and Orbax take no bytes for a name
-        raise InputError(f"{workdir}: its name is not UTF-8; choose another folder")
+    check_path(workdir)
     with contextlib.ExitStack() as stack:
         try:
             busy = f"{workdir}: another run is active in this folder; wait for it, or stop it"
@@ -64,6 +63,15 @@ def locked(workdir: pathlib.Path) -> Iterator[None]:
                 with contextlib.suppress(OSError):  # on Windows the lock stays, which is open; or it is not empty
                     (workdir / LOCK).unlink(missing_ok=True)
                     workdir.rmdir()
+
+
+def check_path(folder: pathlib.Path) -> None:
+    """Refuses a folder in which checkpoints would be lost, or cannot be written."""
+    path = folder.absolute().as_posix()
+    if surrogates.contains(path):  # JAX and Orbax take no bytes for a name
+        raise InputError(f"{folder}: its name is not UTF-8; choose another folder")
+    if "\\" in path:  # TensorStore reads it as "/", and writes to another folder
+        raise InputError(f"{folder}: no checkpoint can be saved where the path has a backslash; choose another folder")
 
 
 def steps(checkpoints: pathlib.Path) -> list[int]:

@@ -86,6 +86,21 @@ def test_a_state_comes_back_as_it_was_saved(saved):
     assert best_step(saved) == 6
 
 
+@pytest.mark.parametrize("name", ["[x]", "a*?b[", "ü {a,b} 'q' #%20"])
+def test_any_name_of_a_folder_keeps_checkpoints(tmp_path, name):
+    """The parts of a checkpoint are found by a pattern, of which the folder's own name is no part."""
+    directory = tmp_path / name / "checkpoints"
+    save_and_close(Checkpoints(directory), 2)
+    assert_is(restore(directory), 2)
+    assert newest_params(directory)[0] == 2
+
+
+def test_a_folder_that_would_lose_checkpoints_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"back\\sl.*backslash.*another folder"):
+        Checkpoints(tmp_path / "back\\sl" / "checkpoints")
+    assert not list(tmp_path.iterdir())
+
+
 def test_sums_are_saved_as_they_were(tmp_path):
     """The file is written in a thread, while the loop adds the next step to the same dictionary."""
     checkpoints, totals = Checkpoints(tmp_path / "checkpoints"), {"tokens": 5.0}

@@ -137,8 +137,9 @@ def test_a_refused_run_leaves_no_trace(tmp_path):
         with pytest.raises(InputError, match="no"), run_directory.locked(folder):
             raise InputError("no")
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
-    with pytest.raises(InputError, match="not UTF-8"):
-        run_directory.locked(tmp_path / "\udcff" / "run").__enter__()
+    for name, why in (("\udcff", "not UTF-8"), ("back\\sl", "backslash")):
+        with pytest.raises(InputError, match=why):
+            run_directory.locked(tmp_path / name / "run").__enter__()
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
     with pytest.raises(InputError, match=r"thesis\.tex: .*File exists"):
         run_directory.locked(tmp_path / "thesis.tex").__enter__()
