@@ -73,7 +73,7 @@ def as_options(message: str) -> str:
     if option := _last.given.get(message.partition(": ")[0]):
         message = message.replace("then pass DIR", f"then pass {option}=DIR")
     names = "|".join(re.escape(name) for name in sorted(spellings, key=len, reverse=True))
-    verb, also, value = r"\b(?:set|raise|lower|leave)", r"(?:,|\bor|\band)", r"(?= to | empty\b)"
+    verb, also, value = r"\b(?:set|raise|lower|leave(?! out))", r"(?:,|\bor|\band)", r"(?= to | empty\b)"
     advice = rf"({verb} )({names})\b|({also} )({names}){value}"
     return re.sub(advice, lambda match: (match[1] or match[3]) + spellings[match[2] or match[4]], message)
 

@@ -46,9 +46,11 @@ def run(argv: list[str]) -> PreparedFolder | Part:
     check_choice("config.engine", engine, ("local", *ENGINES))
     if workers < 0:
         raise InputError(f"config.workers is {workers}; give a number of processes, or 0 for one on each core")
+    if address and engine == "local":
+        raise InputError(f"config.engine_address is {address!r}, but config.engine is 'local'; set it to ray or dask")
     step = _step(options, engine)
     shard = _shard(options.shard) if step == "shard" else None
-    command_line.show(config, options, pathlib.Path(options.out) / MANIFEST)
+    command_line.show(config, options, "" if step in ("vocabulary", "shard") else pathlib.Path(options.out) / MANIFEST)
     cores, settings = workers or worker_pool.usable_cores(), PrepareSettings(**fields)
     started = time.monotonic()
     with step_progress() as progress:

@@ -4,6 +4,8 @@ An engine is a function that has the machines of a cluster call another function
 see the text and the folder to write under the same paths, and have this package installed.
 """
 
+import contextlib
+import logging
 import os
 import pathlib
 import re
@@ -15,6 +17,7 @@ from typing import Any
 from bert import files, worker_pool
 from bert.errors import InputError, RunError, check_choice
 from bert.extras import check_installed
+from bert.progress import waiting
 from bert.store.learnt_vocabulary import Progress
 from bert.store.manifest import MANIFEST
 from bert.store.prepare import Job, PreparedFolder, finished, no_progress
@@ -25,11 +28,14 @@ from bert.store.shards import JobShard, finished_count, make_shard, make_vocabul
 SHARD_BYTES = 1 << 30  # of files, at most; a shard is what is done again when its machine is lost
 RETRIES = 3  # of a task whose process was killed
 
-# (function, tasks, processes: 0 = all cores, address: "" = this machine) -> results in any order, as they come.
-Engine = Callable[[Callable[[Any], Any], Sequence[Any], int, str], Iterator[Any]]
+# (function, tasks) -> results in any order, as they come.
+Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
+# (processes: 0 = all cores, address: "" = this machine) -> what runs tasks on the cluster, while it is entered.
+Engine = Callable[[int, str], contextlib.AbstractContextManager[Run]]
 
 
-def on_ray(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int, address: str) -> Iterator[Any]:
+@contextlib.contextmanager
+def on_ray(workers: int, address: str) -> Iterator[Run]:
     """Raises InputError where Ray is not installed or no cluster is at the address; RunError for a lost task."""
     check_installed("ray", "ray", "ray", "engine ray")
     import ray
@@ -41,35 +47,47 @@ def on_ray(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int, a
         ray.init(address=address or "local", log_to_driver=False, logging_level="error", **local)
     except Exception as error:  # it raises that very class where it takes too long
         raise _no_cluster("ray", address, error) from None
-    try:
+
+    def run(function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
         remote = ray.remote(function).options(num_cpus=1, max_retries=RETRIES)
-        waiting = [remote.remote(task) for task in tasks]
-        while waiting:
-            (done,), waiting = ray.wait(waiting)
-            yield ray.get(done)
-    except ray.exceptions.RayError as error:
-        raise _lost("ray", error) from None
+        left = [remote.remote(task) for task in tasks]
+        try:
+            while left:
+                (done,), left = ray.wait(left)
+                yield ray.get(done)
+        except ray.exceptions.RayError as error:
+            raise _lost("ray", error) from None
+
+    try:
+        yield run
     finally:
         ray.shutdown()
 
 
-def on_dask(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int, address: str) -> Iterator[Any]:
+@contextlib.contextmanager
+def on_dask(workers: int, address: str) -> Iterator[Run]:
     """Raises InputError where Dask is not installed or no cluster is at the address; RunError for a lost task."""
     check_installed("distributed", "dask[distributed]", "dask", "engine dask")
     import distributed
 
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its lines of each process that starts or ends
     local = {"n_workers": workers or None, "threads_per_worker": 1, "dashboard_address": None}
     try:
         client = distributed.Client(address, timeout=30) if address else distributed.Client(**local, silence_logs=50)
     except (OSError, ValueError) as error:
         raise _no_cluster("dask", address, error) from None
-    with client:
-        futures = client.map(function, tasks, pure=False, retries=RETRIES)
+
+    def run(function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
         try:
-            for future in distributed.as_completed(futures):
+            with waiting("dask: no worker has come"):
+                client.wait_for_workers(1)
+            for future in distributed.as_completed(client.map(function, tasks, pure=False, retries=RETRIES)):
                 yield future.result()
         except (distributed.scheduler.KilledWorker, distributed.CancelledError, OSError) as error:
             raise _lost("dask", error) from None
+
+    with client:
+        yield run
 
 
 ENGINES: dict[str, Engine] = {"ray": on_ray, "dask": on_dask}
@@ -106,16 +124,17 @@ def prepare_on(
     files.recover_interrupted_replace(job.folder, (MANIFEST,), clear=True)
     if is_finished(job.folder, job.noted, job.tokenizer, overwrite):
         return finished(out, job.folder, True)
-    if not job.tokenizer:
-        make_vocabulary(out, settings, overwrite=overwrite, progress=progress)
     size = sum(source.bytes for source in job.corpus.sources)
     least = workers or (1 if address else worker_pool.usable_cores())
     count = finished_count(job) or max(least, -(-size // SHARD_BYTES))
     tasks = [(os.getcwd(), job.folder, settings, JobShard(number, count), overwrite) for number in range(1, count + 1)]
-    for done, (kind, message) in enumerate(ENGINES[engine](_make, tasks, workers, address), 1):
-        if kind:
-            raise {"InputError": InputError, "RunError": RunError}[kind](message)
-        progress("tokens", size * done // count, size)
+    with ENGINES[engine](workers, address) as run:
+        if not job.tokenizer:
+            make_vocabulary(out, settings, overwrite=overwrite, progress=progress)
+        for done, (kind, message) in enumerate(run(_make, tasks), 1):
+            if kind:
+                raise {"InputError": InputError, "RunError": RunError}[kind](message)
+            progress("tokens", size * done // count, size)
     merged = merge_shards(out, settings, count=count, overwrite=overwrite, progress=progress)
     for folder in (
         *(JobShard(number, count).folder(job.folder) for number in range(1, count + 1)),

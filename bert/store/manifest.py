@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import hashlib
+import json
 import pathlib
 import re
 import threading
@@ -37,7 +38,15 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
         raise InputError(f"{path}: format {manifest.get('format')!r}, this version reads {FORMAT}; {_AGAIN}")
     if field := next(_wrong_fields(manifest), None):
         raise InputError(f"{path}: {field} is missing or of another type; the file is damaged, {_AGAIN}")
+    if manifest.get("sha256", sealed(manifest)["sha256"]) != sealed(manifest)["sha256"]:  # older folders have none
+        raise InputError(f"{path}: its checksum differs from its contents; the file is damaged, {_AGAIN}")
     return manifest
+
+
+def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest with its own checksum: SHA-256 of the other fields as JSON."""
+    fields = {name: value for name, value in manifest.items() if name != "sha256"}
+    return fields | {"sha256": hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()}
 
 
 def _wrong_fields(manifest: Mapping[str, Any]) -> Iterator[str]:

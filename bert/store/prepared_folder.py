@@ -31,7 +31,10 @@ def is_finished(folder: pathlib.Path, noted: dict[str, Any], tokenizer: Tokenize
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return False
     if not (folder / MANIFEST).is_file():
-        raise InputError(f"{folder}: is not empty and not a prepared folder; give another folder")
+        if not _is_left_without_manifest(folder):
+            raise InputError(f"{folder}: is not empty and not a prepared folder; give another folder")
+        logging.warning("%s", f"{folder / MANIFEST}: is missing; the text is prepared again")
+        return False
     try:
         manifest = read_manifest(folder)
     except InputError as error:
@@ -95,13 +98,20 @@ def report_of(folder: pathlib.Path) -> PrepareReport:
 
 def _written_names(folder: pathlib.Path) -> list[str]:
     """What the manifest lists, and what looks like a prepared folder's file, for a manifest may be damaged."""
-    if not (folder / MANIFEST).is_file():
+    if not (folder / MANIFEST).is_file() and not _is_left_without_manifest(folder):
         return []
     shard_files = filter(_SHARD_FILE.fullmatch, (path.name for path in folder.iterdir()))
     ours = [MANIFEST, *tokenizer_files.WRITTEN, *shard_files]
     with contextlib.suppress(InputError):
         ours += read_manifest(folder)["files"]
     return ours
+
+
+def _is_left_without_manifest(folder: pathlib.Path) -> bool:
+    """Whether the files are those of a prepared folder, tokens among them, but for its manifest."""
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    shards = {*filter(_SHARD_FILE.fullmatch, names)}
+    return bool(shards) and names <= {*tokenizer_files.WRITTEN, *shards}
 
 
 @contextlib.contextmanager

@@ -70,7 +70,9 @@ def write_manifest(folder: pathlib.Path, name: str, **values: Any) -> None:
 
 
 def read_manifest(path: pathlib.Path) -> dict[str, Any]:
-    """The manifest of a shard or a vocabulary; InputError where it is damaged."""
+    """The manifest of a shard or a vocabulary; InputError where it is missing or damaged."""
+    if not path.is_file():
+        raise InputError(f"{path}: is missing")
     manifest = json_files.read_object(path, limit=_LIMIT, allow_surrogates=True)
     kinds = {"tokenizer": str, "settings": dict, "texts": dict, "files": dict}
     listed_files = manifest.get("files")

@@ -245,7 +245,10 @@ def _check_all(shards: list[JobShard], job: Job, tokenizer: Tokenizer) -> None:
 def _check(folder: pathlib.Path, job: Job, tokenizer: Tokenizer | None, shard: JobShard | None) -> None:
     """Raises InputError where a shard or a vocabulary is damaged, or was made otherwise."""
     again = f"make shard {shard} again" if shard else "learn the vocabulary again"
-    manifest = shard_files.read_manifest(folder / (SHARD if shard else VOCABULARY))
+    try:
+        manifest = shard_files.read_manifest(folder / (SHARD if shard else VOCABULARY))
+    except InputError as error:
+        raise InputError(f"{error}; {again}") from None
     marks = job.corpus.marks(of_part=False)
     changed = [
         f"{path} {'has changed' if path in marks else 'is no longer a part of the corpus'}"
@@ -259,9 +262,9 @@ def _check(folder: pathlib.Path, job: Job, tokenizer: Tokenizer | None, shard: J
         differing.append(f"it is shard {'/'.join(map(str, manifest.get('shard') or []))}")
     if differing:
         way_out = f"give what it was made with, or {again} and set overwrite to True"
-        error = _MadeOtherwise(f"{folder}: was made otherwise: {'; '.join(differing)}; {way_out}")
-        error.names_file = bool(changed)
-        raise error
+        otherwise = _MadeOtherwise(f"{folder}: was made otherwise: {'; '.join(differing)}; {way_out}")
+        otherwise.names_file = bool(changed)
+        raise otherwise
     try:
         check_files(folder, manifest, checksums=True)
     except InputError as error:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bert import files
-from bert.store.manifest import FORMAT, MANIFEST, sha256
+from bert.store.manifest import FORMAT, MANIFEST, sealed, sha256
 from bert.store.reader import LABELS, token_dtype
 from bert.tokenizer.tokenizer import Tokenizer
 
@@ -106,7 +106,7 @@ def finish(
     """Closes the writers, saves the tokenizer, and writes the manifest, which it returns:
 
     format (int), tokenizer (fingerprint), vocab_size, labels, word_boundaries (bool), settings and report (of prepare),
-    splits {name: {documents, sentences, tokens, shards}}, files {name: {bytes, sha256}}.
+    splits {name: {documents, sentences, tokens, shards}}, files {name: {bytes, sha256}}, sha256 (of the other fields).
     """
     splits = {}
     for split, writer in writers.items():
@@ -115,7 +115,7 @@ def finish(
         splits[split] = {**counts, "shards": shards}
     tokenizer.save(folder)
     written = sorted(path for path in folder.iterdir() if path.name != MANIFEST)
-    manifest = {
+    fields = {
         "format": FORMAT,
         "tokenizer": tokenizer.fingerprint,
         "vocab_size": tokenizer.vocab_size,
@@ -126,5 +126,6 @@ def finish(
         "splits": splits,
         "files": {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in written},
     }
+    manifest = sealed(fields)
     files.write(folder / MANIFEST, files.json_text(manifest, indent=1))  # the last file to be written
     return manifest

@@ -8,7 +8,7 @@ import pytest
 from bert.errors import InputError
 from bert.store.prepare import PrepareSettings
 from bert.store.reader import Store
-from launch import prepare
+from launch import command_line, prepare
 from tests.bert.builders import bytes_of
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
@@ -133,15 +133,17 @@ def test_shards_are_made_one_by_one_and_joined(words, tmp_path, capsys):
         (["--shard=1/2", "--merge"], "--merge and --shard"),
         (["--merge", "--config.engine=ray"], "config.engine is 'ray'.*leave out --merge"),
         (["--config.engine=rya"], "config.engine.*did you mean 'ray'"),
+        (["--config.engine_address=a:1"], "config.engine_address is 'a:1'.*config.engine is 'local'"),
         (["--vocabulary"], "vocab is .*make the shards"),
         (["--merge"], "out.shards: no shards"),
         (["--out=s3://bucket/out"], "'s3://bucket/out'.*name a folder"),
     ],
 )
 def test_steps_that_make_no_sense_are_refused(words, tmp_path, steps, said):
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=said) as error:
         prepare.run(["prepare", *words, *steps])
     assert not (tmp_path / "out").exists()
+    assert "leave --out" not in command_line.as_options(str(error.value))  # "leave out" is no setting
 
 
 def test_settings_of_the_file_and_of_the_library_are_the_same(monkeypatch, tmp_path):

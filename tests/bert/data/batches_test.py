@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import json
 import math
 import pathlib
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from bert.data.batches import Batches, BatchSettings, EvaluationBatches
 from bert.errors import InputError
+from bert.store.manifest import sealed
 from bert.store.reader import Store
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
@@ -225,8 +227,9 @@ def test_bad_stores_are_refused(make_store):
 def test_the_other_label_convention_is_refused(make_store):
     """Data prepared with 0 for random is not read as if 0 were is_next."""
     folder = make_store([[[6, 7], [8]]]).directory
-    manifest = (folder / "manifest.json").read_text()
-    assert '"0": "is_next"' in manifest
-    (folder / "manifest.json").write_text(manifest.replace('"0": "is_next"', '"0": "random"'))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["labels"]["next_sentence"]["0"] == "is_next"
+    manifest["labels"]["next_sentence"]["0"] = "random"
+    (folder / "manifest.json").write_text(json.dumps(sealed(manifest)))
     with pytest.raises(InputError, match="labels"):
         Store.open(folder)

@@ -3,6 +3,7 @@
 Each engine starts a cluster, which takes many seconds.
 """
 
+import contextlib
 import dataclasses
 import importlib.util
 import os
@@ -26,18 +27,21 @@ CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def test_an_engine_that_is_not_installed_is_told_with_its_package(write, vocab, tmp_path, monkeypatch):
+    """Before a vocabulary is learnt."""
     corpus = str(write("text/a.txt", stories(9)))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     for name in ENGINES:
         with pytest.raises(InputError, match=rf"pip install.*extra '{name}'"):
-            prepare_on(name, tmp_path / "out", PrepareSettings(corpus, vocab), workers=2)
+            prepare_on(name, tmp_path / "out", PrepareSettings(corpus), workers=2)
+    assert not (tmp_path / "out.shards").exists()
     with pytest.raises(InputError, match=r"engine.*'rai'.*did you mean 'ray'"):
         prepare_on("rai", tmp_path / "out", PrepareSettings(corpus, vocab))
 
 
-def in_turn(function, tasks, workers, address):
+@contextlib.contextmanager
+def in_turn(workers, address):
     """An engine without a cluster, in an order of its own."""
-    yield from map(function, reversed(tasks))
+    yield lambda function, tasks: map(function, reversed(tasks))
 
 
 def test_what_an_engine_made_is_joined_and_cleared_away(write, vocab, tmp_path, monkeypatch):
@@ -61,11 +65,11 @@ def test_the_shards_that_are_finished_tell_how_many_there_are(write, vocab, tmp_
     this machine tell nothing either."""
     made = []
 
-    def noted(function, tasks, workers, address):
+    def run(function, tasks):
         made.append([task[3] for task in tasks])
-        yield from map(function, tasks)
+        return map(function, tasks)
 
-    monkeypatch.setitem(ENGINES, "noted", noted)
+    monkeypatch.setitem(ENGINES, "noted", lambda workers, address: contextlib.nullcontext(run))
     monkeypatch.setattr("bert.worker_pool.usable_cores", lambda: 2)
     settings = PrepareSettings(str(write("text/a.txt", stories(20))), vocab)
     make_shard(tmp_path / "out", settings, JobShard(2, 3))
@@ -107,9 +111,11 @@ def dies_once(task):
 
 if __name__ == "__main__":
     engine, place = sys.argv[1:]
-    print(sorted(ENGINES[engine](dies_once, [(str(number), place) for number in range(4)], 2, "")))
+    with ENGINES[engine](2, "") as run:
+        print(sorted(run(dies_once, [(str(number), place) for number in range(4)])))
     try:
-        list(ENGINES[engine](dies_once, [("1", place)], 2, "127.0.0.1:1"))
+        with ENGINES[engine](2, "127.0.0.1:1"):
+            pass
     except InputError as error:
         print(error)
 """

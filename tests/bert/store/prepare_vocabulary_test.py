@@ -22,6 +22,7 @@ def test_added_tokens_come_behind_the_vocabulary_given_or_learnt(write, vocab, t
         before = prepare(out, settings).tokenizer
         manifest = json.loads((out / "manifest.json").read_text())
         assert manifest["settings"].pop("add_tokens") == ""
+        del manifest["sha256"]
         (out / "manifest.json").write_text(json.dumps(manifest))
         assert prepare(out, settings).was_finished
         more = dataclasses.replace(settings, add_tokens="[E1],<URL>")

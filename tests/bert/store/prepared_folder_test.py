@@ -77,6 +77,26 @@ def test_a_folder_whose_manifest_has_a_wrong_name_is_written_again(write, vocab,
     assert manifest.read_text() == before
 
 
+def test_a_folder_without_its_manifest_is_written_again(write, vocab, tmp_path, caplog):
+    """Unless it has a file that prepare does not write, or no tokens: then it may be somebody's vocabulary."""
+    settings = PrepareSettings(str(write("text/a.txt", stories(3))), vocab)
+    out = tmp_path / "out"
+    prepare(out, settings)
+    before = bytes_of(out)
+    (out / "manifest.json").unlink()
+    assert not prepare(out, settings).was_finished
+    assert "manifest.json: is missing" in caplog.text
+    assert bytes_of(out) == before
+    (out / "manifest.json").unlink()
+    for change in (lambda: (out / "notes").write_text("mine"), lambda: [path.unlink() for path in out.glob("*-*")]):
+        change()
+        there = bytes_of(out)
+        with pytest.raises(InputError, match="not a prepared folder"):
+            prepare(out, settings, overwrite=True)
+        assert bytes_of(out) == there
+        (out / "notes").unlink(missing_ok=True)
+
+
 def test_a_learnt_vocabulary_outlives_damage_elsewhere(write, tmp_path, monkeypatch):
     """An earlier version may have learnt other pieces, and a run that was begun with them could not go on."""
     settings = PrepareSettings(str(write("text/a.txt", stories(9))), vocab_size=60)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bert.errors import InputError
+from bert.store.manifest import sealed
 from bert.store.reader import Store
 from bert.store.writer import StoreWriter, finish
 from bert.tokenizer.wordpiece import WordPiece
@@ -82,7 +83,7 @@ def test_the_tokenizer_travels_with_the_tokens(folder, tokenizer):
     manifest = json.loads((folder / "manifest.json").read_text())
     for name in ("tokenizer.json", "vocab.txt", "tokenizer_config.json"):
         manifest["files"][name]["bytes"] = (folder / name).stat().st_size
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "manifest.json").write_text(json.dumps(sealed(manifest)))
     with pytest.raises(InputError, match="the tokenizer was changed"):
         _ = Store.open(folder).tokenizer
 
@@ -112,7 +113,7 @@ def test_label_convention_is_recorded_and_another_is_refused(folder):
     manifest = json.loads(path.read_text())
     assert manifest["labels"] == {"next_sentence": {"0": "is_next", "1": "random"}}
     manifest["labels"] = {"next_sentence": {"0": "random", "1": "is_next"}}
-    path.write_text(json.dumps(manifest))
+    path.write_text(json.dumps(sealed(manifest)))
     with pytest.raises(InputError, match=r"labels .*random.* differ from"):
         Store.open(folder)
 

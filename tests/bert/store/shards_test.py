@@ -144,6 +144,20 @@ def test_a_flipped_bit_is_found_and_the_shard_made_again(job, caplog, name):
     assert bytes_of(out) == bytes_of(out.with_name("one"))
 
 
+@pytest.mark.parametrize("content", [None, '{"format": 1,'])
+def test_a_shard_that_lost_its_manifest_is_named_with_the_way_out(job, content):
+    """Its own command makes it again."""
+    out, settings = job
+    manifest = JobShard(2, 3).folder(out) / "shard.json"
+    manifest.unlink()
+    if content:
+        manifest.write_text(content)
+    with pytest.raises(InputError, match=r"2-of-3/shard.json.*make shard 2/3 again"):
+        merge_shards(out, settings)
+    assert not make_shard(out, settings, JobShard(2, 3)).was_finished
+    assert merge_shards(out, settings).report.kept == 40
+
+
 def test_a_killed_shard_leaves_nothing_that_a_merge_takes(job, killed_writer):
     """Its unfinished files lie aside, and go when it is made again."""
     out, settings = job
