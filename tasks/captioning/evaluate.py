@@ -9,7 +9,7 @@ from bert.errors import check_choice
 from bert.pages import caption_page
 from bert.prediction import captioning, pictures
 from bert.prediction.captioning import CaptioningOptions
-from bert.prediction.translation import Translation
+from bert.prediction.translation import Translation, TranslationOptions
 from tasks.captioning import captioned, emoji, looking
 from tasks.captioning.captioned import FILE_SETTINGS, Captions
 from tasks.captioning.emoji import Person
@@ -28,14 +28,14 @@ class CaptioningEvaluator(TranslationEvaluator):
     options: CaptioningOptions
     options_of: ClassVar[Callable[..., CaptioningOptions]] = staticmethod(captioning.options_of)
 
-    def read(self, data: str, *, split: str, labelled: str) -> Captions:  # type: ignore[override]
+    def read(self, data: str, *, split: str, labelled: str) -> Captions:
         del split
         shape = pictures.shape_of(self.scorer.config)
         part = captioned.read(data, self.settings, labelled=labelled == "needed", shape=shape)
         pictures.warn_of_scale(captioned.sides(part)[0], self.options.mean, self.options.deviation, data)
         return part
 
-    def check_metrics(self, names: Sequence[str], examples: Captions) -> None:  # type: ignore[override]
+    def check_metrics(self, names: Sequence[str], examples: Captions) -> None:
         more = looking.NAMES if self._has_boxes(examples) else emoji.NAMES if _people(examples) else ()
         known = (*translation_metrics.NAMES, *more)
         for name in names:
@@ -49,7 +49,7 @@ class CaptioningEvaluator(TranslationEvaluator):
         """Whether it is known where objects are, and the model looks at places."""
         return any(row.things for row in examples.rows) and getattr(self.scorer.config, "reads", "") == "grid"
 
-    def _more_scores(self, examples: Captions, texts: Sequence[str]) -> dict[str, Score]:  # type: ignore[override]
+    def _more_scores(self, examples: Captions, texts: Sequence[str]) -> dict[str, Score]:
         if people := _people(examples):
             return emoji.scores(people, texts)
         if not self._has_boxes(examples):
@@ -60,18 +60,17 @@ class CaptioningEvaluator(TranslationEvaluator):
         words = [found.target_words for found in read]
         return looking.scores([row.things for row in examples.rows], maps, words, config.patch_size)
 
-    def _encoded(self, examples: Captions) -> EncodedPairs:  # type: ignore[override]
+    def _encoded(self, examples: Captions) -> EncodedPairs:
         return captioning.encode_pairs(self.scorer, *captioned.sides(examples), self.options)
 
-    def _translated(  # type: ignore[override]
-        self, examples: Captions, options: CaptioningOptions
-    ) -> list[list[Translation]]:
+    def _translated(self, examples: Captions, options: TranslationOptions) -> list[list[Translation]]:
+        assert isinstance(options, CaptioningOptions)
         return captioning.captions(self.scorer, captioned.sides(examples)[0], options)
 
     def _check_attention(self) -> None:
         captioning.check_attends(self.scorer)
 
-    def _page(self, examples: Captions, texts: list[str]) -> str:  # type: ignore[override]
+    def _page(self, examples: Captions, texts: list[str]) -> str:
         pictures, names = captioned.sides(examples)[0], [row.source for row in examples.rows]
         return caption_page.of_captions(self.scorer, self.options, pictures, texts, names)
 

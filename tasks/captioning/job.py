@@ -33,8 +33,8 @@ CONFIG = "configs/captioning.py"
 class Job(translating.Job):
     """As that of texts."""
 
-    train: Captions  # type: ignore[assignment]
-    validation: Captions | None  # type: ignore[assignment]
+    train: Captions
+    validation: Captions | None
     options: CaptioningOptions
     patch_size: int = 1
     unit: ClassVar[str] = "pictures"
@@ -57,21 +57,19 @@ class Job(translating.Job):
         pictures.check_cut(config, self.shape, self.patch_size)
         return self.loss
 
-    def encode(self, part: Captions, tokenizer: Tokenizer) -> EncodedPairs:  # type: ignore[override]
+    def encode(self, part: Captions, tokenizer: Tokenizer) -> EncodedPairs:
         pictures, targets = captioned.sides(part)
         encoded = captioning.encode(pictures, self.patch_size, self.options)
         return EncodedPairs(encoded, translation.encode_targets(tokenizer, targets))
 
-    def written(  # type: ignore[override]
-        self, scorer: Scorer, part: Captions, options: TranslationOptions
-    ) -> list[list[Translation]]:
+    def written(self, scorer: Scorer, part: Captions, options: TranslationOptions) -> list[list[Translation]]:
         assert isinstance(options, CaptioningOptions)
         return captioning.captions(scorer, captioned.sides(part)[0], options)
 
-    def keys_of(self, part: Captions) -> Iterable[Hashable]:  # type: ignore[override]
+    def keys_of(self, part: Captions) -> Iterable[Hashable]:
         return map(captioned.key_of, part.rows)
 
-    def contents(self, part: Captions) -> Iterable[Any]:  # type: ignore[override]
+    def contents(self, part: Captions) -> Iterable[Any]:
         return ((hashlib.sha256(row.picture.tobytes()).hexdigest(), row.target) for row in part.rows)
 
     def extra(self, scores: Metrics) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tasks.files import outputs
 from tasks.metrics import translation_metrics
 from tasks.metrics.score import Score
 from tasks.translation import pairs
-from tasks.translation.pairs import FILE_SETTINGS, Pairs
+from tasks.translation.pairs import FILE_SETTINGS, Sourced
 
 SEARCH = {"beams": int, "length_penalty": float, "best": int}  # fields of `TranslationOptions` that commands change
 
@@ -47,16 +47,16 @@ class TranslationEvaluator(evaluation.Evaluator):
             if value := self.settings[name]:
                 self.options = dataclasses.replace(self.options, **{name: _number(name, value, kind)})
 
-    def read(self, data: str, *, split: str, labelled: str) -> Pairs:
+    def read(self, data: str, *, split: str, labelled: str) -> Sourced:
         del split
         return pairs.read_pairs(data, self.settings, labelled=labelled == "needed")
 
-    def check_metrics(self, names: Sequence[str], examples: Pairs) -> None:
+    def check_metrics(self, names: Sequence[str], examples: Sourced) -> None:
         for name in names:
             check_choice("--metrics", name, translation_metrics.NAMES)
         translation_metrics.check_installed(names, "--metrics")
 
-    def evaluate(self, examples: Pairs, metrics: Sequence[str] = ()) -> Evaluation:
+    def evaluate(self, examples: Sourced, metrics: Sequence[str] = ()) -> Evaluation:
         """Without sacrebleu, BLEU and chrF are undefined, with that as the reason."""
         if against := self.settings.get("against"):
             translation_metrics.check_installed(["bleu"], "--against")
@@ -92,32 +92,32 @@ class TranslationEvaluator(evaluation.Evaluator):
         return result
 
     def _add_lengths(
-        self, result: Evaluation, examples: Pairs, texts: Sequence[str], nats_N: np.ndarray, words_N: np.ndarray
+        self, result: Evaluation, examples: Sourced, texts: Sequence[str], nats_N: np.ndarray, words_N: np.ndarray
     ) -> None:
         """Adds the scores of short and long sources."""
         sources, references = [row.source for row in examples.rows], [row.target or "" for row in examples.rows]
         by_length = translation_metrics.by_length(sources, texts, references, nats_N, words_N)
         result.add(_length_table(by_length), by_length=[row._asdict() for row in by_length])
 
-    def _more_scores(self, examples: Pairs, texts: Sequence[str]) -> dict[str, Score]:
+    def _more_scores(self, examples: Sourced, texts: Sequence[str]) -> dict[str, Score]:
         """Those of a task alone."""
         return {}
 
-    def _encoded(self, examples: Pairs) -> EncodedPairs:
+    def _encoded(self, examples: Sourced) -> EncodedPairs:
         sources, targets = [row.source for row in examples.rows], [row.target or "" for row in examples.rows]
         return translation.encode_pairs(self.scorer.tokenizer, sources, targets)
 
-    def _translated(self, examples: Pairs, options: TranslationOptions) -> list[list[translation.Translation]]:
+    def _translated(self, examples: Sourced, options: TranslationOptions) -> list[list[translation.Translation]]:
         sources, places = [row.source for row in examples.rows], [row.place for row in examples.rows]
         return translation.translations(self.scorer, sources, options, places)
 
-    def predictions(self, examples: Pairs, *, details: bool, measure: str) -> list[dict[str, Any]]:
+    def predictions(self, examples: Sourced, *, details: bool, measure: str) -> list[dict[str, Any]]:
         del details
         if measure:
             raise InputError(f"--rank={measure}: a {self.written} has no such measure; leave it out")
         return [translation.answer(candidates, self.written) for candidates in self._translated(examples, self.options)]
 
-    def check_writable(self, examples: Pairs, format: str, rank: str) -> None:
+    def check_writable(self, examples: Sourced, format: str, rank: str) -> None:
         super().check_writable(examples, format, rank)
         if format == "txt" and self.options.best > 1:
             raise InputError(f"--best={self.options.best} needs a place for all: --format=jsonl, csv or tsv")
@@ -128,7 +128,7 @@ class TranslationEvaluator(evaluation.Evaluator):
         source_attention.of_texts(self.scorer, [""], [""])
 
     def contents(
-        self, path: pathlib.Path, examples: Pairs, predictions: list[dict[str, Any]], format: str, details: bool
+        self, path: pathlib.Path, examples: Sourced, predictions: list[dict[str, Any]], format: str, details: bool
     ) -> dict[pathlib.Path, str]:
         del details
         files = {path: self._table(examples, predictions, format)}
@@ -136,11 +136,11 @@ class TranslationEvaluator(evaluation.Evaluator):
             files[pathlib.Path(page)] = self._page(examples, [row[self.written] for row in predictions])
         return files
 
-    def _page(self, examples: Pairs, texts: list[str]) -> str:
+    def _page(self, examples: Sourced, texts: list[str]) -> str:
         """How the texts read their sources."""
         return translation_page.of_texts(self.scorer, [row.source for row in examples.rows], texts)
 
-    def _table(self, examples: Pairs, predictions: list[dict[str, Any]], format: str) -> str:
+    def _table(self, examples: Sourced, predictions: list[dict[str, Any]], format: str) -> str:
         if format == "txt":
             return "".join(" ".join(row[self.written].split()) + "\n" for row in predictions)
         sourced = [

@@ -33,7 +33,7 @@ from tasks.job import ExamplesJob, choice_of, metric_names, read_parts, settings
 from tasks.metrics import translation_metrics
 from tasks.target_words import TargetWords
 from tasks.translation import pairs
-from tasks.translation.pairs import FILE_SETTINGS, Pairs
+from tasks.translation.pairs import FILE_SETTINGS, Sourced
 
 CONFIG = "configs/translation.py"
 
@@ -42,8 +42,8 @@ CONFIG = "configs/translation.py"
 class Job(ExamplesJob):
     """Pairs of texts; see `tasks.job.ExamplesJob`."""
 
-    train: Pairs
-    validation: Pairs | None
+    train: Sourced
+    validation: Sourced | None
     options: TranslationOptions
     files: Mapping[str, Any]
     names: tuple[str, ...]  # of the metrics that are logged
@@ -94,11 +94,11 @@ class Job(ExamplesJob):
             encoded = encoded.take(fit.kept)
         return TrainingBatches(encoded, settings)
 
-    def encode(self, part: Pairs, tokenizer: Tokenizer) -> EncodedPairs:
+    def encode(self, part: Sourced, tokenizer: Tokenizer) -> EncodedPairs:
         sides = ([row.source for row in part.rows], [row.target or "" for row in part.rows])
         return translation.encode_pairs(tokenizer, *sides)
 
-    def score(self, scorer: Scorer, part: Pairs, encoded: EncodedPairs) -> Metrics:
+    def score(self, scorer: Scorer, part: Sourced, encoded: EncodedPairs) -> Metrics:
         fit = pairs.fitting(part, encoded.length_N, scorer.config.max_length)
         if fit.left_out:
             limit = scorer.config.max_length
@@ -112,14 +112,14 @@ class Job(ExamplesJob):
         names = dict.fromkeys((*self.names, translation_metrics.LOSS))
         return {name: values[name].value for name in names}
 
-    def written(self, scorer: Scorer, part: Pairs, options: TranslationOptions) -> list[list[Translation]]:
+    def written(self, scorer: Scorer, part: Sourced, options: TranslationOptions) -> list[list[Translation]]:
         """Candidates of each target."""
         return translation.translations(scorer, [row.source for row in part.rows], options)
 
-    def keys_of(self, part: Pairs) -> Iterable[Hashable]:
+    def keys_of(self, part: Sourced) -> Iterable[Hashable]:
         return map(pairs.key_of, part.rows)
 
-    def contents(self, part: Pairs) -> Iterable[Any]:
+    def contents(self, part: Sourced) -> Iterable[Any]:
         return ((row.source, row.target) for row in part.rows)
 
 

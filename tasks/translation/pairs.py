@@ -29,6 +29,8 @@ class Pair(NamedTuple):
 
 
 Pairs = ReadRows[Pair]
+# Rows with a source, which need not be a text, a target, a place and a number: pairs, or those of a task like this one.
+Sourced = ReadRows[Any]
 
 
 def read_pairs(data: str, settings: Mapping[str, Any], *, labelled: bool = True) -> Pairs:
