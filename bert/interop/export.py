@@ -92,7 +92,10 @@ def save_model_directory(
             importlib.import_module(f"bert.interop.{format}").write(aside / PROGRAMS[format], config, params)
         else:
             tensors = _as_dtype(parameters.from_params(params, config), dtype, target)
-            weight_files.write(aside, tensors, largest_file, hugging_face.settings_without_shape(config))
+            metadata = hugging_face.settings_without_shape(config)
+            if tokenizer:
+                metadata[hugging_face.TOKENIZER] = tokenizer.fingerprint
+            weight_files.write(aside, tensors, largest_file, metadata)
             if sentences:
                 sentence_transformers.write(aside, sentences, config)
         if card is None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from absl import logging
 
-from bert import files
+from bert import files, json_files
 from bert.architectures import ModelConfig
 from bert.errors import InputError
 from bert.interop import accounting, labels, model_card, names, other_models, sentence_transformers
@@ -30,6 +30,7 @@ PROGRAMS = {"stablehlo": "model.stablehlo", "onnx": "model.onnx"}  # format of a
 # The mark in config.json of a directory written here. transformers keeps it when it saves such a model again, and adds
 # a key of its own.
 MARK, WRITER, OTHER_WRITER = "written_by", "bert-jax", "transformers_version"
+TOKENIZER = "tokenizer_sha256"  # key of the weights' metadata, beside their checksums: the tokenizer's fingerprint
 # Written anew on every save; all other keys of config.json that the configuration does not hold are carried along.
 REWRITTEN = (
     *(MARK, OTHER_WRITER, "architectures", "dtype", "torch_dtype", "tie_word_embeddings", "pad_token_id"),
@@ -60,7 +61,10 @@ def load_model_directory(directory: str | os.PathLike[str], fresh: Sequence[str]
     report = LoadReport(str(path))
     tokenizer = _read_tokenizer(folder, config, report)
     file = weight_files.open_weights(path)
-    _check_settings(weight_files.metadata_of(file), config, folder / CONFIG_FILE)
+    metadata = weight_files.metadata_of(file)
+    _check_settings(metadata, config, folder / CONFIG_FILE)
+    if tokenizer and TOKENIZER in metadata:
+        _check_tokenizer(metadata[TOKENIZER], tokenizer, folder)
     tensors = accounting.canonical_tensors(file, table, report)
     accounting.drop_copies(tensors, table, config_file.values, report)
     params, parts, class_names = accounting.read_parts(tensors, table, config_file, report, fresh)
@@ -105,6 +109,17 @@ def _check_settings(metadata: Mapping[str, str], config: ModelConfig, source: pa
         if metadata.get(key, value) != value:
             both = f"{key} is {value}, but the weights were written with {metadata[key]:.100}"
             raise InputError(f"{source}: {both}; set it to that, or copy the directory again")
+
+
+def _check_tokenizer(fingerprint: str, tokenizer: Tokenizer, folder: pathlib.Path) -> None:
+    """Refuses files of the tokenizer that were damaged or changed since the weights were written, here."""
+    if tokenizer.fingerprint != fingerprint:
+        what = f"{', '.join(tokenizer_files.WRITTEN)} are not the tokenizer that the weights were written with"
+        raise InputError(f"{folder}: {what}; one of them is missing, damaged or edited: restore it from a copy")
+    vocab = folder / tokenizer_files.WRITTEN[1]
+    if vocab.is_file() and json_files.read_text(vocab).split() != "\n".join(tokenizer.vocab).split():
+        what = f"its entries are not those of {tokenizer_files.WRITTEN[0]}, with which the weights were written"
+        raise InputError(f"{vocab}: {what}; it is damaged or edited: restore it from a copy")
 
 
 def _read_tokenizer(folder: pathlib.Path, config: ModelConfig, report: LoadReport) -> Tokenizer | None:

@@ -10,6 +10,7 @@ import shutil
 import ml_dtypes
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from bert.errors import InputError
 from bert.interop import names, parameters
@@ -165,6 +166,27 @@ def test_names_that_nothing_uses_keep_no_model_out(tiny_tensors, write, named):
     """A model without a classifier loads, whatever its config.json says of classes."""
     found = load_model_directory(write(tiny_tensors, id2label=named))
     assert (found.labels, found.parts[0]) == ((), "encoder")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "words"),
+    [
+        ("tokenizer.json", '"the"', '"thd"', "model: tokenizer.json.*weights.*restore"),
+        ("tokenizer_config.json", '"do_lower_case": true', '"do_lower_case": false', "model: tokenizer.json.*weights"),
+        ("vocab.txt", "the", "thd", "vocab.txt: .*tokenizer.json.*restore"),
+    ],
+)
+def test_files_of_the_tokenizer_must_be_those_of_the_export(tiny, tmp_path, name, old, new, words):
+    """A letter that turned would give other ids without a word; files of others, without checksums, load."""
+    folder = save_model_directory(tmp_path / "model", tiny.config, tiny.params, tiny.tokenizer)
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new))
+    with pytest.raises(InputError, match=words):
+        load_model_directory(folder)
+    tensors = safetensors.numpy.load_file(folder / "model.safetensors")
+    safetensors.numpy.save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    assert load_model_directory(folder).tokenizer.vocab_size == tiny.tokenizer.vocab_size
 
 
 def test_values_that_no_shape_tells_must_be_those_of_the_export(tiny, tmp_path):
