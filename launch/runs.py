@@ -13,8 +13,9 @@ from ml_collections import ConfigDict
 
 from bert import config_fields
 from bert.architectures import ModelConfig
-from bert.errors import check_range
+from bert.errors import InputError, check_range
 from bert.interop import export, model_card
+from bert.reports import records
 from bert.tokenizer.tokenizer import Tokenizer
 from bert.training import run_directory, sharding, trackers, train
 from bert.training.best import Best, Choice
@@ -79,6 +80,14 @@ def check_warmup_share(config: ConfigDict) -> None:
     check_range("config.warmup_share", config.warmup_share, at_least=0, at_most=max(0, round(1 - decay, 9)), hint=hint)
 
 
+def refuse_new_start(workdir: pathlib.Path, *, ended: bool) -> None:
+    """Refuses to train anew where a run has lost its checkpoints: what it has left would be replaced step by step."""
+    if ended or records.has_ended(workdir):
+        what = f"the run here has ended, but its {run_directory.CHECKPOINTS}/ are gone, so it would begin again at step 0"
+        way_out = "start in another folder, which gives the same model, or put them back"
+        raise InputError(f"{workdir}: {what} and replace its model and log; {way_out}")
+
+
 def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] = lambda: None) -> Best:
     """Trains in a run directory, or resumes the run there, and writes its ``model/``; the best evaluation.
 
@@ -101,7 +110,12 @@ def run_job(job: TrainingJob, workdir: pathlib.Path, report: Callable[[], None] 
         run_directory.agree(settings)
         defaults = flags.defaults(job.config_file)
         resumes = run_directory.check(workdir, settings, may_change=job.may_change, defaults=defaults)
-        if resumes:  # it began with the weights that its first start named
+        if resumes:
+            if not run_directory.has_checkpoints(workdir):
+                # Of a run without a choice, model/ is of its end; of others, it may be older than any checkpoint.
+                refuse_new_start(workdir, ended=not job.choice and model_directory.exists())
+                runtime.say("notice: no checkpoint of this run is here, so it begins again at step 0")
+            # It began with the weights that its first start named.
             settings["init_from"] = run_directory.read(workdir).get("init_from", settings["init_from"])
         if jax.process_index() == 0:
             report()

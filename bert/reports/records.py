@@ -93,6 +93,11 @@ def bounded(losses: Sequence[float], most: int) -> list[int]:
     return sorted({*order[: most // 2].tolist(), *chosen.tolist()})
 
 
+def has_ended(workdir: pathlib.Path) -> bool:
+    """Whether an end of the run has left something, and no start since then has taken it away."""
+    return (workdir / EVALUATION).exists() or (workdir / REPORT).exists()
+
+
 def remove(workdir: pathlib.Path) -> None:
     """Takes away what an earlier end of the run has left, which says nothing of the run that goes on."""
     for name in (EVALUATION, VALIDATION, REPORT):

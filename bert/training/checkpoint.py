@@ -209,6 +209,8 @@ def newest_params(directory: pathlib.Path, only: int | None = None) -> tuple[int
         return step, params
     if unreadable:
         raise InputError(f"{directory}: no checkpoint can be read ({_listed(unreadable)}); name another model")
+    if only is not None:
+        raise InputError(f"{directory}: holds steps {', '.join(map(str, run_directory.steps(directory)))}, not {only}")
     raise InputError(f"{directory}: no finished checkpoint here; let its run reach one, or name another model")
 
 

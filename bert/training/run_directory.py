@@ -35,6 +35,8 @@ METRICS, BOARD, CACHE = "metrics.jsonl", "tensorboard", "cache"
 _MAY_DIFFER = ("data", "validation", "allocator")
 DATA, _TOKENIZER = "data_sha256", "tokenizer_sha256"  # checksums, which only the config.json of a run has
 RECORDED = (DATA, _TOKENIZER, "encoder", "labels", "extra", "added_tokens")  # in config.json, but not set
+_RESTORE = "restore it from a copy, or choose another folder"
+_DAMAGED = f"the file was damaged or edited; {_RESTORE}"
 _OBJECTIVES = ("nsp", "sop", "none")
 LOCK = "lock"
 _BEFORE_CONFIG = (CACHE, LOCK, "config.json.tmp")  # what a run leaves that was killed before it wrote its settings
@@ -128,6 +130,8 @@ def check(
         return "; ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in sorted(names))
 
     named = differing - free
+    if named and not named & {*now, *RECORDED}:  # another recipe would have other values, too
+        raise InputError(f"{path}: {min(named)} is no setting of this command; {_DAMAGED}")
     if named:
         # Derived values are reported only where no setting differs.
         shown = {name for name in named if not isinstance(now.get(name, before.get(name)), dict)} - {DATA}
@@ -203,13 +207,17 @@ def read(workdir: pathlib.Path) -> dict[str, Any]:
     try:
         settings = json_files.read_object(path, finite=False)  # a setting may be infinite
     except FileNotFoundError:
+        if has_checkpoints(workdir):
+            raise InputError(f"{path}: is missing, which says what the checkpoints are of; {_RESTORE}") from None
         raise InputError(f"{workdir}: no run here ({CONFIG} is not there); name the folder of a run") from None
+    except InputError as error:
+        raise InputError(f"{error}; {_RESTORE}") from None
     for name, kind in (("encoder", dict), ("labels", list), ("extra", dict), (DATA, str), (_TOKENIZER, str)):
         if name in settings and not isinstance(settings[name], kind):
-            raise InputError(f"{path}: {name} is a {type(settings[name]).__name__}; the file was damaged or edited")
+            raise InputError(f"{path}: {name} is a {type(settings[name]).__name__}; {_DAMAGED}")
     for label in settings.get("labels", ()):
         if not isinstance(label, str):
-            raise InputError(f"{path}: labels holds {label!r}, which is no text; the file was damaged or edited")
+            raise InputError(f"{path}: labels holds {label!r}, which is no text; {_DAMAGED}")
     return settings
 
 
@@ -232,7 +240,7 @@ def read_model_keys(workdir: pathlib.Path, step: int) -> tuple[tuple[str, ...], 
     objective = settings.get("examples.objective")
     if objective not in _OBJECTIVES or "labels" in settings or "extra" in settings:
         what = 'neither the settings of pretraining ("examples.objective") nor of fine-tuning ("labels" and "extra")'
-        raise InputError(f"{path}: has {what}; the file was damaged or edited")
+        raise InputError(f"{path}: has {what}; {_DAMAGED}")
     return (), {"pretraining": pretraining_keys(step, objective, settings.get("objective", "mlm"))}
 
 

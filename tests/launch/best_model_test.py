@@ -8,6 +8,7 @@ import pytest
 
 import bert
 from bert.errors import InputError
+from bert.training import train
 from bert.training.best import Choice
 from launch import evaluate, export, predict
 from tests.launch.review_table import QUICK, reviews, run, write
@@ -95,10 +96,30 @@ def test_without_the_checkpoint_of_that_step_it_refuses(copied, words, capsys, d
             content[100::100] = (byte ^ 4 for byte in content[100::100])  # in parameters as well as in moments
             if content:
                 path.write_bytes(content)
-    with pytest.raises(InputError, match=rf"model: .* step {best}, .*folder"):
+    kept = rf"holds steps \d+, \d+, not {best}\)" if damage == "removed" else rf"\({best}: "
+    with pytest.raises(InputError, match=rf"model: .* step {best}, .*{kept}.*another folder"):
         run(*words, f"--workdir={copied}")
     assert not (copied / "model").exists()
     assert "wrote" not in capsys.readouterr().out
+
+
+def test_a_run_that_has_ended_and_lost_its_checkpoints_is_not_trained_anew(copied, words, capsys, monkeypatch):
+    """Its model and its log would be replaced; one that was killed before its first checkpoint begins again."""
+    shutil.rmtree(copied / "checkpoints")
+    log, model = (copied / "metrics.jsonl").read_bytes(), contents(copied / "model")
+    with pytest.raises(InputError, match=r"run: .*has ended.*checkpoints/.*another folder"):
+        run(*words, f"--workdir={copied}")
+    assert (log, model) == ((copied / "metrics.jsonl").read_bytes(), contents(copied / "model"))
+    for name in ("evaluation.json", "report.html"):  # which a start takes away
+        (copied / name).unlink()
+
+    def fit(*_):
+        raise ConnectionAbortedError
+
+    monkeypatch.setattr(train, "fit", fit)
+    with pytest.raises(ConnectionAbortedError):
+        run(*words, f"--workdir={copied}")
+    assert "begins again at step 0" in capsys.readouterr().out
 
 
 def test_a_directory_that_is_not_known_to_be_ours_is_left_alone(copied, words, capsys):

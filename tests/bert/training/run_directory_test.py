@@ -20,10 +20,10 @@ def tokenizer() -> Tokenizer:
     return WordPiece.from_vocab(VOCABULARY, source="a test")
 
 
-def open_run(workdir, tokenizer, **changes) -> bool:
+def open_run(workdir, tokenizer, defaults=None, **changes) -> bool:
     """Checks and notes the settings, as a command does."""
     settings = SETTINGS | changes
-    goes_on = run_directory.check(workdir, settings, may_change=("total_steps", "mesh."))
+    goes_on = run_directory.check(workdir, settings, may_change=("total_steps", "mesh."), defaults=defaults)
     run_directory.write(workdir, settings, tokenizer)
     return goes_on
 
@@ -84,9 +84,17 @@ def test_a_folder_with_other_files_is_not_taken_for_a_run(tmp_path, tokenizer):
 
 def test_a_damaged_config_is_told_by_file_and_line(tmp_path, tokenizer):
     open_run(tmp_path, tokenizer)
+    text = (tmp_path / "config.json").read_text()
+    (tmp_path / "config.json").write_text(text.replace('"seed"', '"seee"'))
+    with pytest.raises(InputError, match=r"config\.json: seee is no setting.*damaged.*another folder"):
+        open_run(tmp_path, tokenizer, defaults={"seed": 0})
     (tmp_path / "config.json").write_text('{"seed": 0,')
-    with pytest.raises(InputError, match=r"config\.json:1: not JSON"):
+    with pytest.raises(InputError, match=r"config\.json:1: not JSON.*restore it .*another folder"):
         open_run(tmp_path, tokenizer)
+    (tmp_path / "config.json").unlink()
+    (tmp_path / "checkpoints" / "4").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"config\.json: is missing.*checkpoints.*restore it"):
+        run_directory.read(tmp_path)
     with pytest.raises(InputError, match="no run here"):
         run_directory.read(tmp_path / "elsewhere")
 
