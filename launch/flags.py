@@ -193,6 +193,7 @@ def main(run: Callable[[list[str]], object]) -> None:
     except InputError as error:
         message, code = command_line.as_options(str(error)), 2
     except RunError as error:
+        peers.wait_for_abort(error.__cause__)
         message, code = str(error), 1
     except KeyboardInterrupt:
         message, code = "stopped by the keyboard", 130

@@ -54,14 +54,19 @@ def leave(code: int, error: Exception | None = None) -> None:
     """
     if not _State.lost_after:
         return
-    if error is not None and _OF_XLA.match(str(error)):  # most often another process is lost, which `on_abort` names
-        time.sleep(_State.lost_after + _SECONDS_TO_ANSWER)
+    wait_for_abort(error)
     _State.code = code
     if error is not None:
         traceback.print_exception(error)
     sys.stdout.flush()
     time.sleep(_SECONDS_TO_LEAVE)
     os._exit(code)
+
+
+def wait_for_abort(error: BaseException | None) -> None:
+    """Waits, after an error of XLA, for `on_abort`: most often another process is lost, which it names."""
+    if _State.lost_after and _OF_XLA.match(str(error)):
+        time.sleep(_State.lost_after + _SECONDS_TO_ANSWER)
 
 
 def _catch_abort() -> None:
@@ -129,7 +134,8 @@ def _end_stuck(seconds: int) -> None:
             numbers = range(state.num_processes)
             where = ", ".join(f"process {i} {phases.get(i, 'has not answered')}" for i in numbers)
         _State.code = 1
-        _say(f"nothing was finished for {seconds} seconds: {where}")
+        slow = "if it was at work, such as compiling, raise --config.mesh.stuck_after"
+        _say(f"nothing was finished for {seconds} seconds: {where}; {slow}")
         time.sleep(_SECONDS_TO_LEAVE)
     finally:
         os._exit(1)

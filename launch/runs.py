@@ -83,7 +83,9 @@ def check_warmup_share(config: ConfigDict) -> None:
 def refuse_new_start(workdir: pathlib.Path, *, ended: bool) -> None:
     """Refuses to train anew where a run has lost its checkpoints: what it has left would be replaced step by step."""
     if ended or records.has_ended(workdir):
-        what = f"the run here has ended, but its {run_directory.CHECKPOINTS}/ are gone, so it would begin again at step 0"
+        what = (
+            f"the run here has ended, but its {run_directory.CHECKPOINTS}/ are gone, so it would begin again at step 0"
+        )
         way_out = "start in another folder, which gives the same model, or put them back"
         raise InputError(f"{workdir}: {what} and replace its model and log; {way_out}")
 

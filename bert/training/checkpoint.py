@@ -119,21 +119,27 @@ class Checkpoints:
         self._write(self._manager.close)
 
     def _write(self, work: Callable[[], object]) -> None:
-        """Calls what writes files, or waits for them; RunError where the system refuses."""
+        """Calls what writes files, or waits for them; RunError where the system refuses, or another process is lost."""
         why = ""
         try:
             work()
         except Exception as error:  # of a thread of Orbax: what the system refused, as TensorStore words it
+            if isinstance(error, TimeoutError) and error.errno is None:  # it waited for other processes
+                what = "a checkpoint cannot be finished, for another process has ended or does not answer"
+                way_out = "start the same command again in all processes"
+                raise RunError(f"{self.directory}: {what}; {self._last()}; {way_out}") from error.__cause__
             if not isinstance(error, OSError) and not re.search("os_error_code|RESOURCE_EXHAUSTED", str(error)):
                 raise
             code = re.search(r"os_error_code='(\d+)'", str(error))
             why = os.strerror(int(code[1])) if code else getattr(error, "strerror", None) or _first_line(error)
         if why:  # outside of `except`, which keeps Orbax's tasks alive: they would print at the end of the process
             gc.collect()
-            newest = run_directory.steps(self.directory)[-1:]
-            last = f"checkpoint {newest[0]} is whole" if newest else "none is finished"
-            what = f"a checkpoint cannot be written ({why}); {last}"
+            what = f"a checkpoint cannot be written ({why}); {self._last()}"
             raise RunError(f"{self.directory}: {what}; make room, then run the same command again")
+
+    def _last(self) -> str:
+        newest = run_directory.steps(self.directory)[-1:]
+        return f"checkpoint {newest[0]} is whole" if newest else "none is finished"
 
 
 def _listed(unreadable: dict[int, str]) -> str:

@@ -14,7 +14,8 @@ from types import SimpleNamespace
 import pytest
 from jax._src import distributed
 
-from launch import peers
+from bert.errors import RunError
+from launch import flags, peers
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 # Two processes that gather numbers from each other, until the first of them waits in another place than the second.
@@ -145,7 +146,26 @@ def test_a_process_that_hangs_ends_where_others_do_not_answer(answers, said, mon
     monkeypatch.setattr(peers._State, "code", None)
     peers._end_stuck(15)
     assert codes == [1]
-    assert re.match(f"error: nothing was finished for 15 seconds: {said}", capsys.readouterr().err)
+    line = capsys.readouterr().err
+    assert re.match(f"error: nothing was finished for 15 seconds: {said}", line)
+    assert "raise --config.mesh.stuck_after; start the same" in line
+
+
+def test_an_error_that_a_lost_process_caused_waits_until_that_one_is_named(monkeypatch, capsys):
+    def run(_):
+        try:
+            raise RuntimeError("UNAVAILABLE: a heartbeat of task 1")
+        except RuntimeError as error:
+            raise RunError("a checkpoint cannot be finished") from error
+
+    waits: list[float] = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    monkeypatch.setattr(peers._State, "lost_after", 30)
+    monkeypatch.setattr(peers, "leave", lambda code: waits.append(-code))
+    with pytest.raises(SystemExit):
+        flags.main(run)
+    assert waits == [30 + peers._SECONDS_TO_ANSWER, -1]
+    assert capsys.readouterr().err == "error: a checkpoint cannot be finished\n"
 
 
 def test_a_process_that_is_sent_sigabrt_ends():

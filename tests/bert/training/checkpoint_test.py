@@ -132,6 +132,21 @@ def test_a_write_that_fails_is_one_line_and_the_next_start_clears_it_away(tmp_pa
     assert_is(restore(tmp_path / "checkpoints"), 2)
 
 
+def test_a_checkpoint_that_waits_for_a_lost_process_says_so(tmp_path, monkeypatch):
+    """No room was lacking; the cause is kept, for the number of that process may follow from it."""
+    checkpoints, cause = Checkpoints(tmp_path / "checkpoints"), RuntimeError("UNAVAILABLE: a heartbeat")
+
+    def wait():
+        raise TimeoutError("Timed out while waiting for a barrier.") from cause
+
+    monkeypatch.setattr(checkpoints._manager, "wait_until_finished", wait)
+    with pytest.raises(RunError, match=r"checkpoints: .*another process.*none is finished.*same command") as caught:
+        checkpoints.close()
+    assert caught.value.__cause__ is cause
+    monkeypatch.undo()
+    checkpoints.close()
+
+
 @pytest.mark.parametrize("where", ["arrays", "meta/metadata", "state/_METADATA", "empty", "without meta"])
 def test_damage_is_found_and_the_checkpoint_before_is_used(copied, caplog, where):
     """Of the run and of its parameters alone; the latter moves nothing, for the run may be at work."""
