@@ -10,8 +10,8 @@
 set -euo pipefail
 : "${TPU:?TPU is not set; give the name of the slice: TPU=my-slice ZONE=us-east5-a launch/tpu_pod.sh ...}"
 : "${ZONE:?ZONE is not set; give the zone of the slice: TPU=my-slice ZONE=us-east5-a launch/tpu_pod.sh ...}"
-checkout=${CHECKOUT:-bert-jax} # in the home folder of each host
+checkout=${CHECKOUT:-bert-jax} # seen from the home folder of each host
 
-printf -v words '%q ' "$@" --coordinator=auto
-there="cd $checkout && exec .venv/bin/bert $words"
-exec gcloud compute tpus tpu-vm ssh "$TPU" --zone="$ZONE" --worker=all --command="$there"
+printf -v there 'cd %q && exec .venv/bin/bert' "$checkout"
+printf -v words ' %q' "$@" --coordinator=auto
+exec gcloud compute tpus tpu-vm ssh "$TPU" --zone="$ZONE" --worker=all --command="$there$words"

@@ -180,17 +180,83 @@ def test_a_job_with_bad_input_is_not_queued_again(slurm, submit, tmp_path):
     assert "error: --config=nowhere: no such file" in (tmp_path / "log").read_text()
 
 
+@pytest.fixture
+def nodes(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs launch/slurm.sh where `srun` runs its command once; `bert` shows its words, cores and data, and ends so."""
+    programs = {
+        "srun": 'while [[ $1 == --* ]]; do shift; done; exec "$@"',
+        "scontrol": 'echo "scontrol $*"; ls local',
+        "bert": 'printf "%s\\n" "$@" "cores $SRUN_CPUS_PER_TASK"; cat local/*/*/*; exit "$CODE"',
+        "cp": '[[ $2 != *full* ]] && exec /bin/cp "$@"; touch "$3"; echo "no space" >&2; exit 1',
+    }
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "local").mkdir()
+    for name, text in programs.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+
+    def run(*words, code=0):
+        path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+        job = {"SLURM_JOB_ID": "7", "SLURM_NNODES": "1", "SLURM_CPUS_PER_TASK": "6", "LOCAL_DISK": "local"}
+        script = CHECKOUT / "launch" / "slurm.sh"
+        return subprocess.run(
+            ["bash", script, *words], cwd=tmp_path, env={"PATH": path, "CODE": str(code)} | job,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+def test_what_a_job_copies_to_the_disk_of_its_nodes(nodes, tmp_path):
+    """Both settings in both forms, several files, two of one name; what is no path is read as it was given."""
+    for path in ("a/x.en", "b/x.de", "new/x.en", "one,two"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(f"{path}\n")
+    done = nodes("finetune", "--config.data=a/x.en,b/x.de", "--config.validation", "new/x.en", "--workdir=a b")
+    local = "local/bert-7"
+    assert done.stdout.splitlines() == [
+        *("finetune", f"--config.data={local}/1/x.en,{local}/2/x.de", "--config.validation", f"{local}/3/x.en"),
+        *("--workdir=a b", "cores 6", "a/x.en", "b/x.de", "new/x.en"),
+    ]
+    assert (done.returncode, list((tmp_path / "local").iterdir())) == (0, [])
+    done = nodes(
+        "finetune", "--config.data=scenes:train:9", "--config.validation=a/x.en,gone", "--config.data", "one,two"
+    )
+    assert done.stdout.splitlines() == [
+        *("finetune", "--config.data=scenes:train:9", "--config.validation=a/x.en,gone", "--config.data"),
+        *(f"{local}/1/one,two", "cores 6", "one,two"),
+    ]
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 143])
+def test_a_job_ends_as_its_tasks_do_and_leaves_no_copy(nodes, tmp_path, code):
+    """It is queued again where they were stopped, and only then; the copies are deleted before that."""
+    (tmp_path / "text").write_text("text\n")
+    done = nodes("pretrain", "--config.data=text", code=code)
+    assert (done.returncode, "text" in done.stdout.splitlines()) == (code, True)
+    assert done.stdout.splitlines()[3:] == ["text"] + ["scontrol requeue 7"] * (code == 143)
+    assert not list((tmp_path / "local").iterdir())
+
+
+def test_a_job_whose_data_cannot_be_copied_leaves_nothing(nodes, tmp_path):
+    (tmp_path / "full").write_text("text\n")
+    done = nodes("pretrain", "--config.data=full")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "no space\n")
+    assert not list((tmp_path / "local").iterdir())
+
+
 def test_the_words_for_a_tpu_slice_reach_every_host_as_typed(tmp_path):
     """gcloud is replaced by a program that shows what it would run there, which is then run."""
-    (tmp_path / ".venv" / "bin").mkdir(parents=True)
-    for path, text in ((tmp_path / "gcloud", '"$@"'), (tmp_path / ".venv" / "bin" / "bert", '"$@"')):
+    checkout = tmp_path / "my check out"
+    (checkout / ".venv" / "bin").mkdir(parents=True)
+    for path, text in ((tmp_path / "gcloud", '"$@"'), (checkout / ".venv" / "bin" / "bert", '"$@"')):
         path.write_text(f"#!/bin/sh\nprintf '%s\\n' {text}\n")
         path.chmod(0o755)
     environment = {
         "PATH": f"{tmp_path}:{os.environ['PATH']}",
         "TPU": "slice",
         "ZONE": "zone",
-        "CHECKOUT": str(tmp_path),
+        "CHECKOUT": str(checkout),
     }
     script, words = (
         CHECKOUT / "launch" / "tpu_pod.sh",
