@@ -143,7 +143,7 @@ def test_what_does_not_fit_is_refused(trained, tmp_path, words, said):
 def test_a_model_of_other_patches_is_no_start(trained, tmp_path):
     folder, workdir = trained
     words = (f"--config.init_from={workdir}", "--config.model.patch_size=4")
-    with pytest.raises(InputError, match=r"config.model.patch_size is 4, .*init_from has 2"):
+    with pytest.raises(InputError, match=r"patch_size is 4, .*init_from has 2"):
         run(tmp_path / "run", f"--config.data={folder / 'a.npz'}", *words)
     assert not (tmp_path / "run" / "config.json").exists()
 

@@ -135,7 +135,7 @@ def test_a_model_of_other_pictures_or_patches_is_no_start(trained, tmp_path):
     start = f"--config.init_from={workdir}"
     with pytest.raises(InputError, match=r"6 x 10 x 1, .*init_from reads 4 x 4 x 1"):
         run(tmp_path / "run", f"--config.data={tmp_path / 'wide.npz'}", start)
-    with pytest.raises(InputError, match=r"config.model.patch_size is 4, .*init_from has 2"):
+    with pytest.raises(InputError, match=r"patch_size is 4, .*init_from has 2"):
         run(tmp_path / "run", f"--config.data={folder / 'a.npz'}", start, "--config.model.patch_size=4")
     assert not (tmp_path / "run" / "config.json").exists()
 

@@ -152,7 +152,7 @@ def test_a_shard_that_lost_its_manifest_is_named_with_the_way_out(job, content):
     manifest.unlink()
     if content:
         manifest.write_text(content)
-    with pytest.raises(InputError, match=r"2-of-3/shard.json.*make shard 2/3 again"):
+    with pytest.raises(InputError, match=r"2-of-3/shard.json.*make shard 2/3"):
         merge_shards(out, settings)
     assert not make_shard(out, settings, JobShard(2, 3)).was_finished
     assert merge_shards(out, settings).report.kept == 40
