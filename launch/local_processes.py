@@ -9,7 +9,8 @@ bert local-processes --processes=4 finetune --config=table --config.data=my.csv 
 They train together as the processes of a cluster do, and their results are those of one process up to rounding: to the
 last digit, if --processes=1 starts it with as many devices. The lines are those of process 0. If a process ends early,
 the others are ended and its last lines are shown, with exit code 1. SIGTERM and Ctrl-C save first; a second Ctrl-C does
-not wait. To train fast, start one process: it uses all devices of a machine."""
+not wait. To train fast, start one process: it uses all devices of a machine.
+"""
 
 import ctypes
 import os

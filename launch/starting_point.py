@@ -50,7 +50,7 @@ def for_pretraining(config: ConfigDict, store: Store, workdir: pathlib.Path, *, 
 
 def _decided(config: ConfigDict, encoder: ModelConfig) -> dict[str, Any]:
     """The settings of ``config.model`` that weights decide, as these weights have them."""
-    wanted = architectures.described(config.model, vocab_size=encoder.vocab_size).model_type
+    wanted = architectures.described_class(config.model).model_type
     if encoder.model_type != wanted:
         both = f"{config.init_from}: is a {encoder.model_type!r} encoder, config.model that of a {wanted!r}"
         raise InputError(f"{both}; start with the config file of the former, or from other weights")

@@ -172,19 +172,27 @@ def config_class(name: str, model_type: str) -> Any:
     return _resolved(REGISTRY[model_type][0])
 
 
+def described_class(settings: Mapping[str, Any]) -> Any:
+    """The class of configuration that a recipe's ``config.model`` names.
+
+    Raises InputError for an unknown architecture, and for settings that only others have.
+    """
+    kind = config_class("config.model.model_type", settings["model_type"])
+    known = {"model_type", *(field.name for field in dataclasses.fields(kind))}
+    known |= {"size"} if hasattr(kind, "of_size") else set()
+    if others := [f"config.model.{name}" for name in settings if name not in known]:
+        way_out = "take a recipe of that architecture, of which bert pretrain --help has the names"
+        raise InputError(f"config.model.model_type is {kind.model_type!r}, which has no {listed(others, 3)}; {way_out}")
+    return kind
+
+
 def described(settings: Mapping[str, Any], **sizes: Any) -> Any:
     """The configuration that a recipe's ``config.model`` describes; ``sizes``: fields that the data decide.
 
-    A Transformer of a named ``size`` is made with what else is set. Raises InputError for an unknown architecture, and
-    for settings that only others have.
+    A Transformer of a named ``size`` is made with what else is set. Raises InputError as `described_class`.
     """
-    kind = config_class("config.model.model_type", settings.get("model_type", "bert"))
-    fields = {name: value for name, value in settings.items() if name != "model_type"}
-    known = {field.name for field in dataclasses.fields(kind)} | ({"size"} if hasattr(kind, "of_size") else set())
-    if others := [f"config.model.{name}" for name in fields if name not in known]:
-        way_out = "take a recipe of that architecture, of which bert pretrain --help has the names"
-        raise InputError(f"config.model.model_type is {kind.model_type!r}, which has no {listed(others, 3)}; {way_out}")
-    fields = {name: value for name, value in fields.items() if value is not None} | sizes
+    kind = described_class(settings)
+    fields = {name: value for name, value in settings.items() if value is not None and name != "model_type"} | sizes
     if "size" not in fields:
         return kind(**fields)
     if "hidden_size" in fields:

@@ -115,7 +115,7 @@ def finish(
         splits[split] = {**counts, "shards": shards}
     tokenizer.save(folder)
     written = sorted(path for path in folder.iterdir() if path.name != MANIFEST)
-    fields = {
+    manifest = {
         "format": FORMAT,
         "tokenizer": tokenizer.fingerprint,
         "vocab_size": tokenizer.vocab_size,
@@ -126,6 +126,6 @@ def finish(
         "splits": splits,
         "files": {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in written},
     }
-    manifest = sealed(fields)
+    manifest = sealed(manifest)
     files.write(folder / MANIFEST, files.json_text(manifest, indent=1))  # the last file to be written
     return manifest
