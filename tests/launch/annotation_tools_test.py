@@ -15,7 +15,7 @@ from tests.launch.made_sentences import run
 pytestmark = pytest.mark.usefixtures("one_device")
 NAMES = {"paris": "LOC", "new york": "LOC", "john": "PER", "mary": "PER"}
 OTHER = ["the", "movie", "book", "of", "mat", "sat", "is", "fun", "good", "😀", "東京", "e\u0301"]
-SETTINGS = ("--config.max_length=24", "--config.window_step=12", "--config.epochs=8", "--config.metric=f1")
+SETTINGS = ("--config.max_length=24", "--config.window_step=12", "--config.epochs=8")
 
 
 def annotated(count: int, seed: int) -> list[tuple[str, list[tuple[int, int, str]]]]:
@@ -108,7 +108,7 @@ def test_an_export_trains_and_unlabelled_tasks_get_predictions(tmp_path, capsys)
 @pytest.mark.parametrize("tool", TOOLS)
 def test_every_tool_trains_a_tagger_whose_spans_go_into_every_tool(tmp_path, tool):
     data, trained = export(tool, tmp_path, annotated(200, seed=0)), tmp_path / "run"
-    model = train(data)
+    model = train(data, "--config.metric=f1")
     text = "😀 mary\r\nsat in New  York"
     (told,) = model.predict([text])
     assert [(e["type"], text[e["start"] : e["end"]]) for e in told["entities"]] == [
