@@ -15,8 +15,8 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CHECKOUT / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 # Eight devices for the tests of sharding; without optimizations, for compiling is most of what tests do.
 _EIGHT, _FAST = "--xla_force_host_platform_device_count=8", "--xla_backend_optimization_level=0"
-# A flag that XLA does not know ends the process: JAX 0.12 has lost the first of these. It saves a sixth of the time; but
-# then eight devices may wait for each other without end, unless the scheduler saves memory rather than time.
+# A flag that XLA does not know ends the process: JAX 0.12 has lost the first of these, which saves a sixth of the time.
+# With it, eight devices may wait for each other without end, unless the scheduler saves memory rather than time.
 _EMITTERS = " --xla_cpu_use_fusion_emitters=false --xla_cpu_enable_concurrency_optimized_scheduler=false"
 _OLD = _EMITTERS if importlib.metadata.version("jaxlib").startswith("0.10.") else ""
 os.environ.setdefault("XLA_FLAGS", f"{_EIGHT} {_FAST}{_OLD}")

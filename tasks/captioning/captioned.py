@@ -34,6 +34,7 @@ class Captioned(NamedTuple):
     picture: np.ndarray  # uint8 or float32 [X, Y, C]
     things: tuple[Thing, ...] = ()  # of a scene
     person: Person | None = None  # of an emoji, in a part of these
+    cells: Mapping[str, Any] = {}  # the row of a table, by column
 
     def __str__(self) -> str:
         """What messages call it: its place, and its name where the place has another."""
@@ -124,7 +125,7 @@ def _of_table(data: str, settings: Mapping[str, Any], labelled: bool, shape: Seq
             raise InputError(f"{row.place}: no picture in {columns[0]}; name its file, or take out the row")
         if row.source not in pictures:
             pictures[row.source] = _picture(folder / row.source, f"{row.place}: {row.source}")
-        rows.append(Captioned(row.source, row.target, row.place, pictures[row.source]))
+        rows.append(Captioned(row.source, row.target, row.place, pictures[row.source], cells=row.cells))
     part = _report(data, rows, shape, notes)
     read_files = (data, *(str(folder / name) for name in pictures))  # data: of emoji the source is named otherwise
     return part._replace(report=dataclasses.replace(part.report, beside=read_files))

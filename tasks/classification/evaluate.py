@@ -4,9 +4,7 @@ Metrics: tasks/metrics/classification_metrics.py. Files: sources.py. Every row o
 exactly once.
 """
 
-import csv
 import dataclasses
-import io
 import json
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -149,14 +147,14 @@ class ClassificationEvaluator(evaluation.Evaluator):
         if format == "glue":
             pairs = [(row["index"], _short(answer)) for row, answer in zip(rows, predictions, strict=True)]
             return {path: "\n".join(glue.submission(self.settings["glue"], pairs)) + "\n"}
-        return {path: self._table(rows, predictions, format, _columns(rows))}
+        return {path: self._table(rows, predictions, format, outputs.columns_of(rows))}
 
     def parts(self, examples: TextExamples, format: str) -> Iterator[str] | None:
         return None if format == "glue" or examples.pictures is not None else self._parts(examples, format)
 
     def _parts(self, examples: TextExamples, format: str) -> Iterator[str]:
         encoded = classification.encode(examples.texts, self.scorer.tokenizer, self.options.max_length)
-        scorer, columns = dataclasses.replace(self.scorer, progress=False), _columns(examples.rows)
+        scorer, columns = dataclasses.replace(self.scorer, progress=False), outputs.columns_of(examples.rows)
         with progress(len(encoded), "row", shown=self.scorer.progress) as done:
             for start in range(0, len(encoded), evaluation.PART):
                 rows = examples.rows[start : start + evaluation.PART]
@@ -256,31 +254,15 @@ def _delimited(
     added = [*answered, *measures]
     ranked = {*uncertainty.MEASURES, OBSERVED} - read if shares and {*answered} <= {*columns} else set()
     columns = [name for name in columns if name not in added and name not in ranked]
-    lines = [_line([*columns, *added], delimiter)]
+    lines = [outputs.table_line([*columns, *added], delimiter)]
     for row, answer in zip(rows, answers, strict=True):
         chosen = _short(answer)
         shown = _names(chosen, separator) if isinstance(chosen, list) else chosen
-        cells = [_cell(row.get(name, "")) for name in columns]
+        cells = [row.get(name, "") for name in columns]
         numbers = [*(answer["probabilities"][name] for name in shares), *(answer[name] for name in measures)]
         cells += [shown, *("" if number is None else f"{number:.6f}" for number in numbers)]
-        lines.append(_line(cells, delimiter))
+        lines.append(outputs.table_line(cells, delimiter))
     return lines
-
-
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
-
-
-def _line(cells: Sequence[Any], delimiter: str) -> str:
-    out = io.StringIO()
-    # The module quotes what is in its line terminator, and a lone CR would end a line for whoever reads the file.
-    csv.writer(out, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
-    return out.getvalue().removesuffix("\r\n").replace("\0", "\ufffd") + "\n"
-
-
-def _cell(value: Any) -> Any:
-    """Lists and objects as JSON, which is read back as such."""
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else value
 
 
 def _names(labels: Sequence[str], separator: str) -> str:

@@ -1,11 +1,13 @@
 """Writes the files of a command: whole or not at all, never over what is read; rows as JSON lines."""
 
+import csv
+import io
 import itertools
 import json
 import math
 import os
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bert import files, surrogates
@@ -48,6 +50,23 @@ def check_other_file(option: str, output: str | pathlib.Path, *sources: str, fol
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
     """An object a line; NaN and infinity, which JSON does not have, become null."""
     return "".join(json.dumps(_finite(row), ensure_ascii=False, default=str, allow_nan=False) + "\n" for row in rows)
+
+
+def table_line(cells: Sequence[Any], delimiter: str) -> str:
+    """A row of a csv or tsv file; lists and objects become JSON, which is read back as such."""
+    out = io.StringIO()
+    # The module quotes what is in its line terminator, and a lone CR would end a line for whoever reads the file.
+    csv.writer(out, delimiter=delimiter, lineterminator="\r\n").writerow(map(_cell, cells))
+    return out.getvalue().removesuffix("\r\n").replace("\0", "\ufffd") + "\n"
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else value
+
+
+def columns_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The names in the rows, in the order in which they come."""
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def _finite(value: Any) -> Any:

@@ -1,8 +1,6 @@
 """Evaluates translation models on pairs of sentences, and writes translations of files."""
 
-import csv
 import dataclasses
-import io
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -24,13 +22,15 @@ from tasks.translation import pairs
 from tasks.translation.pairs import FILE_SETTINGS, Sourced
 
 SEARCH = {"beams": int, "length_penalty": float, "best": int}  # fields of `TranslationOptions` that commands change
+_ADDED = ("predicted", "score")  # columns of the answers, which replace those of an earlier prediction
 
 
 class TranslationEvaluator(evaluation.Evaluator):
     """See `tasks.evaluation.Evaluator`.
 
-    Formats. txt: a translation a line. csv and tsv: source, translation and score. jsonl: ``{"source", "translation",
-    "score"}``. With several candidates (``best``) csv and tsv have a row each, jsonl a list of them.
+    Formats. txt: a translation a line. csv and tsv: the row's columns (of a text file "source"), then ``predicted`` and
+    ``score``; with several candidates (``best``) a row each. jsonl: the row with ``predicted``, an object with the
+    translation, its score and the candidates.
     """
 
     formats = ("txt", "csv", "tsv", "jsonl")
@@ -143,18 +143,19 @@ class TranslationEvaluator(evaluation.Evaluator):
     def _table(self, examples: Sourced, predictions: list[dict[str, Any]], format: str) -> str:
         if format == "txt":
             return "".join(" ".join(row[self.written].split()) + "\n" for row in predictions)
-        sourced = [
-            {self.read_from: row.source} | answer for row, answer in zip(examples.rows, predictions, strict=True)
-        ]
+        rows = [dict(row.cells) or {self.read_from: row.source} for row in examples.rows]
         if format == "jsonl":
-            return outputs.json_lines(sourced)
-        table = io.StringIO()
-        writer = csv.writer(table, delimiter="," if format == "csv" else "\t", lineterminator="\n")
-        writer.writerow([self.read_from, self.written, "score"])
-        for row in sourced:
-            for candidate in row.get("candidates") or [{"text": row[self.written], "score": row["score"]}]:
-                writer.writerow([row[self.read_from], candidate["text"], candidate["score"]])
-        return table.getvalue()
+            return outputs.json_lines(
+                row | {"predicted": answer} for row, answer in zip(rows, predictions, strict=True)
+            )
+        columns = [name for name in outputs.columns_of(rows) if name not in _ADDED]
+        delimiter = "," if format == "csv" else "\t"
+        lines = [outputs.table_line([*columns, *_ADDED], delimiter)]
+        for row, answer in zip(rows, predictions, strict=True):
+            cells = [row.get(name, "") for name in columns]
+            for candidate in answer.get("candidates") or [{"text": answer[self.written], "score": answer["score"]}]:
+                lines.append(outputs.table_line([*cells, candidate["text"], candidate["score"]], delimiter))
+        return "".join(lines)
 
     def _line(self, row: dict[str, Any]) -> str:
         """A row of the report."""

@@ -20,12 +20,16 @@ _TABLES = {*tables.READERS, ".gz"} - {".txt"}
 
 
 class Pair(NamedTuple):
-    """A sentence and its translation; None where only sentences were read. ``number``: its row in the file, from 0."""
+    """A sentence and its translation; None where only sentences were read.
+
+    number: its row in the file, from 0. cells: that row of a table, by column.
+    """
 
     source: str
     target: str | None
     place: str
     number: int
+    cells: Mapping[str, Any] = {}
 
 
 Pairs = ReadRows[Pair]
@@ -108,7 +112,7 @@ def rows_of_table(
         raise InputError(f"{data}: text must name two of the columns {shown}, that of the {sources} first")
     for column in columns:
         check_column(table, column, "text")
-    rows = [Pair(*_texts(table, i, columns), table.places[i], i) for i in range(len(table.rows))]
+    rows = [Pair(*_texts(table, i, columns), table.places[i], i, row) for i, row in enumerate(table.rows)]
     chosen = f"{data}: the columns {listed(map(repr, columns))} were read; set text to read others"
     return rows, columns, table.notes if settings["text"] else (*table.notes, chosen)
 

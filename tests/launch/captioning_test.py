@@ -101,15 +101,15 @@ def test_files_are_evaluated_and_captioned(trained, tmp_path, capsys):
     values = json.loads((tmp_path / "scores.json").read_text())
     predict.run(["predict", f"--model={workdir}", f"--input={data}", f"--output={tmp_path / 'answers.jsonl'}"])
     rows = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
-    assert rows[3].keys() == {"picture", "caption", "score"}
+    assert rows[3]["predicted"].keys() == {"caption", "score"}
     assert rows[3]["picture"] == "picture 3"
-    right = np.mean([row["caption"] for row in rows] == np.load(data)["captions"])
+    right = np.mean([row["predicted"]["caption"] for row in rows] == np.load(data)["captions"])
     assert values["scores"]["exact"]["value"] == pytest.approx(right)
     predict.run(
         ["predict", f"--model={workdir}", f"--input={data}", f"--output={tmp_path / 'answers.csv'}", "--best=2"]
     )
     lines = (tmp_path / "answers.csv").read_text().splitlines()
-    assert (lines[0], len(lines)) == ("picture,caption,score", 49)
+    assert (lines[0], len(lines)) == ("picture,predicted,score", 49)
     words = [f"--model={workdir}", f"--input={data}", f"--output={tmp_path / 'answers.txt'}"]
     predict.run(["predict", *words, f"--attention={tmp_path / 'page.html'}"])
     assert "What a caption reads" in (tmp_path / "page.html").read_text()

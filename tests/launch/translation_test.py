@@ -1,6 +1,7 @@
 """A translation model from the commands: trained, resumed, evaluated, and what it writes."""
 
 import base64
+import csv
 import json
 import math
 import pathlib
@@ -118,7 +119,7 @@ def test_files_of_translations(trained, tmp_path, capsys):
     assert lines[:-1] == bert.load(trained).translate(["dogs see men", "", "two dogs"])
     predict.run(["predict", *words, f"--output={tmp_path / 'new.csv'}", "--best=2"])
     rows = (tmp_path / "new.csv").read_text().splitlines()
-    assert rows[0] == "source,translation,score"
+    assert rows[0] == "source,predicted,score"
     assert len(rows) == 6  # one of the empty text
     with pytest.raises(InputError, match=r"--best=2 needs a place.*jsonl"):
         predict.run(["predict", *words, f"--output={tmp_path / 'new.txt'}", "--best=2"])
@@ -130,6 +131,27 @@ def test_files_of_translations(trained, tmp_path, capsys):
             ["predict", f"--model={trained}", f"--input={tmp_path / 'long.en'}", f"--output={tmp_path / 'long.txt'}"]
         )
     assert not (tmp_path / "long.txt").exists()
+
+
+def test_a_table_keeps_its_columns(trained, tmp_path):
+    """Those of an earlier prediction are replaced."""
+    table = tmp_path / "new.csv"
+    table.write_text('id,en,translation,note\n7,dogs see men,Hunde,"a\rb"\n8,two dogs,,\n')
+    model, wanted = bert.load(trained), bert.load(trained).translate(["dogs see men", "two dogs"], best=2)
+    words = [f"--model={trained}", "--text=en"]
+    predict.run(["predict", *words, f"--input={table}", f"--output={tmp_path / 'out.jsonl'}"])
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert rows[0] == {"id": "7", "en": "dogs see men", "translation": "Hunde", "note": "a\rb"} | {
+        "predicted": model.predict(["dogs see men"])[0]
+    }
+    predict.run(["predict", *words, f"--input={table}", f"--output={tmp_path / 'out.csv'}"])
+    predict.run(["predict", *words, f"--input={tmp_path / 'out.csv'}", f"--output={tmp_path / 'best.csv'}", "--best=2"])
+    with (tmp_path / "best.csv").open(newline="") as opened:
+        found = list(csv.DictReader(opened))
+    assert list(found[0]) == ["id", "en", "translation", "note", "predicted", "score"]
+    assert [(row["id"], row["predicted"]) for row in found] == [
+        (name, candidate.text) for name, candidates in zip("78", wanted, strict=True) for candidate in candidates
+    ]
 
 
 def test_a_page_of_what_translations_read(trained, tmp_path, capsys):
