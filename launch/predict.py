@@ -2,7 +2,7 @@
 
 bert predict --model=runs/mine --input=new.csv --output=answers.csv
 bert predict --model=runs/tagger --input=new.txt --output=tasks.json --format=label_studio --rank=entropy --top=100
-bert predict --model=runs/en-de --input=new.en --output=new.de --attention=page.html
+bert predict --model=runs/en-de --input=new.en --output=new.txt --attention=page.html
 """
 
 import pathlib
@@ -32,10 +32,6 @@ _BY_ENDING = {f".{name}": name for name in ("csv", "tsv", "jsonl", "json", "txt"
 def run(argv: list[str]) -> None:
     _, options = flags.parse(argv, __doc__, OPTIONS, ("model", "input", "output"))
     output, details = pathlib.Path(options.output), options.yes_or_no("details")
-    format = options.format or _BY_ENDING.get(output.suffix)
-    if format is None:
-        endings = ", ".join(_BY_ENDING)
-        raise InputError(f"--output={output}: the ending must be one of {endings}, or say --format=, see --help")
     top = options.whole_number("top", 0)
     from bert.prediction.uncertainty import MEASURES  # NumPy takes time, and --help needs none
 
@@ -46,6 +42,10 @@ def run(argv: list[str]) -> None:
     if options.attention and pathlib.Path(options.attention) == output:
         raise InputError(f"--attention={options.attention}: is the --output, too; choose another name")
     evaluator = file_options.evaluator_of(options, "input", ("output", "attention"), "attention")
+    format = options.format or _BY_ENDING.get(output.suffix, "")
+    if not options.format and format not in evaluator.formats:
+        endings = ", ".join(ending for ending, name in _BY_ENDING.items() if name in evaluator.formats)
+        raise InputError(f"--output={output}: the ending must be one of {endings}, or say --format=, see --help")
     check_choice("format", format, evaluator.formats)
     if details and format != "jsonl":
         raise InputError(f"--details=yes needs --format=jsonl, for {format} has no place for them")

@@ -102,7 +102,9 @@ def _of_arrays(data: str, settings: Mapping[str, Any], labelled: bool, shape: Se
         caption_N = picture_files.array_of(arrays, captions, data)
         if caption_N.dtype.kind != "U" or caption_N.shape != (len(picture_NXYC),):
             what = f"{data}: {captions} is {caption_N.dtype} {list(caption_N.shape)}"
-            raise InputError(f"{what}; it must be a text for each of the {len(picture_NXYC):,} pictures of {images}")
+            way_out = f"; write bytes by np.char.decode({captions}, 'utf-8')" if caption_N.dtype.kind == "S" else ""
+            rule = f"it must be a text for each of the {len(picture_NXYC):,} pictures of {images}"
+            raise InputError(f"{what}; {rule}{way_out}")
         targets = [text.strip() for text in caption_N.tolist()]
     rows = [
         Captioned(f"picture {i}", target, f"{data}: picture {i}", picture)
@@ -135,6 +137,8 @@ def _of_emoji(data: str, settings: Mapping[str, Any], labelled: bool, shape: Seq
     """The people in a table that belong to a part of `emoji.PARTS`; its captions say which."""
     part, _, table = data.partition(":")[2].partition(":")
     check_choice(f"the part of {data}, which is emoji:PART:TABLE,", part, emoji.PARTS)
+    if not table:
+        raise InputError(f"{data}: names no table; write emoji:PART:TABLE")
     rows, report = _of_table(table, settings, True, shape)
     people = [emoji.person(row.target or "") for row in rows]
     of_part = zip(rows, people, emoji.part_of(people), strict=True)

@@ -47,7 +47,7 @@ def read_delimited(path: str, settings: TableSettings) -> Table:
     if not character and not settings.pattern:
         named = DELIMITERS.get(separator[1], separator[1]) if separator else ""
         character = named or _find_delimiter(path, lines, columns, notes)
-    quoted = bool(character) and are_quoting(lines, character, settings.quoting, notes)
+    quoted = bool(character) and are_quoting(path, lines, character, settings.quoting, notes)
     records: Iterable[Record]
     if quoted:
         records = quoted_records(path, lines, ends, character, notes)

@@ -21,7 +21,7 @@ from tasks.files.text_lines import LINE_LIMIT
 _WHOLE = re.compile(r'"(?:[^"]|"")*"')
 
 
-def are_quoting(lines: list[str], character: str, quoting: str, notes: list[str]) -> bool:
+def are_quoting(path: str, lines: list[str], character: str, quoting: str, notes: list[str]) -> bool:
     """Whether double quotes quote; the rule is in the head of this file."""
     if quoting != "auto":
         return quoting == "yes"
@@ -37,10 +37,11 @@ def are_quoting(lines: list[str], character: str, quoting: str, notes: list[str]
                 quoted += 1
                 whole = whole and (spaced or bool(_WHOLE.fullmatch(field)))
     if quoted and (whole or _have_breaks(lines)):
-        notes.append(f"{quoted:,} quoted fields were unquoted; set quoting to no if the quotes belong to the text")
+        notes.append(f"{path}: {quoted:,} quoted fields were unquoted; set quoting to no if the quotes are text")
         return True
     if quoted:
-        notes.append(f"{quoted:,} fields begin with a double quote, not all in pairs: quotes are text (quoting no)")
+        rule = "fields begin with a double quote, not all in pairs: quotes are text (quoting no)"
+        notes.append(f"{path}: {quoted:,} {rule}")
     return False
 
 

@@ -84,7 +84,7 @@ def arrays_of(path: str, *needed: str) -> dict[str, np.ndarray]:
         raise InputError(f"{path}: no such file; name an .npz file with pictures and classes, or {DIGITS!r}") from None
     except (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         if name and str(error).startswith("Object arrays"):
-            rule = f"Python objects, which are not read; write numbers, or texts by {name}.astype(str)"
+            rule = f"Python objects, which are not read; write texts by {name}.astype(str), pictures by np.stack"
             raise InputError(f"{path}: {name} is an array of {rule}") from None
         why = "it is damaged or another kind of file"
         raise InputError(f"{path}: cannot be read ({why}); write it by numpy.savez") from None

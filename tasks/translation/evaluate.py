@@ -81,7 +81,7 @@ class TranslationEvaluator(evaluation.Evaluator):
             return known | {"truth": row.target, "predicted": {self.written: texts[i]}}
 
         result = Evaluation(examples.report)
-        result.add_scores(scores, self.unit, metrics=metrics or (*translation_metrics.NAMES, *more))
+        result.add_scores(scores, self.unit, metrics=metrics or (*translation_metrics.NAMES, "n", *more))
         self._add_lengths(result, examples, texts, nats_N, words_N)
         if against:
             compared = translation_metrics.compared(texts, others, references)

@@ -10,6 +10,7 @@ import numpy as np
 from bert.corpus.corpus_files import endings_of
 from bert.errors import InputError, check_range, listed
 from tasks.files import equal_texts, splits, tables
+from tasks.files.label_numbers import is_number
 from tasks.files.records import Table, TableSettings, cell_of, check_column, comma_names
 from tasks.files.reports import ReadReport, ReadRows, Row, Tally
 from tasks.files.text_lines import read_lines
@@ -48,6 +49,8 @@ def read_pairs(data: str, settings: Mapping[str, Any], *, labelled: bool = True)
     if targets and not pathlib.Path(data).exists():
         if len(targets) > 1:
             raise InputError(f"{data}: {len(targets) + 1} files; name two, SOURCE,TARGET")
+        if table := next((name for name in (source, *targets) if endings_of(pathlib.Path(name))[0] in _TABLES), ""):
+            raise InputError(f"{table}: a table beside another file; name it alone, and its two columns by text")
         return _of_files(source, targets[0], settings["encoding"], labelled)
     if not labelled and _is_text(data):
         return _of_lines(data, settings["encoding"])
@@ -113,8 +116,14 @@ def rows_of_table(
     for column in columns:
         check_column(table, column, "text")
     rows = [Pair(*_texts(table, i, columns), table.places[i], i, row) for i, row in enumerate(table.rows)]
-    chosen = f"{data}: the columns {listed(map(repr, columns))} were read; set text to read others"
-    return rows, columns, table.notes if settings["text"] else (*table.notes, chosen)
+    if settings["text"]:
+        return rows, columns, table.notes
+    for place, column in enumerate(columns):
+        if rows and all(is_number(row[place]) for row in rows):
+            shown = listed(map(repr, table.columns))
+            raise InputError(f"{data}: {column!r} holds numbers alone; name the columns to read by text, of {shown}")
+    read = f"column{'s' * (len(columns) > 1)} read: {listed(map(repr, columns))}"
+    return rows, columns, (*table.notes, f"{data}: {read}; text chooses others")
 
 
 def _texts(table: Table, i: int, columns: tuple[str, ...]) -> tuple[str, str | None]:
@@ -184,7 +193,8 @@ def split_by(
     group_N = equal_texts.first_of_equal(range(count) if keys is None else keys)
     held_N = splits.draw(np.zeros(count, np.int64), group_N, take_C, np.random.default_rng(seed))
     if not held_N.any():
-        raise InputError(f"{rows.report.source}: {count} pairs are too few to hold out {share:g}; name a validation")
+        rule = f"holding out {share:g} of {count} rows leaves no validation, as equal sources stay in one part"
+        raise InputError(f"{rows.report.source}: {rule}; name a validation")
     return rows.divided(held_N, share, seed)
 
 

@@ -88,7 +88,7 @@ def test_spans_follow_the_votes_of_annotators(folder, tmp_path, capsys):
     with pytest.raises(InputError, match=r"--details=yes needs .*jsonl"):
         predict.run(["predict", f"--model={made}", f"--input={folder / 'held.jsonl'}",
                      f"--output={tmp_path / 'p.json'}", "--details=yes"])  # fmt: skip
-    with pytest.raises(InputError, match=r"format is 'csv'; .*jsonl, json"):
+    with pytest.raises(InputError, match=r"--output=.*p\.csv: .*one of \.jsonl, \.json, or"):
         predict.run(
             ["predict", f"--model={made}", f"--input={folder / 'held.jsonl'}", f"--output={tmp_path / 'p.csv'}"]
         )

@@ -121,6 +121,9 @@ def test_files_of_translations(trained, tmp_path, capsys):
     rows = (tmp_path / "new.csv").read_text().splitlines()
     assert rows[0] == "source,predicted,score"
     assert len(rows) == 6  # one of the empty text
+    for ending in ("de", "conll"):
+        with pytest.raises(InputError, match=rf"--output=.*new\.{ending}: .*one of \.csv, \.tsv, \.jsonl, \.txt, or"):
+            predict.run(["predict", *words, f"--output={tmp_path / 'new'}.{ending}"])
     with pytest.raises(InputError, match=r"--best=2 needs a place.*jsonl"):
         predict.run(["predict", *words, f"--output={tmp_path / 'new.txt'}", "--best=2"])
     with pytest.raises(InputError, match=r"best is 3; .*the beams"):

@@ -54,6 +54,7 @@ def test_equal_pictures_are_in_one_part(arrays):
     ({"images": PICTURES, "captions": np.arange(3)}, "captions is int64.*must be a text"),
     ({"images": PICTURES, "captions": np.array(["a", " ", "b"])}, "a.npz: picture 1: the caption is empty"),
     ({"images": PICTURES, "captions": TEXTS.astype(object)}, r"a.npz: captions .*captions\.astype\(str\)"),
+    ({"images": PICTURES, "captions": np.char.encode(TEXTS)}, r"captions is .S.*np\.char\.decode\(captions"),
     ({"images": PICTURES[..., 0, 0], "captions": TEXTS}, r"images is uint8 \[3, 4\]; .*channels"),
     ({"images": PICTURES[:, :0], "captions": TEXTS}, r"images is uint8 \[3, 0, 6, 3\]; .*channels"),
     ({"images": PICTURES[:0], "captions": TEXTS[:0]}, "a.npz: no pictures"),
@@ -159,6 +160,8 @@ def test_people_among_emoji(write, tmp_path):
     assert people.report.beside[0] == data  # which no output may replace, though the source is named otherwise
     with pytest.raises(InputError, match=r"emoji:test:.*'test'.*held-out"):
         read(f"emoji:test:{data}")
+    with pytest.raises(InputError, match="emoji:train: .*no table"):
+        read("emoji:train")
     with pytest.raises(InputError, match=r"u.csv: has no role .*English"):
         read("emoji:train:" + write("u.csv", "picture,caption\na.png,a cat\n"))
 

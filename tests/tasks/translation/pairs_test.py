@@ -81,12 +81,25 @@ def test_what_is_no_pair_of_files_or_columns_is_refused(write, tmp_path):
     assert says(message_of(read_pairs, table, FILE_SETTINGS | {"text": "en,en"}), "two of the columns 'id', 'en', 'de'")
 
 
+@pytest.mark.parametrize("labelled", [True, False])
+def test_numbers_are_no_texts_unless_somebody_says_so(write, labelled):
+    table = write("t.csv", "id,en,de\n1,A man.,Ein Mann.\n2,Two.,Zwei.\n")
+    read = functools.partial(read_pairs, labelled=labelled)
+    assert says(message_of(read, table, FILE_SETTINGS), "t.csv: 'id' holds numbers ... text ... 'id', 'en', 'de'")
+    assert read(table, FILE_SETTINGS | {"text": "id,en"}).rows[1].source == "2"
+
+
+@pytest.mark.parametrize("name", ["b.csv", "b.jsonl", "b.tsv.gz", "b.parquet"])
+def test_a_table_is_no_half_of_a_pair(write, name):
+    en, other = write("a.en", EN), write(name, DE)
+    for both in (f"{en},{other}", f"{other},{en}"):
+        assert says(message_of(read_pairs, both, FILE_SETTINGS), f"{name}: a table ... alone")
+
+
 def test_the_report_names_columns_that_nobody_chose_and_counts_empty_texts(write):
     table = write("t.csv", "id,en,de\n1,A man.,Ein Mann.\n2,,\n")
-    assert (
-        "columns 'id', 'en' were read; set text"
-        in read_pairs(write("u.csv", "id,en\n1,A man.\n"), FILE_SETTINGS).report.notes[-1]
-    )
+    unnamed = read_pairs(write("u.csv", "en,de,id\nA man.,Ein Mann.,1\n"), FILE_SETTINGS)
+    assert says(unnamed.report.notes[-1], "u.csv: columns read: 'en', 'de'; text")
     chosen = read_pairs(table, FILE_SETTINGS | {"text": "en,de"}, labelled=False).report.notes
     assert len(chosen) == 1
     assert "rows without a text: 1 (first" in chosen[0]
@@ -100,6 +113,12 @@ def test_equal_sources_are_in_one_part(write):
     assert (len(train.rows), len(held.rows)) == (48, 12)
     assert not set(map(key_of, train.rows)) & set(map(key_of, held.rows))
     assert split(pairs, 0.2, 0)[1].rows == held.rows != split(pairs, 0.2, 1)[1].rows
+
+
+def test_equal_sources_alone_leave_no_validation(write):
+    en, de = write("a.en", "the same\nthe same\n"), write("a.de", "eins\nzwei\n")
+    pairs = read_pairs(f"{en},{de}", FILE_SETTINGS)
+    assert says(message_of(split, pairs, 0.5, 0), "0.5 of 2 rows ... equal sources ... validation")
 
 
 def test_pairs_without_room_are_counted(write):
