@@ -121,6 +121,10 @@ class TranslationEvaluator(evaluation.Evaluator):
         super().check_writable(examples, format, rank)
         if format == "txt" and self.options.best > 1:
             raise InputError(f"--best={self.options.best} needs a place for all: --format=jsonl, csv or tsv")
+        there = [name for name in outputs.columns_of(row.cells for row in examples.rows) if name in _ADDED]
+        if format in ("csv", "tsv") and len(there) == 1:  # an earlier prediction has both
+            rule = f"the answers go into the columns {' and '.join(_ADDED)}, and the file has its own {there[0]!r}"
+            raise InputError(f"{examples.report.source}: {rule}; rename it, or write --format=jsonl or txt")
         if self.settings["attention"]:  # a decoder without attention is refused before all is translated
             self._check_attention()
 

@@ -149,6 +149,9 @@ def test_a_table_keeps_its_columns(trained, tmp_path):
     }
     predict.run(["predict", *words, f"--input={table}", f"--output={tmp_path / 'out.csv'}"])
     predict.run(["predict", *words, f"--input={tmp_path / 'out.csv'}", f"--output={tmp_path / 'best.csv'}", "--best=2"])
+    table.write_text("en,score\ndogs see men,3\n")
+    with pytest.raises(InputError, match=r"new\.csv: .*'score'; rename"):
+        predict.run(["predict", *words, f"--input={table}", f"--output={tmp_path / 'lost.csv'}"])
     with (tmp_path / "best.csv").open(newline="") as opened:
         found = list(csv.DictReader(opened))
     assert list(found[0]) == ["id", "en", "translation", "note", "predicted", "score"]

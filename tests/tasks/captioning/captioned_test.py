@@ -160,7 +160,7 @@ def test_people_among_emoji(write, tmp_path):
     assert people.report.beside[0] == data  # which no output may replace, though the source is named otherwise
     with pytest.raises(InputError, match=r"emoji:test:.*'test'.*held-out"):
         read(f"emoji:test:{data}")
-    with pytest.raises(InputError, match="emoji:train: .*no table"):
+    with pytest.raises(InputError, match=r"emoji:train: .*no table"):
         read("emoji:train")
     with pytest.raises(InputError, match=r"u.csv: has no role .*English"):
         read("emoji:train:" + write("u.csv", "picture,caption\na.png,a cat\n"))
