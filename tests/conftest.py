@@ -2,11 +2,12 @@
 
 import functools
 import gc
-import importlib.metadata
 import logging
 import os
 import pathlib
 from collections.abc import Callable, Iterator
+
+from tests import xla_flags
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -14,12 +15,7 @@ CHECKOUT = pathlib.Path(__file__).resolve().parent.parent
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CHECKOUT / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 # Eight devices for the tests of sharding; without optimizations, for compiling is most of what tests do.
-_EIGHT, _FAST = "--xla_force_host_platform_device_count=8", "--xla_backend_optimization_level=0"
-# A flag that XLA does not know ends the process: JAX 0.12 has lost the first of these, which saves a sixth of the time.
-# With it, eight devices may wait for each other without end, unless the scheduler saves memory rather than time.
-_EMITTERS = " --xla_cpu_use_fusion_emitters=false --xla_cpu_enable_concurrency_optimized_scheduler=false"
-_OLD = _EMITTERS if importlib.metadata.version("jaxlib").startswith("0.10.") else ""
-os.environ.setdefault("XLA_FLAGS", f"{_EIGHT} {_FAST}{_OLD}")
+os.environ.setdefault("XLA_FLAGS", f"--xla_force_host_platform_device_count=8 {xla_flags.FAST}")
 
 import pytest  # noqa: E402  (the environment must be set before jax is imported)
 

@@ -193,7 +193,8 @@ def split_by(
     group_N = equal_texts.first_of_equal(range(count) if keys is None else keys)
     held_N = splits.draw(np.zeros(count, np.int64), group_N, take_C, np.random.default_rng(seed))
     if not held_N.any():
-        rule = f"holding out {share:g} of {count} rows leaves no validation, as equal sources stay in one part"
+        different = len(np.unique(group_N))  # equal ones stay in one part
+        rule = f"{count} rows with {different} different sources are too few to hold out {share:g}"
         raise InputError(f"{rows.report.source}: {rule}; name a validation")
     return rows.divided(held_N, share, seed)
 

@@ -15,14 +15,12 @@ import time
 import types
 from collections.abc import Callable, Sequence
 
+from tests import xla_flags
+
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(pathlib.Path(__file__).resolve().parents[2] / ".jax_cache"))
-# Without optimizations, for compiling is most of a start (the scheduler: tests/conftest.py).
-os.environ["XLA_FLAGS"] = (
-    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-    " --xla_cpu_enable_concurrency_optimized_scheduler=false"
-)
+os.environ["XLA_FLAGS"] = xla_flags.FAST  # compiling is most of a start
 
 import jax
 import orbax.checkpoint  # noqa: F401  (imported here, it need not be imported at each start)

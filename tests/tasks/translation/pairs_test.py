@@ -118,7 +118,7 @@ def test_equal_sources_are_in_one_part(write):
 def test_equal_sources_alone_leave_no_validation(write):
     en, de = write("a.en", "the same\nthe same\n"), write("a.de", "eins\nzwei\n")
     pairs = read_pairs(f"{en},{de}", FILE_SETTINGS)
-    assert says(message_of(split, pairs, 0.5, 0), "0.5 of 2 rows ... equal sources ... validation")
+    assert says(message_of(split, pairs, 0.5, 0), "2 rows with 1 different ... 0.5; ... validation")
 
 
 def test_pairs_without_room_are_counted(write):
