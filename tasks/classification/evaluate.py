@@ -15,6 +15,7 @@ import numpy as np
 from bert.errors import InputError, printable
 from bert.inference import LoadedModel
 from bert.prediction import classification, uncertainty
+from bert.prediction.classification import ClassificationOptions
 from bert.progress import progress
 from tasks import evaluation
 from tasks.classification import glue, sources
@@ -44,10 +45,13 @@ class ClassificationEvaluator(evaluation.Evaluator):
 
     def __init__(self, model: LoadedModel, changes: Mapping[str, str | None], batch_size: int = 32) -> None:
         super().__init__(model, changes, batch_size)
-        self.options = classification.options_of(model.extra, model.labels, model.config)
+        self.options = self._options_of(model)
         self.settings["ragged"] = changes.get("ragged") or "refuse"  # never from training: the answers are one each row
         if changes.get("text") or changes.get("label"):
             self.settings["glue"] = ""  # a table, then
+
+    def _options_of(self, model: LoadedModel) -> ClassificationOptions:
+        return classification.options_of(model.extra, model.labels, model.config)
 
     def read(self, data: str, *, split: str, labelled: str) -> TextExamples:
         """The rows of a file, with targets in the order of the model's scores where ``labelled`` asks for them."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from bert.inference import LoadedModel
 from bert.prediction import classification, pictures, uncertainty
-from tasks import evaluation
+from bert.prediction.pictures import PicturesOptions
 from tasks.classification.evaluate import ClassificationEvaluator
 from tasks.files.examples import TextExamples
 from tasks.pictures import picture_files
@@ -20,12 +20,15 @@ class PicturesEvaluator(ClassificationEvaluator):
     formats = ("csv", "tsv", "jsonl")
     file_defaults: ClassVar = {"images": "images", "classes": "labels"}
     unit = "pictures"
+    options: PicturesOptions
 
     def __init__(self, model: LoadedModel, changes: Mapping[str, str | None], batch_size: int = 32) -> None:
-        evaluation.Evaluator.__init__(self, model, changes, batch_size)
-        self.options: pictures.PicturesOptions = pictures.options_of(model.extra, model.config)
+        super().__init__(model, changes, batch_size)
         # Of tables, which the parent reads: no column is one of the model's, and no cell has several labels.
         self.settings |= {"text": "", "label": "", "separator": ",", "glue": "", "votes": False}
+
+    def _options_of(self, model: LoadedModel) -> PicturesOptions:
+        return pictures.options_of(model.extra, model.config)
 
     def read(self, data: str, *, split: str, labelled: str) -> TextExamples:
         del split

@@ -67,7 +67,7 @@ def share_right(params, config: ModelConfig, sources: list[list[int]], order) ->
 def test_sequences_are_copied_and_reversed_without_a_mistake(order):
     """Eight words, lengths 1 to 10: a Transformer of one block a side, and 500 new sequences; most are no palindromes.
 
-    Of 20 words, a word rarely follows itself in training, and one new sequence in 4,000 is written with a mistake there.
+    Of 20 words, a word follows itself too rarely in training: one new sequence in 4,000 then has a mistake there.
     """
     config = EncoderDecoderConfig(FIRST + 8, 64, 1, 2, 64, hidden_dropout=0.0, initializer_range=0.125)
     params = learnt(config, pairs_of(sequences(8, 10, 20_000, 0), ORDERS[order]), 800, 5e-3)
