@@ -41,7 +41,8 @@ def get_config(size: str = "base") -> ConfigDict:
     config.warmup_share = config_dict.placeholder(float)  # of all steps, instead of optimizer.warmup_steps
 
     config_fields.add(config, LoopSettings, "evaluate_every", "save_every")
-    config.probes = ()  # texts with [MASK] whose answers are printed before and after training; causal: to continue
+    # Texts with [MASK] whose answers are printed before and after training; causal: to continue; '' = none
+    config.probes = ()
     if size in OTHERS:
         OTHERS[size](config)
     return config

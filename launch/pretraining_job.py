@@ -46,6 +46,7 @@ class PretrainingJob(TrainingJob):
         config.examples.objective = objectives.pairs_of(config.objective, config.examples.objective)
         self.store, self.held_out = Store.open(config.data, "train"), Store.open(config.data, "validation")
         tokenizer = self.store.tokenizer
+        config.probes = tuple(filter(None, config.probes))  # of a command line, '' is one empty text
         for text in config.probes if config.objective != "causal" else ():
             if tokenizer.mask_id not in tokenizer.encode(text, special_in_text=True).ids:
                 mask = tokenizer.vocab[tokenizer.mask_id]

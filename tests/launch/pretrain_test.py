@@ -17,6 +17,8 @@ from bert import inference
 from bert.data.batches import Batches
 from bert.errors import InputError
 from bert.store.prepare import PrepareSettings, prepare
+from launch import flags
+from launch.pretraining_job import PretrainingJob
 from tests.launch.tiny_pretraining import TINY, run
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
@@ -58,6 +60,12 @@ def test_a_run_ends_with_a_model_scores_and_answers_and_goes_on_when_it_is_longe
     assert str(tmp_path) not in card
     for name in ("config.json", "model.safetensors", "tokenizer.json", "vocab.txt", "tokenizer_config.json"):
         assert (workdir / "model" / name).is_file()
+
+
+def test_an_empty_probe_on_the_command_line_is_none(prepared):
+    words = ("--config=configs/quickstart.py", f"--config.data={prepared}", "--config.probes=")
+    config, _ = flags.parse(["", *words], "", {}, config_file=None)
+    assert PretrainingJob(config).config.probes == ()
 
 
 @pytest.mark.slow
