@@ -276,6 +276,8 @@ class LoadedModel(TextGeneration):
         for task, part in prediction.TASKS.items():
             if part in self.parts:
                 return task
+        if translation.translates(self.config):  # others' encoder-decoders
+            return translation.KEY
         raise InputError(
             f"{self.source}: has no head of a task (it holds {', '.join(self.parts)}); fine-tune it, or load a "
             "classifier, a tagger or an answerer"

@@ -3,7 +3,7 @@ pictures; of `LoadedModel`."""
 
 import abc
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, TypeVar
 
 import numpy as np
@@ -136,6 +136,7 @@ def _best(candidates_N: list[list[Translation]], options: TranslationOptions) ->
 
 def _rows(texts: Any) -> list[Any]:
     """A text as a list of one; a list of texts as it is."""
-    if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
+    unordered = isinstance(texts, Mapping | Set | bytes)
+    if unordered or not isinstance(texts, Iterable) or getattr(texts, "shape", None) == ():
         raise InputError(f"{short_repr(texts)}: give a text or a list of texts")
     return [texts] if isinstance(texts, str) else list(texts)

@@ -18,7 +18,7 @@ from bert.sentences.embedder import Embedder
 from tasks.files import examples
 from tasks.files.records import TableSettings
 from tasks.files.tables import check_path, ending_to_read, read_table
-from tasks.files.text_lines import read_lines
+from tasks.files.text_lines import aligned_lines
 
 VECTORS = "embedding"  # the column of a parquet file
 
@@ -59,7 +59,7 @@ def read(path: str, column: str | None = None, settings: TableSettings | None = 
             raise InputError(
                 f"{path}: is no table, each line is a text; leave out --delimiter, --columns and --quoting"
             )
-        lines = lambda: read_lines(path, settings.encoding)  # noqa: E731
+        lines = lambda: aligned_lines(path, settings.encoding)  # noqa: E731
         count = empty = 0
         for line in lines():
             count, empty = count + 1, empty + (not line.strip())

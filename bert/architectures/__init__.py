@@ -228,7 +228,7 @@ def inputs_of(config: ModelConfig) -> dict[str, tuple[int, ...]]:
 
 def has_tokenizer(config: ModelConfig) -> bool:
     """Whether a model reads texts, or has a decoder, which writes them."""
-    return not inputs_of(config) or heads_of(config) == "none"
+    return not inputs_of(config) or has_decoder(config)
 
 
 def objectives_of(config: ModelConfig) -> tuple[str, ...]:
@@ -249,6 +249,11 @@ def read_at(config: ModelConfig) -> str:
 def heads_of(config: ModelConfig) -> str:
     """The kind of heads: "bert", "bare" or "none"."""
     return str(getattr(build(config), "heads", "bert"))
+
+
+def has_decoder(config: ModelConfig) -> bool:
+    """Whether the model writes a target, and has no heads."""
+    return heads_of(config) == "none"
 
 
 def check_objective(config: ModelConfig, objective: str) -> None:

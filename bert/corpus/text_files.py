@@ -144,6 +144,8 @@ def _line_ends(path: pathlib.Path, end: int) -> int:
 
 
 def _refuse_other_formats(path: pathlib.Path) -> None:
+    if isinstance(path, pathlib.Path) and path.is_fifo():
+        raise InputError(f"{path}: is a pipe, which can be read only once; write its text to a file, and name that")
     with path.open("rb") as handle:
         head = handle.read(8)
     for magic, what in _MAGIC.items():

@@ -18,6 +18,7 @@ from bert.interop.names.table import WITH_CLASSES, NameTable
 from bert.types import Params
 
 # Google's code and old versions of transformers keep the pooler whatever they train, and call both classifiers alike.
+_NAMED_COPIES = 4  # so many that the report names what each is a copy of
 _AMBIGUOUS = (
     "{name} is taken for a classifier of sequences; of tokens it has the same name: if it is one, write "
     '"architectures": ["BertForTokenClassification"] into {file}'
@@ -70,6 +71,7 @@ def drop_copies(tensors: Selected, table: NameTable, values: Mapping[str, Any], 
             f"{report.source}: has no {decoder}, but tie_word_embeddings is false; get the whole file, or set it to "
             "true if the masked-word head uses the token table"
         )
+    several = sum(copy in tensors for copy in table.copies) > _NAMED_COPIES
     for copy, original in table.copies.items():
         if copy not in tensors:
             continue
@@ -81,7 +83,8 @@ def drop_copies(tensors: Selected, table: NameTable, values: Mapping[str, Any], 
                 f"{report.source}: {tensors.own_name(copy)} differs from {tensors.own_name(original)}, which is read "
                 "in its place: remove the one that is not in use, or tie them"
             )
-        report.ignored[tensors.own_name(copy)] = f"an equal copy of {original}, which is read"
+        of = "others" if several else original  # one reason is one line of the report
+        report.ignored[tensors.own_name(copy)] = f"an equal copy of {of}, which is read"
         del tensors.entries[copy]
 
 

@@ -63,7 +63,12 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
 
 
 def check_vocabulary(tokenizer: Tokenizer, config: ModelConfig, folder: pathlib.Path, report: LoadReport) -> None:
-    """Raises InputError for a vocabulary larger than the model's table; the report notes one that is smaller."""
+    """Raises InputError for a vocabulary larger than the model's table, and for one that ends texts with another token
+    than the model; the report notes a smaller vocabulary."""
+    end = getattr(config, "end_id", None)
+    if end is not None and end != tokenizer.sep_id:
+        what = f"eos_token_id is {end}, but the tokenizer ends a text with {tokenizer.sep_id}"
+        raise InputError(f"{folder}: {what}; set eos_token_id to that if the model was trained so")
     entries, rows = tokenizer.vocab_size, min(config.vocab_size, getattr(config, "source_rows", config.vocab_size))
     both = f"{folder}: the model has {rows} rows, the vocabulary {entries} entries"
     if entries > rows:

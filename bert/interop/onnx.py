@@ -56,7 +56,8 @@ def write(path: pathlib.Path, config: ModelConfig, params: Params) -> None:
 
     check_size(path, params, "an ONNX file")
     if config.model_type not in _ENCODERS:
-        raise InputError(f"{path}: no ONNX graph for model_type {config.model_type!r}; export stablehlo or huggingface")
+        others = "huggingface" if architectures.has_decoder(config) else "stablehlo or huggingface"
+        raise InputError(f"{path}: no ONNX graph for model_type {config.model_type!r}; export {others}")
     if architectures.is_causal(config):
         raise InputError(f"{path}: no ONNX graph for causal attention (is_decoder); export stablehlo or huggingface")
     if config.max_length == 1:  # a table of one row would be repeated for longer inputs, silently

@@ -20,6 +20,7 @@ from jax import Array, export
 
 from bert import architectures
 from bert.architectures import ModelConfig
+from bert.errors import InputError
 from bert.interop.parameters import check_size
 from bert.model import forward
 from bert.types import Params
@@ -32,9 +33,13 @@ def write(
 
     Takes several times the weights' size in memory while it runs (docs/weights.md has figures). A program that loads
     the file compiles it at the first call of each shape [b, t], and holds a copy of the weights for each. The file can
-    run on the ``platforms``, of "cpu", "cuda", "rocm", "tpu". InputError where the weights are too large.
+    run on the ``platforms``, of "cpu", "cuda", "rocm", "tpu". InputError where the weights are too large, and for a
+    model with a decoder.
     """
     check_size(path, params, "a StableHLO file")
+    if architectures.has_decoder(config):
+        what = f"no StableHLO program for model_type {config.model_type!r}, whose decoder needs a search"
+        raise InputError(f"{path}: {what}; export huggingface")
     # float32 whatever the training ran in. A scan has one block to compile wherever the file is loaded; unrolled, that
     # takes longer and more memory, for calls that are hardly faster.
     config = architectures.with_settings(config, {"dtype": "float32", "layer_loop": "scan", "remat": False})

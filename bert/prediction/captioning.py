@@ -56,7 +56,7 @@ def options_of(extra: Mapping[str, Any], config: ModelConfig) -> CaptioningOptio
 
 def writes_captions(config: ModelConfig) -> bool:
     """Whether the model has a decoder that reads a picture."""
-    return architectures.heads_of(config) == "none" and bool(architectures.inputs_of(config))
+    return architectures.has_decoder(config) and bool(architectures.inputs_of(config))
 
 
 def check_captions(config: ModelConfig, source: str) -> None:
@@ -84,7 +84,7 @@ def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measu
     check_captions(scorer.config, scorer.source)
     options = options_of(scorer.extra, scorer.config)
     read_rows = read(scorer, rows, options, "rows")
-    return [translation.answer(candidates, TEXT) for candidates in captions(scorer, read_rows, options)]
+    return [translation.answer(candidates, options, TEXT) for candidates in captions(scorer, read_rows, options)]
 
 
 def read(scorer: Scorer, values: Any, options: CaptioningOptions, name: str) -> list[np.ndarray]:

@@ -65,7 +65,7 @@ def options_of(extra: Mapping[str, Any], config: ModelConfig) -> TranslationOpti
 
 def translates(config: ModelConfig) -> bool:
     """Whether the model has a decoder that reads a text."""
-    return architectures.heads_of(config) == "none" and not architectures.inputs_of(config)
+    return architectures.has_decoder(config) and not architectures.inputs_of(config)
 
 
 def check_translates(config: ModelConfig, source: str) -> None:
@@ -77,7 +77,8 @@ def check_translates(config: ModelConfig, source: str) -> None:
 
 
 def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measure: str = "") -> list[dict[str, Any]]:
-    """For each text ``{"translation": text, "score": float}``, and ``candidates`` where there are several.
+    """For each text ``{"translation": text, "score": float}``, and where ``best`` asks for several the list
+    ``candidates``, which holds one of an empty text.
 
     ``rows``: texts. ``details`` adds nothing: the settings say how many candidates there are.
     """
@@ -86,13 +87,13 @@ def predict(scorer: Scorer, rows: Sequence[Any], *, details: bool = False, measu
         raise InputError(f"{scorer.source}: translates, and has no {measure} of an answer; leave it out")
     scores.check_rows(rows)
     options = options_of(scorer.extra, scorer.config)
-    return [answer(candidates) for candidates in translations(scorer, rows, options)]
+    return [answer(candidates, options) for candidates in translations(scorer, rows, options)]
 
 
-def answer(candidates: Sequence[Translation], name: str = KEY) -> dict[str, Any]:
+def answer(candidates: Sequence[Translation], options: TranslationOptions, name: str = KEY) -> dict[str, Any]:
     """A prediction, as of `predict`; ``name``: of the text."""
     first = {name: candidates[0].text, "score": candidates[0].score}
-    return first | ({"candidates": [c._asdict() for c in candidates]} if len(candidates) > 1 else {})
+    return first | ({"candidates": [c._asdict() for c in candidates]} if options.best > 1 else {})
 
 
 def translations(

@@ -35,6 +35,19 @@ def read_lines(path: str, encoding: str, *, ends: bool = False) -> Iterator[str]
         yield "".join(pieces)
 
 
+def aligned_lines(path: str, encoding: str) -> Iterator[str]:
+    """The lines of a file whose line i belongs to line i of another one: only LF and CRLF end a line.
+
+    Raises:
+      InputError: a CR elsewhere, where some programs end a line and others do not; and as `read_lines`.
+    """
+    for number, line in enumerate(read_lines(path, encoding, ends=True), 1):
+        if line.endswith("\r"):
+            rule = "a carriage return (CR) without a line feed, at which some programs end a line and others do not"
+            raise InputError(f"{path}:{number}: has {rule}; write a blank in its place, or end all lines with LF")
+        yield line.removesuffix("\n").removesuffix("\r")
+
+
 def whole_text(file: pathlib.Path, encoding: str) -> str:
     """The text of a file with its line ends, and a byte order mark as its first character, for offsets count them."""
     return decoded(file, file.read_bytes(), encoding)

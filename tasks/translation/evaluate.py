@@ -115,7 +115,8 @@ class TranslationEvaluator(evaluation.Evaluator):
         del details
         if measure:
             raise InputError(f"--rank={measure}: a {self.written} has no such measure; leave it out")
-        return [translation.answer(candidates, self.written) for candidates in self._translated(examples, self.options)]
+        candidates_N = self._translated(examples, self.options)
+        return [translation.answer(candidates, self.options, self.written) for candidates in candidates_N]
 
     def check_writable(self, examples: Sourced, format: str, rank: str) -> None:
         super().check_writable(examples, format, rank)

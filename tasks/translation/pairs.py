@@ -13,7 +13,7 @@ from tasks.files import equal_texts, splits, tables
 from tasks.files.label_numbers import is_number
 from tasks.files.records import Table, TableSettings, cell_of, check_column, comma_names
 from tasks.files.reports import ReadReport, ReadRows, Row, Tally
-from tasks.files.text_lines import read_lines
+from tasks.files.text_lines import aligned_lines
 
 # Settings that a model directory carries, so that bert evaluate reads a file of the same form by its name alone.
 FILE_SETTINGS = {"text": "", "columns": "", "delimiter": "", "quoting": "auto", "encoding": "utf-8", "ragged": "refuse"}
@@ -67,7 +67,7 @@ def _is_text(data: str) -> bool:
 def _lines(path: str, encoding: str) -> list[str]:
     if tables.check_path(path).is_dir():
         raise InputError(f"{path}: is a folder; name a text file")
-    return [line.strip() for line in read_lines(path, encoding)]
+    return [line.strip() for line in aligned_lines(path, encoding)]
 
 
 def _of_files(source: str, target: str, encoding: str, labelled: bool) -> Pairs:

@@ -84,6 +84,9 @@ def test_what_cannot_be_read_or_written_is_refused(tmp_path, lines):
     (tmp_path / "empty.txt").touch()
     with refused("empty.txt", "no line"):
         text_vectors.read(str(tmp_path / "empty.txt"))
+    (tmp_path / "empty.txt").write_bytes(b"one\rstill one\ntwo\n")
+    with refused("empty.txt:1", "carriage return"):
+        list(text_vectors.read(str(tmp_path / "empty.txt")).texts())
     loud = lines.rename(tmp_path / "a.TXT")
     with refused("--text=said", "a.TXT", "no columns"):
         text_vectors.read(str(loud), "said")

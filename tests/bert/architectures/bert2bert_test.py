@@ -181,6 +181,7 @@ def test_shared_weights_are_written_under_both_names_and_read_as_one(shared_weig
         np.testing.assert_array_equal(value, before[name])
     again = bert.load(written)
     assert again.config == one.config
+    assert len(str(again.report).splitlines()) == 2  # of counts, and of all copies
     jax.tree.map(np.testing.assert_array_equal, again.params["encoder"], one.params["encoder"])
     values = json.loads((written / "config.json").read_text())
     assert values["tie_encoder_decoder"] is True
@@ -238,6 +239,14 @@ def test_the_encoder_of_a_bert_gives_the_states_of_that_bert(tiny_bert):
     mask = [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]
     theirs = inference.LoadedModel(tiny_bert).outputs(ids, None, mask)["sequence_output"]
     np.testing.assert_array_equal(model.outputs(ids, None, mask)["sequence_output"], theirs)
+
+
+@pytest.mark.parametrize("format", ["stablehlo", "onnx"])
+def test_a_decoder_is_no_program(tiny_bert, tmp_path, format):
+    model = inference.LoadedModel(warm_start.encoder_decoder(tiny_bert, WarmStart(), seed=0))
+    with pytest.raises(InputError, match=r"encoder-decoder.*export huggingface"):
+        bert.save(model, tmp_path / "out", format=format)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_only_a_bert_becomes_an_encoder_decoder(tiny_bert):

@@ -2,6 +2,7 @@
 
 import gzip
 import itertools
+import os
 
 import pytest
 
@@ -54,3 +55,10 @@ def test_utf8_with_its_mark_is_read_as_nothing_else(tmp_path, encoding):
     with pytest.raises(InputError, match=r"a\.csv: .*BOM.* 'a\.csv=utf-8'"):
         list(text_files.read_lines(path, encoding))
     assert list(text_files.read_lines(path, text_files.encoding_of(path, "a.csv=utf-8"))) == ["gr\u00fcn\n"]
+
+
+def test_a_pipe_is_refused_before_it_is_opened(tmp_path):
+    """A named one without a writer would wait without end, and no pipe can be read twice."""
+    os.mkfifo(tmp_path / "a.txt")
+    with pytest.raises(InputError, match=r"a\.txt: .*pipe"):
+        list(text_files.read_lines(tmp_path / "a.txt", "utf-8"))

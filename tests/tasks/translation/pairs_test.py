@@ -34,6 +34,7 @@ def test_sources_alone_are_read_line_by_line(write):
         ("Two dogs", None),
         ("", None),
     ]
+    assert len(read_pairs(write("dos.en", EN.replace("\n", "\r\n")), FILE_SETTINGS, labelled=False).rows) == 4
     table = write("new.csv", "en\nA man.\n")
     assert texts(read_pairs(table, FILE_SETTINGS, labelled=False)) == [("A man.", None)]
 
@@ -53,6 +54,8 @@ def test_another_system_s_translations_are_found_by_line(write):
         (EN, DE.replace("Zwei Hunde ", " "), "a.en:2: a sentence here, but none in ... a.de; write it"),
         (EN.replace("A man.", "", 1), DE, "a.en:1: a sentence in ... a.de, but none here"),
         ("\n", "\n", "a.de: no pair of sentences"),
+        (EN.replace("Two dogs", "Two\rdogs"), DE, "a.en:2: ... carriage return ... blank"),
+        (EN, DE.replace("\n", "\r"), "a.de:1: ... carriage return ... LF"),
     ],
 )
 def test_files_that_do_not_belong_together_are_refused(write, source, target, message):
