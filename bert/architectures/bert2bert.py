@@ -18,7 +18,9 @@ from bert.errors import InputError, check_range
 
 _HALVES = ("encoder", "decoder")
 _OF_RUN = ("hidden_dropout", "attention_dropout", "initializer_range")  # they may differ: the encoder's count
-_READ = (*_HALVES, "decoder_start_token_id", "eos_token_id", "tie_encoder_decoder", "tie_word_embeddings")
+# Our field -> name in config.json.
+_OWN_NAMES = {"start_id": "decoder_start_token_id", "end_id": "eos_token_id", "share": "tie_encoder_decoder"}
+_READ = (*_HALVES, *_OWN_NAMES.values(), "tie_word_embeddings")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +73,7 @@ class BertToBertConfig(BertConfig):
         try:
             return cls(**fields, tied=tied is not False)
         except InputError as error:
-            raise InputError(f"{source}: {error}") from None
+            raise InputError(f"{source}: {config_keys.respelled(str(error), _OWN_NAMES)}") from None
 
     @classmethod
     def json_notes(cls, values: Mapping[str, Any], *, source: str = "config.json") -> list[str]:

@@ -71,6 +71,11 @@ def says_bert(values: Mapping[str, Any]) -> bool:
     return values.get("model_type") == "bert" or any(family_of(name) == "Bert" for name in architectures(values))
 
 
+def respelled(text: str, names: Mapping[str, str]) -> str:
+    """A message with our names of fields as the file spells them; ``names``: ours -> the file's."""
+    return re.sub("|".join(rf"\b{name}\b" for name in names), lambda match: names[match[0]], text)
+
+
 def refuse_other_models(values: Mapping[str, Any], source: str) -> None:
     """Raises InputError for what is no BERT encoder, naming the key, its value and what it means."""
     if values.get("model_type") is not None:  # files from before 2020 and Google's have none
@@ -83,7 +88,8 @@ def refuse_other_models(values: Mapping[str, Any], source: str) -> None:
         raise InputError(f"{source}: is_decoder is {values['is_decoder']!r:.100}; it must be true or false")
     for name in ("add_cross_attention", "is_encoder_decoder"):
         if values.get(name):
-            raise InputError(f"{source}: {name} is {values[name]!r:.100}; load an encoder")
+            way_out = "load an encoder, or both halves with model_type 'encoder-decoder'"
+            raise InputError(f"{source}: {name} is {values[name]!r:.100}; {way_out}")
     if values.get("pruned_heads"):
         raise InputError(f"{source}: pruned_heads is not empty; load a model with all heads")
     width = values.get("embedding_size")

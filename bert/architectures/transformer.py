@@ -8,7 +8,6 @@ Source: Devlin et al. 2018 (base, large); Turc et al. 2019, "Well-Read Students 
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -131,9 +130,7 @@ class TransformerConfig:
                 fields["intermediate_size"] = 4 * fields["hidden_size"]
             return cls(**fields)
         except InputError as error:
-            names = "|".join(rf"\b{name}\b" for name in cls.json_names)
-            text = re.sub(names, lambda m: cls.json_names[m[0]], str(error))
-            raise InputError(f"{source}: {text}") from None
+            raise InputError(f"{source}: {config_keys.respelled(str(error), cls.json_names)}") from None
 
     def to_json(self) -> dict[str, Any]:
         """The model's part of a Hugging Face ``config.json``."""

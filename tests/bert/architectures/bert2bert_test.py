@@ -279,7 +279,7 @@ BAD = {
     "a decoder to both sides": ({"decoder": {"is_decoder": False}}, r"c.json: decoder: is_decoder is False.*causal"),
     "other sizes": ({"decoder": {"num_hidden_layers": 3}}, r"num_hidden_layers of the encoder is 2, .*3.*vocab_size"),
     "no start": ({"decoder_start_token_id": None}, r"decoder_start_token_id is missing.*\[CLS\]"),
-    "start beyond the table": ({"decoder_start_token_id": 28}, r"c.json: start_id is 28"),
+    "start beyond the table": ({"decoder_start_token_id": 28}, r"c.json: decoder_start_token_id is 28"),
     "one half": ({"decoder": None}, r"c.json: decoder is missing.*halves"),
     "shared, but two tables": ({"tie_encoder_decoder": True}, r"24 .*28.*one vocabulary"),
 }
