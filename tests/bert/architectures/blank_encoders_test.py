@@ -39,7 +39,7 @@ def batch_of(*examples, width=T):
 @functools.cache
 def model_and_params(config):
     model = Model(config, PretrainingHead(config, with_next_sentence=False))
-    return model, model.init(jax.random.key(0), batch_of(np.arange(5)))["params"]
+    return model, jax.jit(model.init)(jax.random.key(0), batch_of(np.arange(5)))["params"]
 
 
 @functools.cache

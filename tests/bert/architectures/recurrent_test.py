@@ -114,7 +114,7 @@ def trained_loss(kind, mix, steps=250):
     """The mean loss of the middle word at the end of a short training."""
     config = RecurrentConfig(2, embedding_size=8, hidden_size=16, cell="vanilla", mix=mix, mix_size=32)
     model, adam = model_of(config), optax.adam(2e-2)
-    params = model.init(jax.random.key(3), batch_of(middle_words(kind, np.random.default_rng(0))))["params"]
+    params = jax.jit(model.init)(jax.random.key(3), batch_of(middle_words(kind, np.random.default_rng(0))))["params"]
 
     def loss(params, words):
         return model.apply({"params": params}, batch_of_bits(words))["mlm_cross_entropy"][:, 1].mean()

@@ -22,7 +22,7 @@ PATTERN = Pattern(jnp.ones((B, T), int), jnp.asarray(SOURCE_IDS))
 
 @pytest.fixture(scope="module")
 def params():
-    return MODULE.init(jax.random.key(5), TARGET_BTD, SOURCE_BSD, PATTERN)["params"]
+    return jax.jit(MODULE.init)(jax.random.key(5), TARGET_BTD, SOURCE_BSD, PATTERN)["params"]
 
 
 def test_a_query_has_a_score_for_each_place_of_the_source(params):

@@ -194,7 +194,7 @@ def test_an_average_of_the_parameters_follows_them():
     made = tiny.setup(ema_decay=0.2, **PLAIN)
     plain, _ = on_one_device(dropout=False)
     with jax.set_mesh(made.mesh):
-        wanted = jax.device_get(draw_params(made, BATCHES[0]))
+        wanted = jax.device_get(jax.jit(lambda: draw_params(made, BATCHES[0]))())
     for count, decay in ((1, 1 / 10), (2, 2 / 11), (3, 0.2)):
         state, _ = tiny.run_steps(made, BATCHES[:count])
         wanted = jax.tree.map(lambda mean, new, d=decay: d * mean + (1 - d) * new, wanted, state.params)
