@@ -136,7 +136,7 @@ def _best(candidates_N: list[list[Translation]], options: TranslationOptions) ->
 
 def _rows(texts: Any) -> list[Any]:
     """A text as a list of one; a list of texts as it is."""
-    unordered = isinstance(texts, Mapping | Set | bytes)
-    if unordered or not isinstance(texts, Iterable) or getattr(texts, "shape", None) == ():
+    is_list = isinstance(texts, Iterable) and not isinstance(texts, Mapping | Set | bytes)
+    if not is_list or getattr(texts, "shape", None) == ():  # an array without axes has no items
         raise InputError(f"{short_repr(texts)}: give a text or a list of texts")
     return [texts] if isinstance(texts, str) else list(texts)

@@ -18,7 +18,7 @@ from bert.interop.names.table import WITH_CLASSES, NameTable
 from bert.types import Params
 
 # Google's code and old versions of transformers keep the pooler whatever they train, and call both classifiers alike.
-_NAMED_COPIES = 4  # so many that the report names what each is a copy of
+_NAMED_COPIES = 4  # up to so many, the report says of each what it is a copy of
 _AMBIGUOUS = (
     "{name} is taken for a classifier of sequences; of tokens it has the same name: if it is one, write "
     '"architectures": ["BertForTokenClassification"] into {file}'
