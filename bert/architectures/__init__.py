@@ -228,7 +228,7 @@ def inputs_of(config: ModelConfig) -> dict[str, tuple[int, ...]]:
 
 def has_tokenizer(config: ModelConfig) -> bool:
     """Whether a model reads texts, or has a decoder, which writes them."""
-    return not inputs_of(config) or has_decoder(config)
+    return not inputs_of(config) or is_encoder_decoder(config)
 
 
 def objectives_of(config: ModelConfig) -> tuple[str, ...]:
@@ -251,8 +251,8 @@ def heads_of(config: ModelConfig) -> str:
     return str(getattr(build(config), "heads", "bert"))
 
 
-def has_decoder(config: ModelConfig) -> bool:
-    """Whether the model writes a target, and has no heads."""
+def is_encoder_decoder(config: ModelConfig) -> bool:
+    """Whether an encoder reads a source and a decoder writes a target; such a model has no heads."""
     return heads_of(config) == "none"
 
 

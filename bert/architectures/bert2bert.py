@@ -32,7 +32,7 @@ class BertToBertConfig(BertConfig):
     share: bool = False  # one set of weights for both halves, but for what reads the source
     tied: bool = True  # the decoder's token table scores words; else they have a table of their own
     start_id: int = 0  # the token that stands before the first word of the target
-    end_id: int | None = None  # the token behind its last word, for other programs; that of the tokenizer
+    end_id: int | None = None  # the token behind its last word, for other programs; the tokenizer has the same
 
     def __post_init__(self) -> None:
         super().__post_init__()

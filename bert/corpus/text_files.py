@@ -89,8 +89,10 @@ def read_lines(
       start: byte of a plain file in UTF-8 to begin at, behind the end of a line; pieces are those of the whole file.
       end: byte to end before; None: the end of the file.
 
-    Raises InputError for bytes of another encoding, a damaged .gz file, and a file of another format.
+    Raises InputError for a pipe, bytes of another encoding, a damaged .gz file, and a file of another format.
     """
+    if isinstance(path, pathlib.Path) and path.is_fifo():  # not the address of a remote file
+        raise InputError(f"{path}: is a pipe, which can be read only once; write its text to a file, and name that")
     _refuse_other_formats(path)
     codec = encoding.removesuffix("-sig") if start else encoding
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec)(), translate)
@@ -144,8 +146,6 @@ def _line_ends(path: pathlib.Path, end: int) -> int:
 
 
 def _refuse_other_formats(path: pathlib.Path) -> None:
-    if isinstance(path, pathlib.Path) and path.is_fifo():
-        raise InputError(f"{path}: is a pipe, which can be read only once; write its text to a file, and name that")
     with path.open("rb") as handle:
         head = handle.read(8)
     for magic, what in _MAGIC.items():

@@ -12,13 +12,12 @@ from bert.architectures import config_keys
 from bert.errors import InputError
 from bert.interop import labels, other_models, parameters
 from bert.interop.formats.tensors import Selected, Tensors
-from bert.interop.load_report import LoadReport
+from bert.interop.load_report import MOST_NAMED, LoadReport
 from bert.interop.model_directory import ConfigFile
 from bert.interop.names.table import WITH_CLASSES, NameTable
 from bert.types import Params
 
 # Google's code and old versions of transformers keep the pooler whatever they train, and call both classifiers alike.
-_NAMED_COPIES = 4  # up to so many, the report says of each what it is a copy of
 _AMBIGUOUS = (
     "{name} is taken for a classifier of sequences; of tokens it has the same name: if it is one, write "
     '"architectures": ["BertForTokenClassification"] into {file}'
@@ -71,7 +70,7 @@ def drop_copies(tensors: Selected, table: NameTable, values: Mapping[str, Any], 
             f"{report.source}: has no {decoder}, but tie_word_embeddings is false; get the whole file, or set it to "
             "true if the masked-word head uses the token table"
         )
-    several = sum(copy in tensors for copy in table.copies) > _NAMED_COPIES
+    several = sum(copy in tensors for copy in table.copies) > MOST_NAMED
     for copy, original in table.copies.items():
         if copy not in tensors:
             continue

@@ -5,6 +5,8 @@ import dataclasses
 
 from bert.errors import printable
 
+MOST_NAMED = 4  # of more names with one reason, the first and their number are told
+
 
 @dataclasses.dataclass
 class LoadReport:
@@ -27,7 +29,7 @@ class LoadReport:
         for name, why in self.ignored.items():
             reasons[why].append(name)
         for why, names in reasons.items():
-            shown = names if len(names) <= 4 else [f"{names[0]} and {len(names) - 1} more"]
+            shown = names if len(names) <= MOST_NAMED else [f"{names[0]} and {len(names) - 1} more"]
             lines += [f"  ignored {name}: {why}" for name in shown]
         lines += [f"  replaced {name}: {why}" for name, why in self.replaced.items()]
         lines += [f"  {part}: new" for part in self.fresh]

@@ -177,7 +177,7 @@ def _description(model: Contents, task: str) -> list[str]:
         sizes["labels"] = ", ".join(model.labels[:20]) + more
     if model.sentences:
         sizes["vectors of texts"] = model.sentences
-    translates = architectures.has_decoder(config)
+    translates = architectures.is_encoder_decoder(config)
     kind = f"model of the kind {escaped(config.model_type)}" if translates else f"{escaped(config.model_type)} encoder"
     first = f"A {kind} that {what}."
     return [first, _table(("", ""), ((name, value) for name, value in sizes.items() if value is not None))]

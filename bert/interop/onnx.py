@@ -56,7 +56,7 @@ def write(path: pathlib.Path, config: ModelConfig, params: Params) -> None:
 
     check_size(path, params, "an ONNX file")
     if config.model_type not in _ENCODERS:
-        others = "huggingface" if architectures.has_decoder(config) else "stablehlo or huggingface"
+        others = "huggingface" if architectures.is_encoder_decoder(config) else "stablehlo or huggingface"
         raise InputError(f"{path}: no ONNX graph for model_type {config.model_type!r}; export {others}")
     if architectures.is_causal(config):
         raise InputError(f"{path}: no ONNX graph for causal attention (is_decoder); export stablehlo or huggingface")

@@ -33,11 +33,11 @@ def write(
 
     Takes several times the weights' size in memory while it runs (docs/weights.md has figures). A program that loads
     the file compiles it at the first call of each shape [b, t], and holds a copy of the weights for each. The file can
-    run on the ``platforms``, of "cpu", "cuda", "rocm", "tpu". InputError where the weights are too large, and for a
-    model with a decoder.
+    run on the ``platforms``, of "cpu", "cuda", "rocm", "tpu". InputError where the weights are too large, and for an
+    encoder-decoder.
     """
     check_size(path, params, "a StableHLO file")
-    if architectures.has_decoder(config):
+    if architectures.is_encoder_decoder(config):
         what = f"no StableHLO program for model_type {config.model_type!r}, whose decoder needs a search"
         raise InputError(f"{path}: {what}; export huggingface")
     # float32 whatever the training ran in. A scan has one block to compile wherever the file is loaded; unrolled, that

@@ -56,7 +56,7 @@ def options_of(extra: Mapping[str, Any], config: ModelConfig) -> CaptioningOptio
 
 def writes_captions(config: ModelConfig) -> bool:
     """Whether the model has a decoder that reads a picture."""
-    return architectures.has_decoder(config) and bool(architectures.inputs_of(config))
+    return architectures.is_encoder_decoder(config) and bool(architectures.inputs_of(config))
 
 
 def check_captions(config: ModelConfig, source: str) -> None:

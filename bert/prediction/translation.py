@@ -65,7 +65,7 @@ def options_of(extra: Mapping[str, Any], config: ModelConfig) -> TranslationOpti
 
 def translates(config: ModelConfig) -> bool:
     """Whether the model has a decoder that reads a text."""
-    return architectures.has_decoder(config) and not architectures.inputs_of(config)
+    return architectures.is_encoder_decoder(config) and not architectures.inputs_of(config)
 
 
 def check_translates(config: ModelConfig, source: str) -> None:

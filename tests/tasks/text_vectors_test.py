@@ -84,9 +84,9 @@ def test_what_cannot_be_read_or_written_is_refused(tmp_path, lines):
     (tmp_path / "empty.txt").touch()
     with refused("empty.txt", "no line"):
         text_vectors.read(str(tmp_path / "empty.txt"))
-    (tmp_path / "empty.txt").write_bytes(b"one\rstill one\ntwo\n")
-    with refused("empty.txt:1", "carriage return"):
-        list(text_vectors.read(str(tmp_path / "empty.txt")).texts())
+    (tmp_path / "cr.txt").write_bytes(b"one\rstill one\ntwo\n")
+    with refused("cr.txt:1", "carriage return"):
+        text_vectors.read(str(tmp_path / "cr.txt"))
     loud = lines.rename(tmp_path / "a.TXT")
     with refused("--text=said", "a.TXT", "no columns"):
         text_vectors.read(str(loud), "said")
@@ -95,4 +95,4 @@ def test_what_cannot_be_read_or_written_is_refused(tmp_path, lines):
     lines.write_text("one line")
     with refused("a.txt", "changed"):
         written(tmp_path / "a.npy", texts)
-    assert {path.name for path in tmp_path.iterdir()} == {"a.csv", "a.txt", "empty.txt"}
+    assert {path.name for path in tmp_path.iterdir()} == {"a.csv", "a.txt", "cr.txt", "empty.txt"}

@@ -38,5 +38,5 @@ def table(config: ModelConfig) -> NameTable:
             weights.append(Weight(path, axes, path.replace("/", ".")))
         return tuple(weights)
 
-    heads_of_kind = () if architectures.has_decoder(config) else HEAD_PARTS
+    heads_of_kind = () if architectures.is_encoder_decoder(config) else HEAD_PARTS
     return NameTable(parts={name: part(name) for name in ("encoder", *heads_of_kind)}, sizes={})

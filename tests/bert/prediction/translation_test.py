@@ -1,4 +1,4 @@
-"""Translations of many texts, which are searched two batches at a time on CPUs."""
+"""Translations: texts are searched two batches at a time on CPUs; what a prediction holds, and what is refused."""
 
 import dataclasses
 from typing import Any
